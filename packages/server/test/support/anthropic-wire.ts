@@ -64,7 +64,7 @@ const errorTypes: Record<number, string> = {
   529: 'overloaded_error',
 };
 
-/** With the blanks that Anthropic puts behind an event. */
+/** Adds the spaces that Anthropic sends after an event. */
 function event(type: string, more: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}   \n\n`;
 }

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 
-/** The rows of one statement, on a connection of its own. */
+/** Returns the rows of one statement, run on its own connection. */
 export async function ask<Row = Record<string, unknown>>(
   url: string,
   text: string,

@@ -1,5 +1,5 @@
-// A passkey in software: what a browser's authenticator answers to the options of the service (WebAuthn level 2, attestation
-// "none", ES256).
+// A passkey in software: responds to the options of the service like a browser's authenticator (WebAuthn level 2, attestation "none",
+// ES256).
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
 
 interface Options {
@@ -7,9 +7,9 @@ interface Options {
 }
 
 export interface Authenticator {
-  /** The answer to options of registration. */
+  /** The response to registration options. */
   register(options: Options): object;
-  /** The answer to options of authentication. */
+  /** The response to authentication options. */
   authenticate(options: Options): object;
 }
 
@@ -18,8 +18,8 @@ const USER_VERIFIED = 0x04;
 const HAS_CREDENTIAL = 0x40;
 
 /**
- * `origin`: of the page that asks, which the browser puts into what is signed. `verifies`: whether it asks for a PIN, a finger or
- * a face.
+ * `origin`: of the page, which the browser includes in the signed data. `verifies`: whether the authenticator verifies the user by
+ * PIN, fingerprint or face.
  */
 export function createAuthenticator(
   origin: string,

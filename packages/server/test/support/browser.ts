@@ -1,5 +1,5 @@
-// A browser at the console, as the service sees it: it keeps cookies, states the origin of its page, and sends the CSRF token of its
-// account.
+// A browser that uses the console, as the service sees it: keeps cookies, sends the origin of its page, and sends the CSRF token of
+// its account.
 import { Signalbox } from '@signalbox/client';
 import type { RawAnswer } from './raw.ts';
 import { type TestService, watchSecret } from './service.ts';
@@ -17,17 +17,17 @@ export interface Browser {
   readonly cookies: Map<string, string>;
   /** From the last response. */
   account: Account | undefined;
-  /** Below `/console/api`; keeps the account where the answer is one. */
+  /** A request below `/console/api`; remembers the account if the response is one. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<RawAnswer>;
   get(path: string, headers?: Record<string, string>): Promise<RawAnswer>;
-  /** Below `/api/v1`, for an organization of the account. */
+  /** A request below `/api/v1`, for an organization of the account. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<RawAnswer>;
-  /** For the first organization of the account. */
+  /** A client for the first organization of the account. */
   client(organizationId?: string): Signalbox;
   cookieHeader(): string;
 }
 
-/** `origin`: of the page; the service's own unless told otherwise. */
+/** `origin`: of the page. Default: the service's own. */
 export function openBrowser({ url }: Pick<TestService, 'url'>, { origin = url } = {}): Browser {
   const cookies = new Map<string, string>();
 
@@ -93,7 +93,7 @@ export function openBrowser({ url }: Pick<TestService, 'url'>, { origin = url } 
   return browser;
 }
 
-/** The token of a link. */
+/** The token in a link. */
 export function tokenOf(link: string): string {
   const token = new URL(link).hash.slice(1);
   watchSecret(token);

@@ -2,7 +2,7 @@
 import { uuidOf } from '../../src/lib/ids.ts';
 import { ask } from './ask.ts';
 
-/** Finds what is left over once all sessions are idle or ended, and what no node would ever finish. */
+/** Finds rows that should not exist once all sessions are idle or ended, and work that no node would ever finish. */
 export const LEFTOVERS = `
   select 'a session is held or to stop' as what from sessions where node_id is not null or stop is not null
   union all select 'an operation is not finished: ' || status from operations where finished_at is null
@@ -21,7 +21,7 @@ export async function nodeOf(url: string, sessionId: string): Promise<string | n
   return row!.node_id;
 }
 
-/** How many sessions a node runs. */
+/** The number of sessions that a node runs. */
 export async function countSessionsOf(url: string, nodeId: string): Promise<number> {
   return (await ask(url, 'select from sessions where node_id = $1', [nodeId])).length;
 }
@@ -34,7 +34,7 @@ export async function listenersOn(url: string): Promise<number[]> {
   return (await ask<{ pid: number }>(url, LISTENERS)).map(({ pid }) => pid);
 }
 
-/** Ends them, and returns those that it ended. */
+/** Closes these connections and returns those that it closed. */
 export async function endListenersOn(url: string): Promise<number[]> {
   const rows = await ask<{ pid: number }>(
     url,

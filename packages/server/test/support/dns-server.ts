@@ -1,9 +1,8 @@
-// A name server on loopback, for tests of what is done with its answers. They may change at any time: it looks at `records`
-// anew for every question.
+// A name server on loopback. The test can change `records` at any time, because the server reads them for every query.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** By name, in lower case; IPv6 in full, eight groups of four digits. A name that is not there does not exist. */
+/** By lower-case name. IPv6 addresses are in full: eight groups of four digits. A missing name does not exist. */
 export type DnsRecords = Record<string, DnsRecord | 'silent' | (() => DnsRecord)>;
 
 interface DnsRecord {
@@ -12,9 +11,9 @@ interface DnsRecord {
 }
 
 export interface DnsServer {
-  /** With its port. */
+  /** Includes the port. */
   readonly address: string;
-  /** How many came. */
+  /** The number of queries received. */
   questions(): number;
   close(): void;
 }
@@ -24,7 +23,7 @@ const POINTER_TO_QUESTION = 0xc00c;
 const NO_ERROR = 0x8180;
 const NO_SUCH_NAME = 0x8183;
 
-/** Answers A and AAAA questions. A record that is a function is asked for every question. */
+/** Responds to A and AAAA queries. A record that is a function is called for every query. */
 export async function startDnsServer(records: DnsRecords): Promise<DnsServer> {
   const socket = createSocket('udp4');
   let questions = 0;

@@ -1,7 +1,7 @@
-// As much of Citus as the service asks of it, in an ordinary PostgreSQL: which tables are distributed, and what it refuses.
+// The part of Citus that the service uses, in an ordinary PostgreSQL: which tables are distributed, and what is refused.
 import { ask } from './ask.ts';
 
-/** In the database of this URL. Nothing is distributed at first. */
+/** Installs it in the database of this URL. No table is distributed at first. */
 export async function installFakeCitus(url: string): Promise<void> {
   await ask(
     url,
@@ -36,7 +36,7 @@ export async function installFakeCitus(url: string): Promise<void> {
   );
 }
 
-/** The distributed tables, in the order of their distribution, with what each is beside. */
+/** The distributed tables in the order of their distribution, each with the table that it is colocated with. */
 export async function distributedIn(url: string): Promise<{ name: string; colocatedWith: string }[]> {
   return ask(
     url,

@@ -1,34 +1,34 @@
-// A database that breaks the connection, by chance, at any statement; that a node can be cut off from, and that stands still for a
-// node whose process does.
+// A node's database whose connection breaks at random, at any statement. It can also be cut off, as if the node's process had been
+// killed, or paused, as if the process had been stopped.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from 'sql-template-tag';
 import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';
 import type { Random } from './random.ts';
 
-/** What happens to so many of 1 of all statements and transactions. */
+/** The probability of each fault for a statement or transaction, from 0 to 1. */
 export interface FaultShares {
-  /** The connection breaks before the server has it. */
+  /** The connection breaks before the server receives it. */
   lost: number;
-  /** The server commits it, and the answer is lost. */
+  /** The server commits it, and the response is lost. */
   unanswered: number;
-  /** The connection breaks, and the server commits it some time later. Not of transactions that wait for answers. */
+  /** The connection breaks, and the server commits it later. Does not apply to `transaction`, which reads results. */
   late: number;
-  /** It takes its time. */
+  /** It is slow. */
   slow: number;
 }
 
 export interface FaultyDb {
   db: Db;
-  /** From now on nothing comes through any more, as if the process had been killed. */
+  /** Nothing gets through from now on, as if the process had been killed. */
   cut(): void;
-  /** Nothing is sent and no answer is heard until the returned function is called, as if the process had been stopped. */
+  /** Nothing is sent or received until the returned function is called, as if the process had been stopped. */
   stop(): () => void;
-  /** Whether faults by chance happen; at first they do not. */
+  /** Whether random faults occur. Initially false. */
   breaks(isBreaking: boolean): void;
 }
 
 const MAX_SLOW_TICKS = 40;
-// Long enough for the text to have been written by another try.
+// Long enough for a retry to have written the text first.
 const MAX_LATE_MS = 60;
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 const lost = () => new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
@@ -56,7 +56,7 @@ export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyD
     const fault = draw(['lost', 'unanswered', 'late', 'slow']);
     if (fault === 'lost') throw lost();
     if (fault === 'late') {
-      // Before the caller has checked the outcome, or after it was repeated.
+      // Before the caller has checked the outcome, or after it has repeated the statement.
       const wait = random.chance(0.7) ? ticks() : delay(random.below(MAX_LATE_MS));
       void wait.then(act).catch(() => {});
       throw lost();
@@ -107,7 +107,7 @@ export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyD
   };
 }
 
-/** The same database, whose statements are changed before they are sent: for a service that lacks one of its mechanisms. */
+/** The same database, with its statements rewritten before they are sent, to disable a mechanism of the service. */
 export function mutatedDb(base: Db, mutate: (text: string) => string): Db {
   const mutated = ({ text, values }: Sql): Sql => ({ text: mutate(text), values }) as unknown as Sql;
   const onTx = (tx: Tx): Tx => ({

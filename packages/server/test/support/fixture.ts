@@ -1,20 +1,20 @@
-// The rows of a database in a file: what a later release has to be able to migrate.
+// The rows of a database in a file: later releases must be able to migrate them.
 //
-// Rows are kept as PostgreSQL writes them in JSON, unparsed: exact for every type, and the same for every major version. The
-// tables are not in the file: the migrations create them, and a migration that was released never changes.
+// Rows are stored as PostgreSQL's JSON, unparsed, which is exact for every type and the same in every major version. The file has no
+// table definitions: the migrations create the tables, and a released migration never changes.
 import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { readMigrations } from '../../src/db/migrate.ts';
 import { ask } from './ask.ts';
 
 export interface Fixture {
-  /** Of each migration that the database had, in order. */
+  /** One entry for each migration of the database, in order. */
   migrations: string[];
   /** A key of the organization with the permission `admin`. */
   adminKey: string;
-  /** What a GET of the path below `/api/v1` answered. */
+  /** The response to a GET of the path below `/api/v1`. */
   answers: Record<string, unknown>;
-  /** A table, and its rows in JSON; those that others refer to come first. */
+  /** Each table with its rows in JSON; referenced tables come first. */
   tables: [name: string, rows: string[]][];
 }
 
@@ -36,7 +36,7 @@ export async function readFixture(file: URL): Promise<Fixture> {
   return JSON.parse(gunzipSync(await readFile(file)).toString());
 }
 
-/** Into a database that has the fixture's migrations and no rows. Throws if its tables are not those of the fixture. */
+/** Restores into a database that has the fixture's migrations and no rows. Throws if its tables are not those of the fixture. */
 export async function loadFixture({ tables }: Fixture, url: string): Promise<void> {
   const found = await tablesOf(url);
   const missing = found.filter((table) => !tables.some(([name]) => name === table));
@@ -55,7 +55,7 @@ export async function loadFixture({ tables }: Fixture, url: string): Promise<voi
   }
 }
 
-/** But the one of the migrations; those that others refer to first. */
+/** All tables except that of the migrations, referenced tables first. */
 async function tablesOf(url: string): Promise<string[]> {
   const rows = await ask<{ name: string; refersTo: string[] }>(
     url,

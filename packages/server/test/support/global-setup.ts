@@ -1,4 +1,4 @@
-// One PostgreSQL for the whole run, with one migrated template that each test file clones; none if no test that runs needs one.
+// Starts one PostgreSQL for the whole run, with a migrated template that each test file clones; none if no selected test needs one.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -13,11 +13,11 @@ import { ask } from './ask.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A database to connect to for creating others; the user may. */
+    /** A database to connect to for creating others; its user has that right. */
     databaseServerUrl: string;
     /** The name of the migrated template on that server. */
     databaseTemplate: string;
-    /** Where to write down the statements that are run. */
+    /** The file to record the statements in. */
     statementsFile: string;
   }
 }
@@ -32,7 +32,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-// Each project of vitest.config.ts loads this file anew; one server is for all of them.
+// Each project of vitest.config.ts loads this file again; all of them use one server.
 const shared = globalThis as { signalboxTestServer?: Promise<Running>; signalboxTestProjects?: number };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -63,7 +63,7 @@ async function start(): Promise<Running> {
     throw error;
   }
   const scratch = await mkdtemp(join(tmpdir(), 'signalbox-statements-'));
-  // Of a run of everything, in which each statement of the sources must have been run (scripts/test.mjs).
+  // Set for a run of all tests, in which each statement of the sources must run (scripts/test.mjs).
   const whole = process.env.SIGNALBOX_TEST_STATEMENTS;
   const statementsFile = whole ?? join(scratch, 'statements.jsonl');
   return {

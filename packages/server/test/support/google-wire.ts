@@ -51,7 +51,7 @@ function event(data: object): string {
   return `data: ${JSON.stringify(data)}\r\n\r\n`;
 }
 
-/** A call comes whole: only Vertex sends arguments in pieces. */
+/** A call is sent whole: only Vertex sends arguments in pieces. */
 function partsOf(part: AnswerPart): object[] {
   const seal = part.seal === undefined ? {} : { thoughtSignature: part.seal };
   if ('call' in part)

@@ -1,41 +1,41 @@
-// A node that stands still for ever from one statement on, as if its process had been killed there.
+// A node that halts at one statement, as if its process had been killed there.
 import type { Sql } from 'sql-template-tag';
 import type { Db, Tx } from '../../src/db/db.ts';
 import type { Platform } from '../../src/platform.ts';
 
 export interface HaltingNode {
   platform: Platform;
-  /** Resolves when it stands still. */
+  /** Resolves when the node has halted. */
   halted: Promise<void>;
-  /** Ends what stands still by an error, so that the node can be put away. */
+  /** Fails what is halted, so that the node can be closed. */
   release(): void;
 }
 
-/** `before`: what the statement belongs to is not committed. `after`: it is, and nobody here hears of it. */
+/** `before`: the statement, or its transaction, is not committed. `after`: it is committed, but the node gets no response. */
 export function haltingAt(node: Platform, statement: RegExp, when: 'before' | 'after'): HaltingNode {
   const halted = Promise.withResolvers<void>();
-  const forEver = Promise.withResolvers<never>();
-  forEver.promise.catch(() => {});
+  const endless = Promise.withResolvers<never>();
+  endless.promise.catch(() => {});
   let isHalted = false;
   const isIt = (one: Sql) => statement.test(one.text.replaceAll(/\s+/g, ' ').trim());
 
   async function halt(): Promise<never> {
     isHalted = true;
     halted.resolve();
-    return forEver.promise;
+    return endless.promise;
   }
 
   async function unlessHalted<T>(meets: boolean, act: () => Promise<T>): Promise<T> {
-    if (isHalted) return forEver.promise;
+    if (isHalted) return endless.promise;
     if (!meets) return act();
     if (when === 'after') await act();
     return halt();
   }
 
-  /** Thrown to undo a transaction that is not to be committed. */
-  const undo = new Error('The node stands still');
+  /** Thrown to roll a transaction back. */
+  const undo = new Error('The node has halted');
   async function transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T> {
-    if (isHalted) return forEver.promise;
+    if (isHalted) return endless.promise;
     let met = false;
     const meet = (one: Sql) => {
       met ||= isIt(one);
@@ -70,5 +70,5 @@ export function haltingAt(node: Platform, statement: RegExp, when: 'before' | 'a
       unlessHalted(statements.some(isIt), () => node.db.batch<Row>(statements)),
     transaction,
   };
-  return { platform: { ...node, db }, halted: halted.promise, release: () => forEver.reject(undo) };
+  return { platform: { ...node, db }, halted: halted.promise, release: () => endless.reject(undo) };
 }

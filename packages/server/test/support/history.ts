@@ -1,19 +1,19 @@
-// Decides whether what clients saw of a Session, what they were told, and what the tools' server saw of its calls, is what the
-// service promises (P1–P5, P7). It knows the interface alone, and nothing of how the service works.
+// Checks what clients saw of a session, which responses they got, and which calls the tools' server received, against the promises
+// of the service (P1–P5, P7). It knows only the API, not how the service works.
 import type { Chunk } from '@signalbox/contract';
 
-/** What the tools' server saw of one call. */
+/** What the tools' server received of one call. */
 export interface SeenCall {
   tool: string;
-  /** How often it came. */
+  /** The number of requests for this call. */
   times: number;
-  /** How often the caller was still there for the response. */
+  /** The number of requests whose response the caller still received. */
   answered: number;
 }
 
-/** What a reader saw who resumed through every failure, up to the end of the Session. */
+/** What a reader saw who resumed after every failure, up to the end of the session. */
 export interface Reading {
-  /** Where it began: the last chunk that it had seen before; undefined where it read from the beginning. */
+  /** The last chunk that it had seen before; undefined if it read from the beginning. */
   after?: Position | undefined;
   chunks: readonly Chunk[];
 }
@@ -23,44 +23,44 @@ export interface Position {
   seq: number;
 }
 
-/** A message of a person. `isAcknowledged`: the service said that it has it; else nobody knows. */
+/** A user message. `isAcknowledged`: the service accepted it; otherwise the outcome is unknown. */
 export interface SentMessage {
   text: string;
   isAcknowledged: boolean;
 }
 
-/** What a receiver of webhooks saw of one delivery, in the order in which they came. */
+/** What a webhook receiver got of one attempt of a delivery, in order of arrival. */
 export interface SeenDelivery {
   deliveryId: string;
   /** The exact bytes. */
   body: string;
-  /** The receiver answered that it has it. */
+  /** Whether the receiver acknowledged it. */
   isTaken: boolean;
 }
 
 export interface History {
-  /** The journal as it is in the end. */
+  /** The final journal. */
   stored: readonly Chunk[];
   readings: readonly Reading[];
-  /** In the order in which they were sent, one after the other's answer. */
+  /** In order; each was sent after the response to the previous one. */
   sent: readonly SentMessage[];
-  /** What the model was told and answered, in order, as far as it is text. */
+  /** The text of the model's input and responses, in order. */
   transcript: readonly { role: 'user' | 'assistant' | 'tool'; text: string }[];
-  /** Decisions that the service said it took, by operation id. */
+  /** Decisions that the service acknowledged, by operation id. */
   decisions: ReadonlyMap<string, readonly string[]>;
   /** By operation id. */
   calls: ReadonlyMap<string, SeenCall>;
-  /** Whether these are answers that the model gave in that turn, each of one call of it. */
+  /** Whether these are responses of the model in that turn, each from one model call. */
   isTextOfTurn(turn: number, text: string): boolean;
-  /** Tools that say that they may be called again. */
+  /** Tools whose calls may be repeated. */
   repeatable: ReadonlySet<string>;
-  /** Of this Session's chunks, all types of them; undefined where nobody subscribed. */
+  /** Of all types of this session's chunks; undefined without a subscription. */
   deliveries?: readonly SeenDelivery[] | undefined;
 }
 
 type Check = (kept: boolean, promise: string) => void;
 
-/** Every promise that the history breaks, in words; none where it keeps them all. */
+/** A sentence for every promise that the history breaks; empty if it keeps them all. */
 export function brokenPromises(history: History): string[] {
   const broken: string[] = [];
   const check: Check = (kept, promise) => {
@@ -75,7 +75,7 @@ export function brokenPromises(history: History): string[] {
   return broken;
 }
 
-/** P2: one order without gaps, one end, and in between what the model said. */
+/** P2: one order without gaps, one end, and between them what the model said. */
 function checkJournal({ stored, transcript, isTextOfTurn }: History, check: Check): void {
   const isNext = (chunk: Chunk, before: Chunk | undefined) =>
     before === undefined
@@ -100,7 +100,7 @@ function checkJournal({ stored, transcript, isTextOfTurn }: History, check: Chec
   }
 }
 
-/** P1 and P4: what was shown once stands, and a reader sees what follows its cursor, whole and in order. */
+/** P1 and P4: what was shown once never changes, and a reader gets everything after its cursor, in order. */
 function checkReadings({ stored, readings }: History, check: Check): void {
   for (const { after, chunks } of readings) {
     const from = after ? stored.findIndex(({ turn, seq }) => turn === after.turn && seq === after.seq) + 1 : 0;
@@ -117,7 +117,7 @@ function checkReadings({ stored, readings }: History, check: Check): void {
   }
 }
 
-/** P1: a message that was taken has its turn, in order, and no message has two. */
+/** P1: every accepted message has exactly one turn, in order. */
 function checkMessages({ stored, sent, transcript }: History, check: Check): void {
   const told = transcript.filter(({ role }) => role === 'user').map(({ text }) => text);
   let at = 0;
@@ -130,7 +130,7 @@ function checkMessages({ stored, sent, transcript }: History, check: Check): voi
   check(turns === told.length, `${told.length} messages have as many turns, not ${turns}`);
 }
 
-/** P7: an approval is decided once, as its approver was told, and its call runs neither before it nor after a denial. */
+/** P7: an approval has one decision, the acknowledged one, and its call runs neither before the decision nor after a denial. */
 function checkApprovals({ stored, decisions }: History, check: Check): void {
   for (const [index, request] of stored.entries()) {
     if (request.type !== 'approval.requested') continue;
@@ -157,7 +157,7 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
   }
 }
 
-/** P7: an effect happens at most once unless its tool may be repeated, and its known outcome is reported everywhere. */
+/** P7: an effect happens at most once unless its tool may be repeated, and every place reports the same known outcome. */
 function checkCalls({ stored, calls, repeatable }: History, check: Check): void {
   const started = stored.filter((chunk) => chunk.type === 'tool.call');
   for (const { toolCallId, tool, notRun } of started) {
@@ -182,7 +182,7 @@ function checkCalls({ stored, calls, repeatable }: History, check: Check): void 
   );
 }
 
-/** P5: what a receiver took, each delivery once, is the journal; and a delivery is always the same bytes. */
+/** P5: the acknowledged deliveries, without duplicates, equal the journal; every attempt of a delivery has the same bytes. */
 function checkDeliveries({ stored, deliveries }: History, check: Check): void {
   if (!deliveries) return;
   const taken = new Map<string, string>();
@@ -195,7 +195,7 @@ function checkDeliveries({ stored, deliveries }: History, check: Check): void {
   check(same, `the deliveries add up to the journal: ${chunks.map(cursorOf).join(' ')}`);
 }
 
-/** One id under two prefixes. */
+/** The same id with another prefix. */
 export function operationOf(toolCallId: string): string {
   return toolCallId.replace(/^call_/, 'op_');
 }
@@ -208,7 +208,7 @@ export function isEnd(status: string): boolean {
   return ['completed', 'failed', 'cancelled'].includes(status);
 }
 
-/** What the model answered between the message that began the turn and the next. */
+/** The model's responses between the message that began the turn and the next message. */
 function answersIn(transcript: History['transcript'], turn: number): string {
   let at = 0;
   return transcript
@@ -220,7 +220,7 @@ function answersIn(transcript: History['transcript'], turn: number): string {
     .join('');
 }
 
-/** What is left of a turn's text after what was taken back. */
+/** The text of a turn, without what was reset. */
 function textOf(chunks: readonly Chunk[]): string {
   let kept: { seq: number; delta: string }[] = [];
   for (const chunk of chunks) {

@@ -1,5 +1,5 @@
-// An ordinary PostgreSQL that says it is sharded by Citus over two servers, one of which can be lost. Statements that need it then
-// fail or hang: those that name an organization on it, and those across organizations.
+// An ordinary PostgreSQL that claims to be sharded by Citus over two servers, one of which can be lost. Statements that need the lost
+// server fail or hang: those that name an organization on it, and those across organizations.
 import { readFileSync } from 'node:fs';
 import { loadModule } from 'libpg-query';
 import sql, { type Sql } from 'sql-template-tag';
@@ -9,15 +9,15 @@ import { DatabaseUnavailable, type Db, type Queryable, type Tx } from '../../src
 export type Loss = 'fails' | 'hangs';
 
 export interface ShardedDb extends Db {
-  /** From now on one of its two servers is away, with these organizations. */
+  /** Loses one of the two servers, which has these organizations. */
   lose(organizationIds: readonly string[], how: Loss): void;
-  /** It is back; what hung fails. */
+  /** Brings the server back; statements that hung fail. */
   find(): void;
-  /** Statements that were sent to the lost server. */
+  /** The statements sent to the lost server. */
   tries(): number;
 }
 
-/** The organizations of the other server are those that are moved to it before anybody asks where they are. */
+/** `far`: the organizations on the second server. Call it before the service reads their location. */
 export async function installShards(db: Queryable, far: readonly string[]): Promise<void> {
   await db.query(sql`create table pg_dist_partition (logicalrelid regclass)`);
   await db.query(sql`insert into pg_dist_partition values ('sessions')`);
@@ -45,9 +45,9 @@ export async function shardedDb(base: Db): Promise<ShardedDb> {
     return found;
   }
 
-  /** Undefined if the statement does not need the server that is away. */
+  /** Undefined if the statement does not need the lost server. */
   function fate(statement: Sql): Promise<never> | undefined {
-    // The coordinator itself knows where organizations are.
+    // The coordinator itself knows the locations of organizations.
     if (!lost || statement.text.includes('pg_dist_placement')) return undefined;
     const isReached = statement.values.flat(3).some((value) => lost!.ids.has(value)) || crosses(statement);
     if (!isReached) return undefined;

@@ -1,18 +1,18 @@
-// A clock that stands still until a test moves it.
+// A clock that moves only when a test moves it.
 import type { Clock } from '../../src/lib/clock.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves the time; sleepers whose time has come wake in order. */
+  /** Moves the time forward and wakes the sleepers that are due, in order. */
   advance(ms: number): void;
-  /** Lets time pass in small steps until the promise is settled: for what is tried again in a moment. */
+  /** Moves the time in small steps until the promise settles: for code that retries after a pause. */
   passWhile<T>(awaited: Promise<T>): Promise<T>;
-  /** Resolves as soon as someone sleeps, at once where someone does. */
+  /** Resolves as soon as there is a sleeper. */
   asleep(): Promise<void>;
-  /** How many sleep. */
+  /** The number of sleepers. */
   readonly sleepers: number;
 }
 
-// Time runs faster than on the wall, yet not so fast that a turn runs out of it while the database answers.
+// Time passes faster than real time, but not so fast that a turn times out while the database responds.
 const STEP_MS = 10;
 
 export function createManualClock(start = new Date('2026-01-02T03:04:05.000Z')): ManualClock {

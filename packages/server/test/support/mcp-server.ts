@@ -1,6 +1,6 @@
 /**
- * A server that speaks MCP over streamable HTTP, in the way of 2025-11-25 (sessions) or of 2026-07-28 (none), and misbehaves as a
- * test says:
+ * An MCP server over streamable HTTP, of version 2025-11-25 (with sessions) or 2026-07-28 (without). A test decides how it
+ * misbehaves:
  *
  *   const server = await startMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] });
  *   server.on('tools/call', (exchange) => exchange.result({ content: [{ type: 'text', text: 'here' }] }));
@@ -13,23 +13,23 @@ import type { AddressInfo } from 'node:net';
 export interface Received {
   httpMethod: string;
   headers: IncomingHttpHeaders;
-  /** Of JSON-RPC, or `answer`, `GET`, `DELETE`. */
+  /** The JSON-RPC method, or `answer`, `GET`, `DELETE`. */
   method: string;
   message: { id?: string | number; params?: Record<string, unknown>; result?: unknown; error?: unknown };
 }
 
-/** One request and the ways to answer it. */
+/** One request and the ways to respond to it. */
 export interface Exchange extends Received {
   request: IncomingMessage;
   response: ServerResponse;
-  /** As JSON. */
+  /** Responds with JSON. */
   result(result: unknown): void;
   error(code: number, message: string, status?: number): void;
-  /** Begins a stream of events. */
+  /** Starts an event stream. */
   stream(): void;
-  /** A message on the stream. */
+  /** Sends a message on the stream. */
   send(message: object, options?: { id?: string }): void;
-  /** The answer, on the stream. */
+  /** Sends the result on the stream. */
   sendResult(result: unknown): void;
 }
 
@@ -37,17 +37,17 @@ type Handler = (exchange: Exchange) => void;
 
 export interface McpTestServer {
   readonly url: string;
-  /** With its port. */
+  /** Includes the port. */
   readonly host: string;
   readonly received: Received[];
-  /** Messages of this method, in order. */
+  /** The messages of this method, in order. */
   of(method: string): Received[];
-  /** Answers requests of this method instead. */
+  /** Handles requests of this method instead. */
   on(method: string, handler: Handler): void;
-  /** Resolves with the next request of this method from now on. */
+  /** Resolves with the next request of this method. */
   next(method: string): Promise<Received>;
   tools: unknown[];
-  /** Sessions that it knows. */
+  /** The ids of its open sessions. */
   readonly sessions: Set<string>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// A node in a process of its own, for tests of several: `node node-process.ts`, configured by the environment. Prints its url, and
-// nothing else where the log is silent; ends with its standard input, so that it does not outlive the test.
+// A node in its own process, for tests with several nodes: `node node-process.ts`, configured by the environment. Prints its URL, and
+// nothing else if the log is silent. Exits when its standard input ends, so that it does not outlive the test.
 import { readConfig, startService } from '../../src/main.ts';
 
 const service = await startService(readConfig({ port: '0' }));

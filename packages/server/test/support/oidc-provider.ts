@@ -1,4 +1,4 @@
-// An OpenID Connect provider of the test's own: discovery, keys, the authorization code flow with PKCE, ID tokens signed RS256.
+// An OpenID Connect provider in the test: discovery, keys, the authorization code flow with PKCE, ID tokens signed with RS256.
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -15,9 +15,9 @@ export interface Claims {
 
 export interface OidcProvider {
   readonly issuer: string;
-  /** Who signs in next; changes what the ID token says where `tamper` is given. */
+  /** Sets who signs in next; `tamper` changes the claims of the ID token. */
   next: Claims & { tamper?: Record<string, unknown>; badSignature?: boolean };
-  /** Follows an authorization request as a browser would: the address that it is sent back to. */
+  /** Follows an authorization request like a browser and returns the address of the redirect. */
   follow(url: string): Promise<string>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface OidcProvider {
 const clientId = 'signalbox-test';
 const clientSecret = 'the secret of the client';
 
-/** For a service whose people may sign in by this provider, called "Acme accounts". */
+/** The configuration of a service that has this provider for sign-in, with the name "Acme accounts". */
 export function configOf({ issuer }: OidcProvider): Partial<Config> {
   watchSecret(clientSecret);
   const { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } = readConfig(

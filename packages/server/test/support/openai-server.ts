@@ -1,5 +1,5 @@
 /**
- * A server that speaks OpenAI's chat completions over HTTP, streaming, and answers as a test says:
+ * A server of OpenAI's streaming chat completions, which gives the responses that a test scripts:
  *
  *   const server = await startOpenAiServer();
  *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), answer({ text: ['Hel', 'lo'] }));
@@ -14,7 +14,7 @@ import { begin, pieces, textOfInput, write } from './provider-server.ts';
 
 export { raw, refuse } from './provider-server.ts';
 
-/** The request's body, as far as tests look at it. */
+/** The parts of the request's body that tests read. */
 export interface ChatRequest {
   model: string;
   messages: {
@@ -32,7 +32,7 @@ export interface ChatRequest {
 export type Reply = provider.Reply<ChatRequest>;
 export type OpenAiServer = provider.ProviderServer<ChatRequest>;
 
-/** `url` is up to and with `/v1`. */
+/** `url` ends with `/v1`. */
 export function startOpenAiServer(fallback?: Reply): Promise<OpenAiServer> {
   return provider.startProviderServer('/v1', fallback);
 }
@@ -40,20 +40,20 @@ export function startOpenAiServer(fallback?: Reply): Promise<OpenAiServer> {
 export interface Answer {
   /** Each a delta of its own. */
   text?: string | string[];
-  /** Each a delta of its own, before the text. */
+  /** Each is a separate delta, before the text. */
   reasoning?: string[];
-  /** What the model says instead of an answer, each a delta of its own. */
+  /** What the model says instead of a response; each is a separate delta. */
   refusal?: string[];
-  /** In pieces: the name with the first, the arguments over several, those of different calls mixed. */
+  /** Sent in pieces: the name with the first piece, the arguments over several, with those of different calls interleaved. */
   toolCalls?: { name: string; arguments: unknown }[];
-  /** Default: `tool_calls` where there are some, else `stop`. null: the stream ends without one. */
+  /** Default: `tool_calls` if there are calls, otherwise `stop`. null: the stream ends without a finish reason. */
   finishReason?: string | null;
   usage?: { prompt: number; completion: number; cached?: number } | null;
-  /** How it ends: as it should; by closing cleanly, or by a reset, before the finish; or never. */
+  /** How the stream ends: completely; closed cleanly, or reset, before the finish reason; or never. */
   end?: 'done' | 'cut' | 'reset' | 'hang';
 }
 
-/** A streamed answer. */
+/** A streamed response. */
 export function answer(given: Answer): Reply {
   return async (response, { body }) => {
     const { end = 'done' } = given;
@@ -67,7 +67,7 @@ export function answer(given: Answer): Reply {
         service_tier: 'default',
         system_fingerprint: 'fp_1',
         choices: choice === null ? [] : [{ index: 0, logprobs: null, finish_reason: null, ...choice }],
-        // Of every chunk but the last, where the request asks for it.
+        // Every chunk but the last has it, if the request asked for usage.
         ...(body.stream_options?.include_usage && { usage: null }),
         obfuscation: 'x1',
         ...more,
@@ -105,7 +105,7 @@ function send(response: ServerResponse, event: unknown): Promise<void> {
   return write(response, `data: ${JSON.stringify(event)}\n\n`);
 }
 
-/** Arguments three characters at a time, one piece of each call in turn. */
+/** Arguments in pieces of three characters, one piece of each call in rotation. */
 function callDeltas(calls: NonNullable<Answer['toolCalls']>): object[] {
   const deltas: object[] = calls.map(({ name }, index) => ({
     index,
@@ -122,7 +122,7 @@ function callDeltas(calls: NonNullable<Answer['toolCalls']>): object[] {
   return deltas;
 }
 
-/** The same in the form that all formats share. Seals are unknown to it. */
+/** The same as a `Wire`, the shape that all formats share. This format has no seals. */
 export const chatCompletions: provider.Wire = {
   basePath: '/v1',
   answer({ parts = [], stop, usage, end = 'done' }) {
@@ -146,13 +146,13 @@ export const chatCompletions: provider.Wire = {
   error: openAiError,
 };
 
-/** The body of OpenAI's refusals, of both its interfaces, and the event in a stream of chat completions. */
+/** The body of OpenAI's errors in both its APIs, and the error event in a stream of chat completions. */
 export function openAiError(status: number, message: string): object {
   const [type, code] = errorWords[status] ?? ['server_error', null];
   return { error: { message, type, param: null, code } };
 }
 
-/** `type` and `code`. A rate is one of requests or of tokens. */
+/** `type` and `code`. A rate limit counts requests or tokens. */
 const errorWords: Record<number, [string, string | null]> = {
   400: ['invalid_request_error', null],
   401: ['invalid_request_error', 'invalid_api_key'],

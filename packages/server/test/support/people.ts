@@ -1,11 +1,11 @@
-// The people of a test: the first one, and those they invite.
+// The members of a test's organization: the owner and those they invite.
 import { expect } from 'vitest';
 import { type Browser, openBrowser, tokenOf } from './browser.ts';
 import type { TestService } from './service.ts';
 
 export const password = 'seven small red boats';
 
-/** The owner, who has set the installation up. */
+/** The owner, who set up the installation. */
 export async function setUp(service: TestService): Promise<Browser> {
   const browser = openBrowser(service);
   const given = { token: tokenOf(service.setupLink!), name: 'Mara', email: 'mara@example.com', password };
@@ -14,7 +14,7 @@ export async function setUp(service: TestService): Promise<Browser> {
   return browser;
 }
 
-/** A new person in the first organization of `by`. */
+/** A new member of `by`'s first organization. */
 export async function join(by: Browser, service: TestService, name: string, role = 'member'): Promise<Browser> {
   const { link } = (await by.api('POST', '/invitations', { role })).json;
   const browser = openBrowser(service);

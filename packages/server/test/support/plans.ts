@@ -1,14 +1,14 @@
-// What a statement costs the database, as it is planned for any values: rows and pages that it read, and the indexes it used.
+// The cost of a statement with its generic plan: the rows and pages that it reads and the indexes that it uses.
 import type { Sql } from 'sql-template-tag';
 import type { Db } from '../../src/db/db.ts';
 
 export interface Cost {
-  /** Read from tables and indexes, those among them that a filter then left out. */
+  /** Rows read from tables and indexes, including those that a filter then removed. */
   rows: number;
-  /** Pages of 8 kB, in memory or not. */
+  /** Pages of 8 kB, cached or not. */
   pages: number;
   indexes: string[];
-  /** Tables that were read from one end to the other. */
+  /** Tables with a sequential scan. */
   wholeTables: string[];
 }
 
@@ -25,7 +25,7 @@ interface Node {
   Plans?: Node[];
 }
 
-/** The same database, and every statement that is run on it outside of transactions. */
+/** The same database, and every statement that runs on it outside transactions. */
 export function listenTo(db: Db): { db: Db; statements: Sql[] } {
   const statements: Sql[] = [];
   const heard =
@@ -45,8 +45,8 @@ export function listenTo(db: Db): { db: Db; statements: Sql[] } {
 }
 
 /**
- * Runs the statement, and undoes what it did. `asIfLarge`: with the plan that a table gets which is too large to be read as a
- * whole, where it has the indexes for one.
+ * Runs the statement and rolls it back. `asIfLarge`: with the plan for a table that is too large for a sequential scan, if it has
+ * the indexes for one.
  */
 export async function costOf(db: Db, { text, values }: Sql, { asIfLarge = false } = {}): Promise<Cost> {
   const client = await db.connect();

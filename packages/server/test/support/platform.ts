@@ -1,4 +1,4 @@
-// The parts that a domain function or a worker is handed, on a database of the test's own.
+// The dependencies of a domain function or a node, on the test's own database.
 import { randomBytes } from 'node:crypto';
 import type { Sql } from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
@@ -23,20 +23,20 @@ import { createTestDatabase } from './postgres.ts';
 export interface TestPlatform {
   platform: Platform;
   organizationId: string;
-  /** An admin's context in the organization. */
+  /** The context of an admin of the organization. */
   ctx: PoolContext;
-  /** A platform like that of another node on the same database, which hears of nothing but by polling unless told otherwise. */
+  /** The platform of another node on the same database. By default it receives no wake-ups and finds changes only by polling. */
   anotherNode(options?: NodeOptions): Promise<Platform>;
   close(): Promise<void>;
 }
 
 export interface NodeOptions {
   clock?: Clock;
-  /** Hears of other nodes, and tells them, as in production. */
+  /** Exchanges wake-ups with other nodes, as in production. */
   acrossNodes?: boolean;
-  /** Each statement outside of a transaction, before it runs. */
+  /** Called with each statement outside a transaction, before it runs. */
   onQuery?: (statement: Sql) => void;
-  /** The database as the node sees it. */
+  /** Wraps the database for this node. */
   over?: (db: Db) => Promise<Db>;
 }
 

@@ -1,28 +1,28 @@
-// What stands between a service and PostgreSQL, for tests that break it. The proxy reads what the server says, message by message, and
-// hands it on answer by answer; what the service says goes through unread.
+// A proxy between a service and PostgreSQL, for tests that break the connection. It parses the server's messages and forwards them
+// response by response; it forwards the service's messages unread.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface PostgresProxy {
-  /** Of the same database, by way of the proxy. */
+  /** The URL of the same database through the proxy. */
   url: string;
   /**
-   * Asked for each answer that says that something was committed: true loses it, and the connection with it. `tags` are those of its
-   * commands, such as `INSERT 0 1`.
+   * Called for each response that confirms a commit; true drops the response and the connection. `tags` are those of its commands,
+   * such as `INSERT 0 1`.
    */
   losesAnswer: (tags: readonly string[]) => boolean;
-  /** Whether notifications are kept back. */
+  /** Whether notifications are withheld. */
   isDeaf: boolean;
-  /** How many were kept back. */
+  /** The number of withheld notifications. */
   notificationsLost: number;
-  /** How many connections are open. */
+  /** The number of open connections. */
   readonly connections: number;
   /**
-   * From now on nothing comes through and nothing is closed, as if the server stood still or the network were cut: on all
-   * connections, or on those that there are now alone. What was held back comes through when the returned function is called.
+   * Forwards nothing and closes nothing from now on, as if the server hung or the network were cut: on all connections, or only on
+   * the current ones. The returned function forwards what was withheld.
    */
   hang(which?: 'all' | 'existing'): () => void;
-  /** Cuts every connection; the next ones lead to that server. */
+  /** Cuts every connection; new ones go to that server. */
   leadTo(url: string): void;
   close(): Promise<void>;
 }
@@ -31,10 +31,10 @@ export interface PostgresProxy {
 const COMMAND_COMPLETE = 'C';
 const NOTIFICATION = 'A';
 const READY_FOR_QUERY = 'Z';
-// Behind a message's type and its length. Of READY_FOR_QUERY it is whether a transaction is open: `I` is none.
+// The offset of a message's body, after its type and length. The body of READY_FOR_QUERY is the transaction status: `I` is none.
 const BODY_AT = 5;
 
-/** Tags of commands that change something, alone or in a transaction that they end. */
+/** Tags of commands that commit a change, on their own or by ending a transaction. */
 const CHANGES = /^(COMMIT|(INSERT 0|UPDATE|DELETE) [1-9])/;
 
 export async function startPostgresProxy(target: string): Promise<PostgresProxy> {
@@ -80,7 +80,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
         await gate.whenOpen;
         end();
       } catch {
-        // It was cut.
+        // The connection was cut.
       }
     }
 
@@ -149,7 +149,7 @@ function connectTo({ hostname, port, searchParams }: URL): Socket {
   return directory ? connect(`${directory}/.s.PGSQL.${port}`) : connect(Number(port || 5432), hostname);
 }
 
-/** A listener for data that hands on whole messages: a type, the length of what follows, and that. */
+/** A data listener that forwards whole messages: type, length, body. */
 function messagesOf(take: (message: Buffer) => void): (data: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (data) => {

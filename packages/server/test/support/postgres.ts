@@ -4,11 +4,11 @@ import { ask } from './ask.ts';
 
 export interface TestDatabase {
   url: string;
-  /** Cuts whatever is still connected. */
+  /** Closes all remaining connections. */
   drop(): Promise<void>;
 }
 
-/** A database of its own, migrated; `{ empty: true }` gives one without tables. */
+/** Creates a migrated database; with `{ empty: true }`, one without tables. */
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const name = `signalbox_test_${randomBytes(6).toString('hex')}`;
   await onServer(`create database ${name} template ${empty ? 'template0' : inject('databaseTemplate')}`);

@@ -1,6 +1,6 @@
 /**
- * A server in a provider's place: it records requests and answers them as a test says. What an answer looks like on the wire is
- * in the file of each format (`openai-server.ts`, `responses-wire.ts`, `anthropic-wire.ts`, `google-wire.ts`).
+ * A model provider's server for tests: records requests and gives the responses that a test scripts. Each format has a file
+ * (`openai-server.ts`, `responses-wire.ts`, `anthropic-wire.ts`, `google-wire.ts`).
  *
  *   const server = await startProviderServer('/v1');
  *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), anthropic.answer({ parts: [{ text: ['Hel', 'lo'] }] }));
@@ -15,7 +15,7 @@ export interface RecordedRequest<Body = Record<string, unknown>> {
   path: string;
   headers: IncomingHttpHeaders;
   body: Body;
-  /** Resolves when the connection's response has ended on either side; true if it was complete. */
+  /** Resolves when either side has ended the response; true if it was complete. */
   closed: Promise<boolean>;
 }
 
@@ -30,7 +30,7 @@ export interface ProviderServer<Body = Record<string, unknown>> {
   /** `127.0.0.1:port`, for a secret's `allowedHosts`. */
   readonly host: string;
   readonly requests: RecordedRequest<Body>[];
-  /** The replies to the next requests, one each. Without one a request is given `fallback`'s. */
+  /** The replies to the next requests, one each. Then requests get `fallback`. */
   next(...replies: Reply<Body>[]): void;
   close(): Promise<void>;
 }
@@ -71,20 +71,20 @@ export async function startProviderServer<Body = Record<string, unknown>>(
   };
 }
 
-/** What a model is to answer, whatever the format. */
+/** A scripted model response, in any format. */
 export interface ModelAnswer {
   parts?: AnswerPart[];
-  /** Default: what the parts amount to. */
+  /** Default: follows from the parts. */
   stop?: 'maxOutputTokens' | 'refusal';
-  /** `input` and `output` are the whole, `cached` is of the input. */
+  /** `input` and `output` are totals; `cached` is part of the input. */
   usage?: { input: number; cached: number; output: number };
-  /** How it ends: as it should; by closing cleanly, or by a reset, before the end; never; or with an error event. */
+  /** How the response ends: completely; closed cleanly, or reset, before its end; never; or with an error event. */
   end?: 'done' | 'cut' | 'reset' | 'hang' | StreamedError;
 }
 
 export type StreamedError = 'overloaded' | 'rateLimited';
 
-/** `seal`: what the provider wants to see again with it. Each string is a delta of its own; a call's input comes in pieces. */
+/** `seal`: what the provider needs back with the part. Each string is a separate delta; a call's input is sent in pieces. */
 export type AnswerPart =
   | { reasoning: string[]; seal?: string }
   | { text: string[]; seal?: string }
@@ -92,14 +92,14 @@ export type AnswerPart =
 
 /** A provider's format. */
 export interface Wire {
-  /** Of its base url. */
+  /** The path of its base URL. */
   readonly basePath: string;
   answer(given: ModelAnswer): Reply;
-  /** The body of a refusal. */
+  /** The body of an error response. */
   error(status: number, message: string): unknown;
 }
 
-/** An answer with a status of its own and, unless said otherwise, an error in OpenAI's form. */
+/** A response with this status. Default body: an error in OpenAI's format. */
 export function refuse(
   status: number,
   { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
@@ -111,7 +111,7 @@ export function refuse(
   };
 }
 
-/** An event stream of exactly these texts; it ends after them, unless `hang`. */
+/** An event stream of exactly these texts. It ends after them unless `hang` is set. */
 export function raw(texts: (string | Buffer)[], { hang = false }: { hang?: boolean } = {}): Reply<unknown> {
   return async (response) => {
     begin(response);
@@ -120,11 +120,11 @@ export function raw(texts: (string | Buffer)[], { hang = false }: { hang?: boole
   };
 }
 
-/** The same answer, a byte at a time. */
+/** The same response, one byte at a time. */
 export function byteByByte(reply: Reply): Reply {
   return (response, request) => {
     const writeOut = response.write.bind(response);
-    // Each is an HTTP chunk, which the client reads by itself, however they travel.
+    // Each byte is an HTTP chunk, which the client parses separately even if they arrive together.
     response.write = ((data: string | Buffer, done: () => void) => {
       const bytes = Buffer.from(data as string);
       bytes.forEach((_, at) => {
@@ -136,7 +136,7 @@ export function byteByByte(reply: Reply): Reply {
   };
 }
 
-/** Sends the events, and then ends as the answer says; `frame` makes an event's text. */
+/** Sends the events and ends as the response specifies; `frame` returns the text of an event. */
 export async function stream(
   response: ServerResponse,
   end: NonNullable<ModelAnswer['end']>,
@@ -159,18 +159,18 @@ export function begin(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-/** Resolves when it is on its way, or when nobody is there any more. */
+/** Resolves when it is sent or the client has disconnected. */
 export function write(response: ServerResponse, text: string | Buffer): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => response.write(text, () => resolve()));
 }
 
-/** A call's input as its text; a string is taken as it is, so that it may be broken. */
+/** The input of a call in JSON. A string is used unchanged, so that it can be invalid. */
 export function textOfInput(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input);
 }
 
-/** Three characters at a time. */
+/** Splits into pieces of three characters. */
 export function pieces(text: string): string[] {
   return text.match(/[\s\S]{1,3}/g) ?? [];
 }

@@ -1,12 +1,12 @@
-// Numbers that the same seed gives again.
+// Random numbers that the same seed repeats.
 
 export interface Random {
-  /** From 0 up to the number, whole. */
+  /** An integer from 0 up to, but not including, the number. */
   below(limit: number): number;
-  /** True in so many of 1. */
+  /** True with this probability, from 0 to 1. */
   chance(share: number): boolean;
   pick<T>(of: readonly T[]): T;
-  /** An independent sequence, which other draws do not change. */
+  /** An independent sequence, unaffected by other draws. */
   fork(): Random;
 }
 

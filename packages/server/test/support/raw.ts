@@ -5,14 +5,14 @@ export interface RawAnswer {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   json: any;
 }
 
 export interface RawOptions {
   key?: string;
   body?: unknown;
-  /** Instead of `body`: sent as it is. */
+  /** Sent unchanged, instead of `body`. */
   raw?: string | Uint8Array<ArrayBuffer>;
   headers?: Record<string, string>;
 }
@@ -41,7 +41,7 @@ export async function send(url: string, method: string, path: string, options: R
   };
 }
 
-/** What a refusal must always be. */
+/** Checks what every error response must have. */
 export function asProblem(answer: RawAnswer): Problem {
   const problem = answer.json as Problem;
   if (!answer.headers.get('content-type')?.startsWith('application/problem+json')) throw new Error('Not a problem');

@@ -1,9 +1,9 @@
-// Writes down each statement that the tests run, for `test/sql-lint.ts` afterwards.
+// Records each statement that the tests run, for `test/sql-lint.ts` afterwards.
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import { inject } from 'vitest';
 
-// Undefined in tests that have no database.
+// Undefined in tests without a database.
 const file = inject('statementsFile');
 const seen = new Set<unknown>();
 

@@ -1,4 +1,4 @@
-/** OpenAI's Responses interface, streaming: named events, numbered, one output item after the other. */
+/** OpenAI's Responses API, streaming: named and numbered events, one output item after another. */
 import { openAiError } from './openai-server.ts';
 import { type ModelAnswer, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
 
@@ -50,7 +50,7 @@ export const responses: Wire = {
       return stream(response, end, {
         before,
         last: [last],
-        // The same twice: as an error of the stream, and as the response's.
+        // The error occurs twice: in an error event, and in the failed response.
         error: (kind) => {
           const code = kind === 'overloaded' ? 'server_error' : 'rate_limit_exceeded';
           return [
@@ -110,7 +110,7 @@ function itemEvents(
     type: 'message',
     role: 'assistant',
     content: [],
-    // One of a few words, and the only thing of a text that is to be given back.
+    // The only property of a text that must be sent back; it has a few possible values.
     ...(part.seal && { phase: 'commentary' }),
   };
   const at = { item_id: item.id, output_index, content_index: 0 };

@@ -1,7 +1,7 @@
-// A whole service in the test's own process, on a database of its own, used through the TypeScript client.
+// A whole service in the process of the test, with its own database, used through the TypeScript client.
 //
-// Every service started here keeps promise P9 or fails its test file: each secret that is issued or passes through a client is
-// remembered, and at the end none of them may be in any log line, event or stored response.
+// Every service started here keeps promise P9 or fails its test file: it records each secret that the service issues or that passes
+// through a client, and checks at the end that no log line, event or stored response contains one.
 import { randomBytes } from 'node:crypto';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
@@ -17,32 +17,32 @@ import { createTestDatabase, type TestDatabase } from './postgres.ts';
 export interface TestService {
   /** Without `/api/v1`; empty on a node without the role `api`. */
   readonly url: string;
-  /** As the start prints it. */
+  /** The key that the start prints. */
   readonly setupLink: string | undefined;
-  /** With the admin key. */
+  /** Uses the admin key. */
   readonly client: Signalbox;
   readonly adminKey: string;
   readonly organizationId: string;
-  /** A client with another key (or none of ours), watched for secrets like the first. */
+  /** Creates a client with another key, valid or not, also watched for secrets. */
   clientWith(apiKey: string): Signalbox;
-  /** `fetch` on a path of this service, with the admin key unless told otherwise, watched as well. */
+  /** `fetch` on a path of this service, also watched for secrets. Default: with the admin key. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** To read what is stored. */
+  /** For reading stored rows. */
   readonly db: Db;
   readonly database: TestDatabase;
-  /** Its log lines, each a JSON text. */
+  /** Its log lines, in JSON. */
   readonly logLines: readonly string[];
   /** What a node does before it stops. */
   drain(): Promise<void>;
-  /** Stopping again does nothing. Services that are still running at the end of the test file are stopped then. */
+  /** A second stop does nothing. The end of the test file stops services that still run. */
   stop(): Promise<void>;
 }
 
 export interface TestServiceOptions {
   clock?: Clock;
-  /** Over the configuration of tests: every role, a free port, receivers on 127.0.0.1 allowed. */
+  /** Overrides the defaults of tests: every role, a free port, receivers on 127.0.0.1 allowed. */
   config?: Partial<Config>;
-  /** Another service's: this one is a second node. */
+  /** The database of another service, of which this one becomes a second node. */
   database?: TestDatabase;
   /** The size of the node's pool. */
   maxConnections?: number;
@@ -50,15 +50,15 @@ export interface TestServiceOptions {
   consoleDir?: string;
 }
 
-/** All nodes of a test file seal with the same key, as nodes of one installation must. */
+/** All nodes of a test file use the same encryption key, as nodes of one installation must. */
 const masterKey = randomBytes(32).toString('hex');
 const secrets = new Set<string>();
 const everyLine: string[] = [];
 const services = new Set<TestService>();
 
-/** Remembers a secret that no log line, event or stored response may contain. */
+/** Records a secret that no log line, event or stored response may contain. */
 export function watchSecret(secret: string): void {
-  // Shorter ones occur by chance.
+  // Shorter texts occur by chance.
   if (secret.length >= 8) secrets.add(secret);
 }
 
@@ -145,11 +145,11 @@ async function leaksIn(db: Db): Promise<string[]> {
   const rows = await db.query<{ text: string }>(sql`
     select 'event ' || body::text as text from events
     union all select 'event ' || body::text from events_pending
-    union all select 'answer ' || r::text from idempotency_records r`);
+    union all select 'response ' || r::text from idempotency_records r`);
   return rows.map(({ text }) => text).filter((text) => [...secrets].some((secret) => text.includes(secret)));
 }
 
-/** Global fetch; remembers the secrets in the JSON of requests and responses. */
+/** Global fetch, which records the secrets in the JSON of requests and responses. */
 const watchedFetch: typeof fetch = async (input, init) => {
   if (typeof init?.body === 'string') watchJson(init.body, /\/secrets\//.test(String(input)));
   const response = await fetch(input, init);
@@ -165,6 +165,6 @@ function watchJson(text: string, isSecretWrite: boolean): void {
       return value;
     });
   } catch {
-    // A test of what the service does with what is not JSON.
+    // The test sends a body that is not JSON.
   }
 }

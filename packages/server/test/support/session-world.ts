@@ -1,4 +1,4 @@
-// Sessions on workers of the test's own: a model and tools that do what the test says, and what the journal shows.
+// Sessions on nodes in the process of the test, with a model and tools that the test scripts; and ways to read the journal.
 import type { Chunk, Input, Tool } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
@@ -20,14 +20,14 @@ import { createTestPlatform, type TestPlatform } from './platform.ts';
 type CreateAgent = Input<'createAgent'>;
 
 export interface World extends TestPlatform {
-  /** A worker on this platform; stopped with the world. */
+  /** Starts a node on this platform, which stops with the world. */
   work(options: Partial<WorkOptions>): Promise<SessionRunner & { nodeId: string }>;
   agent(tools?: Tool[], more?: Partial<CreateAgent>): Promise<string>;
   open(agentId: string, more?: object): Promise<string>;
   chunks(sessionId: string): Promise<Chunk[]>;
-  /** Resolves with all chunks once one of them is as asked. */
+  /** Resolves with all chunks once one of them matches. */
   until(sessionId: string, condition: (chunk: Chunk, all: Chunk[]) => boolean): Promise<Chunk[]>;
-  /** Makes a worker look dead to the others, as if its process had stopped. */
+  /** Makes a node look dead to the others, as if its process had stopped. */
   expireLease(nodeId: string): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ interface WorkOptions {
   platform: Platform;
   ask: AskModel;
   run: RunTool;
-  /** Default: the Agent's own tools. */
+  /** Default: the tools of the agent. */
   list: ListTools;
   graceMs: number;
   maxCrashes: number;
@@ -45,7 +45,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
   const node = await createTestPlatform(options);
   const { platform, organizationId, ctx } = node;
   const workers: SessionRunner[] = [];
-  /** The last one of each worker's lease. */
+  /** The latest renewal of each node's lease. */
   const renewals = new Map<string, Promise<unknown>>();
 
   async function chunks(sessionId: string): Promise<Chunk[]> {
@@ -94,7 +94,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       }
     },
     async expireLease(nodeId) {
-      // Under way, it would have the last word.
+      // A renewal in progress would extend the lease again.
       await renewals.get(nodeId);
       await platform.db.execute(sql`
         update nodes set lease_expires_at = now() - interval '1 minute' where node_id = ${nodeId}`);
@@ -111,13 +111,13 @@ const listOwn: ListTools = async (_owner, tools) => ({
   unavailable: [],
 });
 
-/** One model call: text, and tool calls by name with their inputs. */
+/** What the model produces in one call: text, and tool calls by name with their inputs. */
 export interface Answer {
   text?: string;
   calls?: [name: string, input: unknown][];
 }
 
-/** A model that gives these answers in turn, the last one again and again; `seen` hears each call. */
+/** A model that gives these responses in order and then repeats the last one; `seen` collects the calls. */
 export function answering(answers: Answer[], seen: (call: ModelCall) => void = () => {}): AskModel {
   return async function* ask(call): AsyncGenerator<ModelEvent> {
     seen(structuredClone(call));
@@ -128,7 +128,7 @@ export function answering(answers: Answer[], seen: (call: ModelCall) => void = (
   };
 }
 
-/** A model for each Agent, by the model's name: `scripted/NAME`. */
+/** A model for each agent, by the name of its model: `scripted/NAME`. */
 export function byModel(models: Record<string, AskModel>): AskModel {
   return (call, signal) => {
     const ask = models[call.config.model!];
@@ -137,7 +137,7 @@ export function byModel(models: Record<string, AskModel>): AskModel {
   };
 }
 
-/** Ends only when its caller is stopped. */
+/** Ends only when its signal aborts. */
 export const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -167,7 +167,7 @@ export function agentTool(name: string, agentId: string, more: object = {}): Too
   return { type: 'agent', name, description: name, agentId, ...more };
 }
 
-/** The same platform, but each result of a query passes through `answered` before the caller gets it. */
+/** The same platform, but calls `answered` with the rows of each query before the caller gets them. */
 export function queryingBy(platform: Platform, answered: (statement: Sql, rows: unknown[]) => Promise<void>): Platform {
   const { db } = platform;
   return {
@@ -183,7 +183,7 @@ export function queryingBy(platform: Platform, answered: (statement: Sql, rows: 
   };
 }
 
-/** Chunks as one word each, for comparing their order. */
+/** Each chunk as one word, for comparing their order. */
 export function outline(chunks: readonly Chunk[]): string[] {
   return chunks.map((chunk) => {
     switch (chunk.type) {

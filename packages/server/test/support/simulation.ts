@@ -1,8 +1,8 @@
-// Sessions on three nodes whose database, processes, models, tools and receivers fail by chance, and what came of them: the real
-// turn machine, journal, live streams and dispatcher, with a clock that runs ahead of the wall's and one seed for every chance.
+// Runs sessions on three nodes while the database, processes, models, tools and receivers fail at random, and records the history. It
+// uses the real turn machine, journal, live streams and dispatcher, with a fast clock and one seed for every random choice.
 //
-// A seed fixes what is drawn, not the order in which the database answers: the same seed meets the same faults, at moments that
-// may differ a little.
+// A seed determines the faults, but not the order in which the database responds: with the same seed, the same faults occur at
+// slightly different times.
 import { type Chunk, chunkTypes } from '@signalbox/contract';
 import { raw } from 'sql-template-tag';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
@@ -40,11 +40,11 @@ import { wholeOf } from './stream-parts.ts';
 
 export interface SimulationOptions {
   seed: number;
-  /** How many Sessions there are, all at once. */
+  /** The number of simultaneous sessions. */
   sessions: number;
-  /** How many nodes are killed or stopped meanwhile, one after another. */
+  /** The number of nodes that are killed or stopped during the run, one after another. */
   disturbances: number;
-  /** Changes every statement, for a service that lacks one of its mechanisms. */
+  /** Rewrites every statement, to disable a mechanism of the service. */
   mutate?: (text: string) => string;
 }
 
@@ -53,7 +53,7 @@ const MAX_MESSAGES = 3;
 const SHARES: FaultShares = { lost: 0.006, unanswered: 0.012, late: 0.015, slow: 0.1 };
 const MODEL_FAILS = 0.04;
 const RECEIVER_FAILS = 0.03;
-// Of the clock's time, far more than any of it takes: what is not over then never is.
+// By the manual clock. Far longer than anything takes: what is unfinished by then never finishes.
 const LIMIT_MS = 180_000;
 const REPEATABLE = new Set(['look']);
 const WORDS = 6;
@@ -63,12 +63,12 @@ const TOOLS = [httpTool('pay'), httpTool('look', { idempotent: true }), REFUND];
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-// The model says something else each time that it is asked.
+// Each model call produces different text.
 let asked = 0;
 const wordsOf = (turn: number, step: number, call: number | string) =>
   Array.from({ length: WORDS }, (_, word) => `t${turn}s${step}w${word}#${call} `);
 
-/** Each step is the words of one call of the model. */
+/** Each step is the words of one model call. */
 function isTextOfTurn(turn: number, text: string): boolean {
   const words = text.split(/(?<= )/);
   const said = STEPS.flatMap((_, step) => wordsOf(turn, step, /#(\d+)/.exec(words[step * WORDS] ?? '')?.[1] ?? 'none'));
@@ -80,13 +80,13 @@ interface Node {
   nodeId: string;
   ctx: PoolContext;
   faults: FaultyDb;
-  /** Aborted when it is killed. */
+  /** Aborted when the node is killed. */
   gone: AbortController;
-  /** Ends what still runs of it. */
+  /** Stops what still runs on the node. */
   end(): Promise<unknown>;
 }
 
-/** Every promise that was broken; none where all were kept. */
+/** Every broken promise; empty if all were kept. */
 export async function simulate(options: SimulationOptions): Promise<string[]> {
   const clock = createManualClock(new Date());
   const world = await createWorld({ clock });
@@ -159,7 +159,7 @@ class Simulation {
       platform,
       ask: this.#modelOf(random.fork()),
       run: this.#toolsOf(random),
-      // More nodes are killed here than any step may end.
+      // Here one step may lose more nodes than the default limit allows.
       maxCrashes: Number.POSITIVE_INFINITY,
     });
     const dispatcher = createDispatcher(platform, { nodeId: worker.nodeId, version: '0', graceMs: 0 });
@@ -182,7 +182,7 @@ class Simulation {
     }
   }
 
-  /** And another one comes in its place. */
+  /** Kills a node and starts another in its place. */
   async #kill(index: number): Promise<void> {
     const { base, nodeId, faults, gone, end } = this.#nodes[index]!;
     faults.cut();
@@ -194,7 +194,7 @@ class Simulation {
     this.#nodes[index] = next;
   }
 
-  /** For longer than its lease; then it continues without noticing. */
+  /** Pauses a node for longer than its lease; then it continues without noticing. */
   async #stop({ nodeId, faults }: Node, random: Random): Promise<void> {
     const goOn = faults.stop();
     await this.#world.expireLease(nodeId);
@@ -202,7 +202,7 @@ class Simulation {
     goOn();
   }
 
-  // ── What the Sessions meet ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── Models, tools and receivers ────────────────────────────────────────────────────────────────────────────────────
 
   #modelOf(random: Random): AskModel {
     return async function* ask({ transcript }, signal) {
@@ -247,7 +247,7 @@ class Simulation {
 
   // ── Clients ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Opens a Session, talks with it and reads it to its end. Resolves with how its history is read when all is quiet. */
+  /** Opens a session, sends it messages and reads it to its end. Resolves with a function that reads its history once all is quiet. */
   async #session(agentId: string, random: Random): Promise<() => Promise<History & { sessionId: string }>> {
     const sent: SentMessage[] = [{ text: 'message 1', isAcknowledged: true }];
     const sessionId = await this.#world.open(agentId, { input: 'message 1' });
@@ -259,7 +259,7 @@ class Simulation {
       seen.push(chunk);
       if (seen.length === lateAt + 1) late.resolve({ turn: chunk.turn, seq: chunk.seq });
       if (chunk.type !== 'approval.requested') return;
-      // Two people, on two nodes, of one mind or two.
+      // Two approvers on two nodes, who may agree or not.
       for (const clicks of [random.fork(), random.fork()]) deciding.push(this.#decide(chunk.operationId, clicks));
     });
     void whole.then(({ chunks }) => late.resolve(chunks.at(-1)!)).catch(late.reject);
@@ -298,7 +298,7 @@ class Simulation {
     return random.pick(this.#nodes);
   }
 
-  /** Whether it was acknowledged; false where nobody knows what came of it. */
+  /** Whether it was acknowledged; false if the outcome is unknown. */
   async #tried(act: Promise<unknown>): Promise<boolean> {
     this.#over.signal.throwIfAborted();
     try {
@@ -320,7 +320,7 @@ class Simulation {
     }
   }
 
-  /** To the end of the Session, through whatever fails, each time on another node. */
+  /** Reads to the end of the session and reconnects to another node after each failure. */
   async #read(
     sessionId: string,
     after: Position | undefined,
@@ -344,7 +344,7 @@ class Simulation {
               ended ||= chunk.type === 'session.status' && isEnd(chunk.status);
               seen(chunk);
             }
-            // A reader's connection breaks.
+            // The reader's connection breaks.
             if (random.chance(0.02)) break;
           }
         })(),
@@ -372,7 +372,7 @@ class Simulation {
     return brokenPromises({ ...history, calls }).map((promise) => `${sessionId}: ${promise}`);
   }
 
-  /** What nobody will ever come back to (P8), and calls of no Session. */
+  /** Work that no node will ever finish (P8), and calls without a session. */
   async #leftovers(): Promise<string[]> {
     const { db } = this.#world.platform;
     const rows = await db.query<{ what: string }>(raw(LEFTOVERS));

@@ -1,15 +1,15 @@
-// A standby of a running cluster, made with nothing but the server itself: its files are copied while it says that it is being backed up,
-// and what is committed from then on comes over a replication connection (the manual's "Making a Base Backup Using the Low Level API").
+// A standby of a running cluster, created without extra tools: copies the files while the server is in backup mode, and receives later
+// commits over a replication connection (the manual's "Making a Base Backup Using the Low Level API").
 import * as fs from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { clusterOf } from '../../../embedded-postgres/test/support/postgres-process.ts';
 
-/** Rather the server's own doings than its data: not wanted in a copy, and gone by the time they are read. */
+/** Files of the running process, not of its data. A copy must not have them, and they may disappear during the copy. */
 const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_internal.init', 'pgsql_tmp'];
 const EMPTIED = ['pg_wal', 'pg_stat_tmp', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_subtrans', 'pg_dynshmem'];
 
-/** Writes the cluster below `dataDir`; a server started there is a standby. `primary.url` uses TCP. */
+/** Writes the cluster to `dataDir`; a server started there is a standby. `primary.url` uses TCP. */
 export async function copyAsStandby(primary: { dataDir: string; url: string }, dataDir: string): Promise<void> {
   const [from, to] = [clusterOf(primary.dataDir), clusterOf(dataDir)];
   const client = new Client({ connectionString: primary.url });
@@ -33,7 +33,7 @@ export async function copyAsStandby(primary: { dataDir: string; url: string }, d
   await giveTo(from, to);
 }
 
-/** The copy to the owner of the original, who runs the server, and to nobody else. */
+/** Gives the copy the owner of the original, who runs the server, and access for no other user. */
 async function giveTo(original: string, copy: string): Promise<void> {
   const { uid, gid } = await fs.stat(original);
   for (const entry of await fs.readdir(copy, { recursive: true, withFileTypes: true })) {

@@ -1,7 +1,7 @@
-// Streams as their readers put them together again.
+// Reassembles streams like their readers.
 import type { StreamPart } from '../../src/journal/live.ts';
 
-/** The envelopes of a stream, each whole. */
+/** The complete envelopes of a stream. */
 export async function* wholeOf(parts: AsyncIterable<StreamPart>): AsyncGenerator<{ cursor: string; json: string }> {
   let read: Buffer[] = [];
   for await (const { cursor, json, isFirst, isLast } of parts) {

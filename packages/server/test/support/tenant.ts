@@ -1,4 +1,4 @@
-// An organization beside the one that the service begins with.
+// A second organization, next to the one that the service creates.
 
 import { systemActor } from '../../src/events/record.ts';
 import { insertKey } from '../../src/keys/keys.ts';
@@ -7,7 +7,7 @@ import { type TestService, watchSecret } from './service.ts';
 
 export interface Tenant {
   organizationId: string;
-  /** Of an admin key. */
+  /** The context of an admin key. */
   key: string;
 }
 

@@ -1,5 +1,5 @@
-// A pooler that gives each transaction whichever connection of the server is free, as PgBouncer does with pool_mode=transaction: what a
-// connection had set, prepared or listened to is another's a moment later. It lets everybody in.
+// A pooler that gives each transaction any free server connection, like PgBouncer with pool_mode=transaction: settings, prepared
+// statements and subscriptions of a connection belong to another client afterwards. It does not authenticate.
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { Client } from 'pg';
@@ -23,7 +23,7 @@ function message(type: string, body: Buffer): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Hands on whole messages; `headless`: how many of the first have no type. */
+/** Forwards whole messages; `headless`: how many messages at the start have no type. */
 function messages(take: (message: Buffer) => void, headless = 0): (data: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let left = headless;
