@@ -1,6 +1,6 @@
 // Runs each program of this folder as a user would, and checks what it prints.
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { answer, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
+import { respond, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
 import { startTestService, type TestService } from '../packages/server/test/support/service.ts';
 import { type Running, runProgram } from './run-program.ts';
 
@@ -27,7 +27,7 @@ test('client-tool posts the result that the session waits for', async () => {
 
 test('model calls the given server with the key that was stored for it', async () => {
   const server = await startOpenAiServer(
-    answer({ text: ['It scatters ', 'blue light.'], usage: { prompt: 12, completion: 5 } }),
+    respond({ text: ['It scatters ', 'blue light.'], usage: { prompt: 12, completion: 5 } }),
   );
   running = runProgram('model.ts', [], { ...access(), MODEL_BASE_URL: server.url, MODEL_API_KEY: 'sk-of-the-example' });
   expect(await running.ended).toBe(0);

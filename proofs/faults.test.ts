@@ -3,7 +3,7 @@
 import type { Chunk, CreateAgent } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { countSessionsOf, endListenersOn, listenersOn } from '../packages/server/test/support/database-state.ts';
-import { answer, type Reply, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
+import { type Reply, respond, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../packages/server/test/support/postgres-proxy.ts';
 import { createRandom } from '../packages/server/test/support/random.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   load = await startLoad({ nodes, random: random.fork(), databaseUrl: () => database.url });
 }, 180_000);
 afterEach(() => {
-  proxy.losesAnswer = () => false;
+  proxy.losesResponse = () => false;
   proxy.isDeaf = false;
 });
 afterAll(async () => {
@@ -71,7 +71,7 @@ const sources: [string, Source][] = [
           async (response, request) => {
             await asked(index);
             // Were the end there, the text would be written with it, as a transition.
-            await answer({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
+            await respond({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
           },
       );
       server.next(...replies);
@@ -144,7 +144,7 @@ test(`responses to commits are lost with their connections: nothing is lost or d
 }, async () => {
   const chances = random.fork();
   const lost = { text: 0, others: 0 };
-  proxy.losesAnswer = (tags) => {
+  proxy.losesResponse = (tags) => {
     const kind = /^BEGIN,UPDATE [1-9]\d*,COMMIT$/.test(tags.join()) ? 'text' : 'others';
     const isLost = chances.chance(kind === 'text' ? LOST_OF_TEXT : LOST);
     if (isLost) lost[kind] += 1;
@@ -152,7 +152,7 @@ test(`responses to commits are lost with their connections: nothing is lost or d
   };
   const broken = await load.during(async () => {
     while (Math.min(lost.text, lost.others) < LOSSES_A_TIME * faults.times) await load.shown(20);
-    proxy.losesAnswer = () => false;
+    proxy.losesResponse = () => false;
   });
   expect(broken).toEqual([]);
 });

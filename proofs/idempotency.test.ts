@@ -39,7 +39,7 @@ beforeAll(async () => {
   world = await createOnceWorld(nodes.clients[0]!, receiver.url);
 }, 180_000);
 afterEach(() => {
-  proxy.losesAnswer = () => false;
+  proxy.losesResponse = () => false;
 });
 afterAll(async () => {
   await nodes?.end();
@@ -153,10 +153,10 @@ test(`a POST whose commit was not acknowledged gets its response when it is repe
       const idempotencyKey = `unheard ${kind} ${count}`;
       const { path, body, effects } = await prepare(world, idempotencyKey);
       const ask = () => postOnce(random.pick(nodes.urls), { key: nodes.apiKey, idempotencyKey, path, body });
-      proxy.losesAnswer = (tags) => isCommit(tags) && random.chance(UNHEARD);
+      proxy.losesResponse = (tags) => isCommit(tags) && random.chance(UNHEARD);
       let answer = await ask();
       while (!answer) answer = await ask();
-      proxy.losesAnswer = () => false;
+      proxy.losesResponse = () => false;
       // The first response is the stored one.
       wasUnheard = answer.replayed;
       expect(answer.status, `${kind}: ${answer.text}`).toBeLessThan(300);

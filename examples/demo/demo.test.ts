@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { answer, startOpenAiServer } from '../../packages/server/test/support/openai-server.ts';
+import { respond, startOpenAiServer } from '../../packages/server/test/support/openai-server.ts';
 import { startTestService, type TestService, watchSecret } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
 
@@ -101,8 +101,8 @@ describe('on a running service, where everything it created is deleted again', (
     const model = await startOpenAiServer();
     const input = { orderId: '1042', amount: 42.5, currency: 'EUR', reason: 'damaged' };
     model.next(
-      answer({ text: ['I will ', 'refund it.'], toolCalls: [{ name: 'refund_order', arguments: input }] }),
-      answer({ text: 'It is refunded.' }),
+      respond({ text: ['I will ', 'refund it.'], toolCalls: [{ name: 'refund_order', arguments: input }] }),
+      respond({ text: 'It is refunded.' }),
     );
     watchSecret('a-key-of-the-model');
     const printed = await play(['--yes', '--model', 'openai-compatible/any', '--base-url', model.url], {

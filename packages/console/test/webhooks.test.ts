@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 });
 
-async function receiverOf(answer?: Receiver['answer']): Promise<Receiver> {
+async function receiverOf(answer?: Receiver['respond']): Promise<Receiver> {
   const receiver = await createReceiver(answer);
   receivers.push(receiver);
   return receiver;
@@ -151,7 +151,7 @@ test('a failing receiver is explained with its response as text; once fixed it g
   await page.getByText(`"${sessionId}"`).waitFor();
   await expectAccessible(page);
 
-  receiver.answer = () => 200;
+  receiver.respond = () => 200;
   await page.getByRole('button', { name: 'Retry now' }).click();
   await page.getByText('the receiver returned 2xx').waitFor();
   await page.getByText('Accepted with 200').first().waitFor();
@@ -181,7 +181,7 @@ test('a disabled webhook says why, queues deliveries, and sends them when it is 
   const page = await console.open(console.owner, `/webhooks/${name}`);
   await page.getByText('Disabled because the receiver returned 410').waitFor();
   await page.getByText('make the receiver return 2xx and enable the webhook').waitFor();
-  receiver.answer = () => 200;
+  receiver.respond = () => 200;
   const before = receiver.received.length;
   await page.getByRole('button', { name: 'Enable webhook' }).click();
   await receiver.first(before + 1);

@@ -387,7 +387,7 @@ describe('a database that is not there', () => {
 
 test('a lost acknowledgement of a commit says so, and the commit is there', async () => {
   const proxy = await startPostgresProxy(database.url);
-  proxy.losesAnswer = (tags) => tags.includes('COMMIT');
+  proxy.losesResponse = (tags) => tags.includes('COMMIT');
   const far = createDb({ url: proxy.url });
   const failing = far.transaction((tx) => tx.execute(sql`insert into notes values (5)`));
   await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: true });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Route, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { asProblem, type RawAnswer, type RawOptions, send } from '../support/raw.ts';
+import { asProblem, type RawOptions, type RawResponse, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { exchange } from './fuzz/wire.ts';
 
@@ -288,7 +288,7 @@ test('HEAD responds to every path as GET does, without a body; for a stream with
     '/console',
     '/console/api/account',
   ];
-  const kinds = (answer: RawAnswer) =>
+  const kinds = (answer: RawResponse) =>
     ['content-type', 'content-length', 'cache-control'].map((name) => answer.headers.get(name));
   for (const { path, stream } of [...paths, ...beside.map((path) => ({ path, stream: undefined }))]) {
     const head = await call('HEAD', service.url + path);

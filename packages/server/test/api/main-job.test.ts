@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Chunk, type Envelope, webhooks } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type OpenAiServer, refuse, startOpenAiServer } from '../support/openai-server.ts';
+import { type OpenAiServer, refuse, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 import { outline } from '../support/session-world.ts';
 
@@ -113,8 +113,8 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
   const { client } = service;
   provider.next(
     refuse(429, { headers: { 'retry-after': '0' } }),
-    answer({ text: ['Moving ', 'it.'], toolCalls: [{ name: 'transfer', arguments: { to: 'a/b c', cents: 1250 } }] }),
-    answer({ text: ['Done, ', '12.50.'] }),
+    respond({ text: ['Moving ', 'it.'], toolCalls: [{ name: 'transfer', arguments: { to: 'a/b c', cents: 1250 } }] }),
+    respond({ text: ['Done, ', '12.50.'] }),
   );
   const { agentId } = await createAgent();
   const { sessionId } = await client.sessions.open({
@@ -177,7 +177,7 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
 });
 
 test('a provider’s stream that breaks is retried, and clients that apply resets see no break', async () => {
-  provider.next(answer({ text: ['Half ', 'a '], end: 'reset' }), answer({ text: ['Whole.'] }));
+  provider.next(respond({ text: ['Half ', 'a '], end: 'reset' }), respond({ text: ['Whole.'] }));
   const { agentId } = await createAgent();
   const { sessionId } = await service.client.sessions.open({
     agentId,

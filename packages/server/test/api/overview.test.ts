@@ -91,7 +91,7 @@ describe('the overview of a service', () => {
       .poll(async () => (await client.overview()).webhooks)
       .toEqual({ blocked: 0, failing: 1, degraded: 0, disabled: 0, waitingDeliveries: 1 });
     expect((await client.overview({ environment: 'staging' })).webhooks).toEqual(nothing.webhooks);
-    receiver.answer = () => 410;
+    receiver.respond = () => 410;
     const [delivery] = (await client.webhookSubscriptions.deliveries.list('production')).data;
     await client.webhookSubscriptions.deliveries.resend('production', delivery!.deliveryId);
     await expect.poll(async () => (await client.overview()).webhooks.disabled).toBe(1);

@@ -12,7 +12,7 @@ import { chatCompletions } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import {
   byteByByte,
-  type ModelAnswer,
+  type ModelResponse,
   type ProviderServer,
   type Reply,
   raw,
@@ -46,7 +46,7 @@ const PROMPT = 'a prompt that nobody else may read';
 const INSTRUCTIONS = 'Be brief.';
 
 /** The answer to the first step of a turn: reasoning, text, two calls at once, each under the provider's seal. */
-const FIRST_STEP: ModelAnswer = {
+const FIRST_STEP: ModelResponse = {
   parts: [
     { reasoning: ['hm', 'm'], seal: 'seal-of-reasoning' },
     { text: ['One ', 'moment'], seal: 'seal-of-text' },
@@ -319,7 +319,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   describe('an answer', () => {
     test('is given delta by delta, with its usage; cached tokens are counted apart and in the input', async () => {
       const outcome = await outcomeAfter(
-        wire.answer({ parts: [{ text: ['Hel', 'lo ', '😀'] }], usage: { input: 12, cached: 8, output: 3 } }),
+        wire.respond({ parts: [{ text: ['Hel', 'lo ', '😀'] }], usage: { input: 12, cached: 8, output: 3 } }),
       );
       expect(outcome).toMatchObject({
         deltas: ['Hel', 'lo ', '😀'],
@@ -330,7 +330,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     });
 
     test('comes before the server is done', async () => {
-      server.next(wire.answer({ parts: [{ text: ['first'] }], end: 'hang' }));
+      server.next(wire.respond({ parts: [{ text: ['first'] }], end: 'hang' }));
       const events = ask(callOf());
       expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
       await events.return(undefined);
@@ -339,36 +339,36 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
 
     test('does not hold the model’s reasoning', async () => {
       const parts = [{ reasoning: ['hm', 'm'] }, { text: ['Yes'] }];
-      expect((await outcomeAfter(wire.answer({ parts }))).deltas).toEqual(['Yes']);
+      expect((await outcomeAfter(wire.respond({ parts }))).deltas).toEqual(['Yes']);
     });
 
     test('may be nothing but reasoning', async () => {
-      expect(await outcomeAfter(wire.answer({ parts: [{ reasoning: ['hm'] }] }))).toMatchObject({
+      expect(await outcomeAfter(wire.respond({ parts: [{ reasoning: ['hm'] }] }))).toMatchObject({
         deltas: [],
         reason: 'endTurn',
       });
     });
 
     test('whose bytes come one by one is the same', async () => {
-      const { deltas, calls } = await outcomeAfter(byteByByte(wire.answer(FIRST_STEP)));
+      const { deltas, calls } = await outcomeAfter(byteByByte(wire.respond(FIRST_STEP)));
       expect([deltas.join(''), calls]).toEqual(['One moment', CALLS]);
       const parts = [{ text: ['ü', '😀', '漢'] }];
-      expect((await outcomeAfter(byteByByte(wire.answer({ parts })))).deltas.join('')).toBe('ü😀漢');
+      expect((await outcomeAfter(byteByByte(wire.respond({ parts })))).deltas.join('')).toBe('ü😀漢');
     });
 
     test('that is cut by its token limit says so, also with calls, whose input may be broken', async () => {
-      const reply = wire.answer({ parts: [{ text: ['Half a'] }], stop: 'maxOutputTokens' });
+      const reply = wire.respond({ parts: [{ text: ['Half a'] }], stop: 'maxOutputTokens' });
       expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'maxOutputTokens' });
       // Google sends a call in one piece.
       const input = provider === 'google' ? {} : '{"order": "A-';
-      const cut = wire.answer({ parts: [{ call: 'look', input }], stop: 'maxOutputTokens' });
+      const cut = wire.respond({ parts: [{ call: 'look', input }], stop: 'maxOutputTokens' });
       expect(await outcomeAfter(cut)).toMatchObject({ calls: [['look', input]], reason: 'maxOutputTokens' });
     });
 
     test('that repeats the key is given without it, also if it is split, in a call or in what the model thought', async () => {
       await setKey();
       const outcome = await outcomeAfter(
-        wire.answer({
+        wire.respond({
           parts: [
             { reasoning: ['the key is ', KEY] },
             { text: [`Bearer ${KEY.slice(0, 4)}`, KEY.slice(4, 6), `${KEY.slice(6)} and ${KEY}, `, KEY.slice(0, 5)] },
@@ -386,38 +386,40 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
 
     test('that is nothing but the key fails before it has multiplied', async () => {
       await setKey('k');
-      const reply = wire.answer({ parts: [{ text: ['k'.repeat(100_000)] }] });
+      const reply = wire.respond({ parts: [{ text: ['k'.repeat(100_000)] }] });
       const { failure, deltas } = await outcomeAfter(reply, callOf({}, { apiKeySecret: 'MODEL_KEY' }));
       expect(failure).toMatchObject({ code: 'model_protocol', retryable: false });
       expect(deltas).toEqual([]);
     });
 
     test('that is a refusal is one, and asks for no calls', async () => {
-      const refusal = await outcomeAfter(wire.answer({ parts: [{ text: ['No.'] }], stop: 'refusal' }));
+      const refusal = await outcomeAfter(wire.respond({ parts: [{ text: ['No.'] }], stop: 'refusal' }));
       expect(refusal).toMatchObject({ calls: [], reason: 'refusal', failure: undefined });
     });
   });
 
   describe('tool calls', () => {
     test('in pieces, several at once, are given whole, in order, after the text', async () => {
-      const outcome = await outcomeAfter(wire.answer(FIRST_STEP));
+      const outcome = await outcomeAfter(wire.respond(FIRST_STEP));
       expect(outcome).toMatchObject({ deltas: ['One ', 'moment'], reason: 'toolCalls' });
       expect(outcome.calls).toEqual(CALLS);
     });
 
     test('without arguments have an empty object', async () => {
-      expect((await outcomeAfter(wire.answer({ parts: [{ call: 'look', input: {} }] }))).calls).toEqual([['look', {}]]);
+      expect((await outcomeAfter(wire.respond({ parts: [{ call: 'look', input: {} }] }))).calls).toEqual([
+        ['look', {}],
+      ]);
     });
 
     test.each(['cut', 'reset', 'overloaded'] as const)('are not given where the stream ends %s', async (end) => {
-      expect(await outcomeAfter(wire.answer({ ...FIRST_STEP, end }))).toMatchObject({
+      expect(await outcomeAfter(wire.respond({ ...FIRST_STEP, end }))).toMatchObject({
         calls: [],
         failure: { code: 'model_unavailable', retryable: true },
       });
     });
 
     test('are not given with a refusal', async () => {
-      expect((await outcomeAfter(wire.answer({ ...FIRST_STEP, stop: 'refusal' }))).calls).toHaveLength(
+      expect((await outcomeAfter(wire.respond({ ...FIRST_STEP, stop: 'refusal' }))).calls).toHaveLength(
         // OpenAI ends such an answer as any other: calls and what is said beside them both count.
         provider === 'openai' ? 2 : 0,
       );
@@ -447,14 +449,14 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     }
 
     async function firstStep() {
-      const { providerData } = await outcomeAfter(wire.answer(FIRST_STEP));
+      const { providerData } = await outcomeAfter(wire.respond(FIRST_STEP));
       server.requests.length = 0;
       return answered(providerData);
     }
 
     /** Only the fields that hold the transcript. */
     const transcriptOf = (body: object) => pick(body, Object.keys(expected.transcript));
-    const done = wire.answer({ parts: [{ text: ['done'] }] });
+    const done = wire.respond({ parts: [{ text: ['done'] }] });
 
     test('tells the model its calls, their results, and what it wanted to see again, each in its place', async () => {
       const entry = await firstStep();
@@ -507,7 +509,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       await setKey();
       const query = path.includes('?') ? '&tenant=7' : '?tenant=7';
       const call = callOf({}, { apiKeySecret: 'MODEL_KEY', baseUrl: `${server.url}/?tenant=7` });
-      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.path).toBe(path + query);
       expect(server.requests[0]!.headers[key[0]]).toBe(key[1]);
     });
@@ -515,25 +517,25 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     test('names tools, settings and limits', async () => {
       const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
       const call = callOf({ tools: [TOOL], limits: { maxOutputTokens: 99 } }, { settings });
-      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.body).toMatchObject(expected.settings);
     });
 
     test('says how much the model is to think', async () => {
       const call = callOf({}, { settings: { reasoning: 'low' } });
-      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.body).toMatchObject(expected.reasoning);
       expect(server.requests[0]!.body).not.toHaveProperty('reasoning.summary');
     });
 
     test('asks for an answer that matches a schema', async () => {
-      await outcomeAfter(wire.answer({ parts: [{ text: ['{"total":1}'] }] }), callOf({ outputSchema: SCHEMA }));
+      await outcomeAfter(wire.respond({ parts: [{ text: ['{"total":1}'] }] }), callOf({ outputSchema: SCHEMA }));
       expect(server.requests[0]!.body).toMatchObject(expected.schema);
     });
 
     test('asks in words for an answer that is no object', async () => {
       const outputSchema = { type: 'array', items: { type: 'string' } };
-      await outcomeAfter(wire.answer({ parts: [{ text: ['[]'] }] }), callOf({ outputSchema }));
+      await outcomeAfter(wire.respond({ parts: [{ text: ['[]'] }] }), callOf({ outputSchema }));
       const asked = JSON.stringify(JSON.stringify(outputSchema)).slice(1, -1);
       expect(JSON.stringify(server.requests[0]!.body)).toContain(asked);
       expect(server.requests[0]!.body).not.toMatchObject(expected.settings);
@@ -569,7 +571,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
 
   describe('a stream', () => {
     test.each(['cut', 'reset'] as const)('that is %s is model_unavailable, after what it has shown', async (end) => {
-      const outcome = await outcomeAfter(wire.answer({ parts: [{ text: ['one', ' two'] }], end }));
+      const outcome = await outcomeAfter(wire.respond({ parts: [{ text: ['one', ' two'] }], end }));
       expect(outcome).toMatchObject({ failure: { code: 'model_unavailable', retryable: true } });
       expect(outcome.reason).toBeUndefined();
     });
@@ -578,9 +580,9 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       ['overloaded', 'model_unavailable'],
       ['rateLimited', 'model_rate_limited'],
     ] as const)('with the event that it is %s is %s', async (end, code) => {
-      const first = await outcomeAfter(wire.answer({ end }));
+      const first = await outcomeAfter(wire.respond({ end }));
       expect(first).toMatchObject({ deltas: [], failure: { code, retryable: true } });
-      const later = await outcomeAfter(wire.answer({ parts: [{ text: ['one'] }], end }));
+      const later = await outcomeAfter(wire.respond({ parts: [{ text: ['one'] }], end }));
       expect(later).toMatchObject({ deltas: ['one'], failure: { code, retryable: true } });
     });
 
@@ -594,7 +596,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     });
 
     test('that is silent for 300 seconds is model_timeout', async () => {
-      server.next(wire.answer({ parts: [{ text: ['one'] }], end: 'hang' }));
+      server.next(wire.respond({ parts: [{ text: ['one'] }], end: 'hang' }));
       const events = ask(callOf());
       await events.next();
       const next = events.next();
@@ -630,7 +632,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
 
     test('in the middle of the answer throws its reason and closes the connection', async () => {
       const abort = new AbortController();
-      server.next(wire.answer({ parts: [{ text: ['one'] }], end: 'hang' }));
+      server.next(wire.respond({ parts: [{ text: ['one'] }], end: 'hang' }));
       const events = ask(callOf(), abort.signal);
       await events.next();
       const next = events.next();
@@ -656,7 +658,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
         'an event that quotes both',
         quote((sent) => raw([`data: ${JSON.stringify({ type: 'error', error: { message: sent, type: sent } })}\n\n`])),
       ],
-      ['a stream that is cut', wire.answer({ parts: [{ text: [PROMPT] }], end: 'cut' })],
+      ['a stream that is cut', wire.respond({ parts: [{ text: [PROMPT] }], end: 'cut' })],
     ])('of %s', async (_title, reply) => {
       await setKey(secret);
       const { failure } = await outcomeAfter(reply, callOf({}, { apiKeySecret: 'MODEL_KEY' }));

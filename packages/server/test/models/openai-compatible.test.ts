@@ -12,7 +12,7 @@ import {
 } from '../../src/runtime/models/model.ts';
 import { createModels } from '../../src/runtime/models/models.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
-import { answer, type OpenAiServer, type Reply, raw, refuse, startOpenAiServer } from '../support/openai-server.ts';
+import { type OpenAiServer, type Reply, raw, refuse, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const KEY = 'sk-test-4711';
@@ -79,7 +79,7 @@ const setKey = (allowedHosts: string[], name = 'MODEL_KEY', value = KEY) =>
 
 describe('an answer', () => {
   test('is given as it streams, with its usage', async () => {
-    const reply = answer({ text: ['Hel', 'lo ', '😀'], usage: { prompt: 12, completion: 3, cached: 8 } });
+    const reply = respond({ text: ['Hel', 'lo ', '😀'], usage: { prompt: 12, completion: 3, cached: 8 } });
     expect(await outcomeAfter(reply)).toEqual({
       text: 'Hello 😀',
       calls: [],
@@ -89,7 +89,7 @@ describe('an answer', () => {
   });
 
   test('comes delta by delta, before the server is done', async () => {
-    server.next(answer({ text: 'first', end: 'hang' }));
+    server.next(respond({ text: 'first', end: 'hang' }));
     const events = ask(callOf());
     expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
     await events.return(undefined);
@@ -97,15 +97,15 @@ describe('an answer', () => {
 
   test('uses no tokens where the server does not say, or says nonsense', async () => {
     const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
-    expect((await outcomeAfter(answer({ text: 'x', usage: null }))).finish).toMatchObject({ usage: none });
-    const nonsense = answer({ text: 'x', usage: { prompt: -1, completion: 1e300, cached: 0.5 } });
+    expect((await outcomeAfter(respond({ text: 'x', usage: null }))).finish).toMatchObject({ usage: none });
+    const nonsense = respond({ text: 'x', usage: { prompt: -1, completion: 1e300, cached: 0.5 } });
     expect((await outcomeAfter(nonsense)).finish).toMatchObject({ usage: none });
   });
 
   test('after more reasoning than is kept comes without it', async () => {
     const thought = 'x'.repeat(PROVIDER_DATA_MAX_CHARACTERS / 2);
     const dataAfter = async (reasoning: string[]) => {
-      const { finish } = await outcomeAfter(answer({ reasoning, text: 'Yes' }));
+      const { finish } = await outcomeAfter(respond({ reasoning, text: 'Yes' }));
       return finish?.type === 'finish' && finish.providerData;
     };
     expect(await dataAfter([thought])).toBeDefined();
@@ -113,7 +113,7 @@ describe('an answer', () => {
   });
 
   test('does not hold the model’s reasoning', async () => {
-    expect((await outcomeAfter(answer({ reasoning: ['hm', 'm'], text: 'Yes' }))).text).toBe('Yes');
+    expect((await outcomeAfter(respond({ reasoning: ['hm', 'm'], text: 'Yes' }))).text).toBe('Yes');
   });
 
   test.each([
@@ -122,11 +122,11 @@ describe('an answer', () => {
     ['content_filter', 'refusal'],
     ['eos', 'endTurn'],
   ])('that ends with %s ends with %s', async (finishReason, reason) => {
-    expect((await outcomeAfter(answer({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
+    expect((await outcomeAfter(respond({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
   });
 
   test('that is said to be a refusal is one, whatever it ends with', async () => {
-    expect(await outcomeAfter(answer({ refusal: ['I can', 'not.'], finishReason: 'stop' }))).toMatchObject({
+    expect(await outcomeAfter(respond({ refusal: ['I can', 'not.'], finishReason: 'stop' }))).toMatchObject({
       text: 'I cannot.',
       finish: { reason: 'refusal' },
     });
@@ -148,13 +148,13 @@ describe('tool calls', () => {
       { name: 'refund', arguments: { order: 'A-1', cents: 1250, note: 'ü"' } },
       { name: 'notify', arguments: { who: ['a', 'b'] } },
     ];
-    const outcome = await outcomeAfter(answer({ text: 'One moment', toolCalls }));
+    const outcome = await outcomeAfter(respond({ text: 'One moment', toolCalls }));
     expect(outcome).toMatchObject({ text: 'One moment', finish: { reason: 'toolCalls' } });
     expect(outcome.calls).toEqual(toolCalls.map((call) => [call.name, call.arguments]));
   });
 
   test('count where the server says "stop" after them', async () => {
-    const reply = answer({ toolCalls: [{ name: 'a', arguments: {} }], finishReason: 'stop' });
+    const reply = respond({ toolCalls: [{ name: 'a', arguments: {} }], finishReason: 'stop' });
     expect((await outcomeAfter(reply)).finish).toMatchObject({ reason: 'toolCalls' });
   });
 
@@ -163,18 +163,18 @@ describe('tool calls', () => {
     ['whose arguments are not JSON keep their text', '{"a": tru', '{"a": tru'],
     ['whose arguments are nested too deeply keep their text', '['.repeat(5000) + ']'.repeat(5000), expect.any(String)],
   ])('%s', async (_title, text, input) => {
-    const reply = answer({ toolCalls: [{ name: 'a', arguments: text }], finishReason: 'tool_calls' });
+    const reply = respond({ toolCalls: [{ name: 'a', arguments: text }], finishReason: 'tool_calls' });
     expect((await outcomeAfter(reply)).calls).toEqual([['a', input]]);
   });
 
   test('are not given where the stream breaks off after them', async () => {
-    const reply = answer({ toolCalls: [{ name: 'a', arguments: { n: 1 } }], end: 'cut' });
+    const reply = respond({ toolCalls: [{ name: 'a', arguments: { n: 1 } }], end: 'cut' });
     expect(await outcomeAfter(reply)).toMatchObject({ calls: [], failure: { code: 'model_unavailable' } });
   });
 
   test('are at most a hundred', async () => {
     const callsOf = (count: number) =>
-      answer({ toolCalls: Array.from({ length: count }, () => ({ name: 'look', arguments: {} })) });
+      respond({ toolCalls: Array.from({ length: count }, () => ({ name: 'look', arguments: {} })) });
     expect((await outcomeAfter(callsOf(100))).calls).toHaveLength(100);
     expect(await outcomeAfter(callsOf(101))).toMatchObject({ calls: [], failure: { code: 'model_protocol' } });
   });
@@ -198,7 +198,7 @@ describe('the request', () => {
   test('tells the model the whole transcript', async () => {
     const id = (n: number) => `call_0000000000000000000000000${n}`;
     await outcomeAfter(
-      answer({ text: 'ok' }),
+      respond({ text: 'ok' }),
       callOf({
         transcript: [
           { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
@@ -260,7 +260,7 @@ describe('the request', () => {
     const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: { properties: { q: {} } } };
     const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
     const limits = { maxOutputTokens: 99 };
-    await outcomeAfter(answer({ text: 'ok' }), callOf({ tools: [tool], limits, instructions: '' }, { settings }));
+    await outcomeAfter(respond({ text: 'ok' }), callOf({ tools: [tool], limits, instructions: '' }, { settings }));
     const [request] = server.requests;
     expect(request?.path).toBe('/v1/chat/completions');
     expect(request?.body).toEqual({
@@ -283,12 +283,12 @@ describe('the request', () => {
   });
 
   test('leaves out what is not set', async () => {
-    await outcomeAfter(answer({ text: 'ok' }));
+    await outcomeAfter(respond({ text: 'ok' }));
     expect(Object.keys(server.requests[0]!.body).sort()).toEqual(['messages', 'model', 'stream', 'stream_options']);
   });
 
   test('keeps the base url’s path and query', async () => {
-    await outcomeAfter(answer({ text: 'ok' }), callOf({}, { baseUrl: `${server.url}/deep/?api-version=2` }));
+    await outcomeAfter(respond({ text: 'ok' }), callOf({}, { baseUrl: `${server.url}/deep/?api-version=2` }));
     expect(server.requests[0]?.path).toBe('/v1/deep/chat/completions?api-version=2');
   });
 });
@@ -296,7 +296,7 @@ describe('the request', () => {
 describe('the key', () => {
   test('goes to a host that its secret allows', async () => {
     await setKey([server.host]);
-    expect((await outcomeAfter(answer({ text: 'ok' }), callOf({}, { apiKeySecret: 'MODEL_KEY' }))).text).toBe('ok');
+    expect((await outcomeAfter(respond({ text: 'ok' }), callOf({}, { apiKeySecret: 'MODEL_KEY' }))).text).toBe('ok');
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
   });
 
@@ -329,7 +329,7 @@ describe('the key', () => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-operator');
     vi.stubEnv('OPENAI_COMPATIBLE_API_KEY', 'sk-of-the-operator');
     vi.stubEnv('PROVIDER_API_KEY', 'sk-of-the-operator');
-    await outcomeAfter(answer({ text: 'ok' }));
+    await outcomeAfter(respond({ text: 'ok' }));
     vi.unstubAllEnvs();
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
     expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-operator');
@@ -417,14 +417,14 @@ describe('a refusal', () => {
 
 describe('a stream', () => {
   test.each([
-    ['is reset', answer({ text: ['one', ' two'], end: 'reset' })],
-    ['is cut cleanly', answer({ text: ['one', ' two'], end: 'cut' })],
-    ['ends without a finish', answer({ text: ['one', ' two'], finishReason: null })],
+    ['is reset', respond({ text: ['one', ' two'], end: 'reset' })],
+    ['is cut cleanly', respond({ text: ['one', ' two'], end: 'cut' })],
+    ['ends without a finish', respond({ text: ['one', ' two'], finishReason: null })],
     ['ends in the middle of an event', raw(['data: {"choices":[{"delta":{"con'])],
     ['is empty', raw([])],
     ['ends with an error', raw(['data: {"error":{"message":"overloaded","code":503}}\n\n'])],
     ['ends with an error in another form', raw(['data: {"error":"overloaded"}\n\n'])],
-    ['ends with an error as its reason', answer({ text: 'x', finishReason: 'error' })],
+    ['ends with an error as its reason', respond({ text: 'x', finishReason: 'error' })],
   ])('that %s is model_unavailable, and asking again can help', async (_title, reply) => {
     const { failure, finish } = await outcomeAfter(reply);
     expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
@@ -500,7 +500,7 @@ describe('silence', () => {
   });
 
   test('for 300 seconds in the middle of it is model_timeout', async () => {
-    server.next(answer({ text: 'one', end: 'hang' }));
+    server.next(respond({ text: 'one', end: 'hang' }));
     const events = ask(callOf());
     await events.next();
     const next = events.next();
@@ -541,7 +541,7 @@ describe('silence', () => {
   });
 
   test('of a reader that is busy is not the server’s', async () => {
-    server.next(answer({ text: ['one', 'two'] }));
+    server.next(respond({ text: ['one', 'two'] }));
     const events = ask(callOf());
     await events.next();
     clock.advance(600_000);
@@ -572,7 +572,7 @@ describe('an abort', () => {
 
   test('in the middle of the answer throws its reason and closes the connection', async () => {
     const abort = new AbortController();
-    server.next(answer({ text: 'one', end: 'hang' }));
+    server.next(respond({ text: 'one', end: 'hang' }));
     const events = ask(callOf(), abort.signal);
     await events.next();
     const next = events.next();
@@ -584,7 +584,7 @@ describe('an abort', () => {
 
   test('shows nothing of what had come already', async () => {
     const abort = new AbortController();
-    server.next(answer({ text: ['one', 'two', 'three'], end: 'hang' }));
+    server.next(respond({ text: ['one', 'two', 'three'], end: 'hang' }));
     const events = ask(callOf(), abort.signal);
     await events.next();
     abort.abort(reason);
@@ -593,7 +593,7 @@ describe('an abort', () => {
 });
 
 test('who stops reading closes the connection', async () => {
-  server.next(answer({ text: 'one', end: 'hang' }));
+  server.next(respond({ text: 'one', end: 'hang' }));
   for await (const event of ask(callOf())) {
     expect(event.type).toBe('text');
     break;
@@ -603,7 +603,7 @@ test('who stops reading closes the connection', async () => {
 });
 
 test('a finished answer leaves no timer behind', async () => {
-  await outcomeAfter(answer({ text: 'one' }));
+  await outcomeAfter(respond({ text: 'one' }));
   expect(clock.sleepers).toBe(0);
 });
 
@@ -633,8 +633,8 @@ describe('no failure holds the prompt or the key', () => {
       'a streamed error that quotes both',
       echo((sent) => raw([`data: ${JSON.stringify({ error: { message: sent, code: sent } })}\n\n`])),
     ],
-    ['a stream that is cut', answer({ text: word, end: 'cut' })],
-    ['a stream that is reset', answer({ text: word, end: 'reset' })],
+    ['a stream that is cut', respond({ text: word, end: 'cut' })],
+    ['a stream that is reset', respond({ text: word, end: 'reset' })],
   ])('%s', async (_title, reply) => {
     await setKey([server.host], 'MODEL_KEY', key);
     const transcript = [{ role: 'user' as const, content: [{ type: 'text' as const, text: word }] }];

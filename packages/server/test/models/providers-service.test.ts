@@ -44,7 +44,7 @@ test.each(providers)('%s: a call that a person approves, and the reasoning befor
   await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
   provider.next(
     refuse(429, { headers: { 'retry-after': '0' }, body: wire.error(429, 'Slow down') }),
-    wire.answer({
+    wire.respond({
       parts: [
         { reasoning: [THOUGHT], seal: SEAL },
         { text: ['One moment'] },
@@ -52,7 +52,7 @@ test.each(providers)('%s: a call that a person approves, and the reasoning befor
       ],
       usage: { input: 100, cached: 80, output: 20 },
     }),
-    wire.answer({ parts: [{ text: ['Done'] }], usage: { input: 150, cached: 100, output: 5 } }),
+    wire.respond({ parts: [{ text: ['Done'] }], usage: { input: 150, cached: 100, output: 5 } }),
   );
   const { agentId } = await client.agents.create({
     name: 'Clerk',
@@ -98,7 +98,7 @@ test.each([...providers, compatible])(
     const { client } = service;
     await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
     provider.next(
-      wire.answer({ parts: [{ text: ['Half an '] }, { call: 'refund', input: {} }], stop: 'maxOutputTokens' }),
+      wire.respond({ parts: [{ text: ['Half an '] }, { call: 'refund', input: {} }], stop: 'maxOutputTokens' }),
     );
     const { agentId } = await client.agents.create({
       name: 'Clerk',

@@ -121,7 +121,7 @@ describe('anthropic', () => {
   test('of before structured answers gives its answer as a tool’s input, and it is the text', async () => {
     const outputSchema = { type: 'object', properties: { total: { type: 'number' } } };
     const told = callOf('anthropic', 'claude-3-5-haiku-20241022', { outputSchema });
-    const reply = anthropicMessages.answer({ parts: [{ text: ['Sure: '] }, { call: 'json', input: { total: 7 } }] });
+    const reply = anthropicMessages.respond({ parts: [{ text: ['Sure: '] }, { call: 'json', input: { total: 7 } }] });
     expect(await outcomeAfter(reply, told)).toMatchObject({
       text: '{"total":7}',
       calls: [],

@@ -123,7 +123,7 @@ test('failures are counted by their class', async () => {
   const { webhookSubscriptions } = service.client;
   await webhookSubscriptions.create({ environment: 'staging', url: receiver.url });
   for (const answer of [500, 302, 401, 'reset'] as const) {
-    receiver.answer = () => answer;
+    receiver.respond = () => answer;
     await webhookSubscriptions.test('staging');
   }
   await runTurn(observed, { model: scripted([{ failWith: 'timeout' }]) });

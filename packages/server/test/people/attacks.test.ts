@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config/config.ts';
 import type { Tx } from '../../src/db/db.ts';
 import { type Browser, openBrowser, tokenOf } from '../support/browser.ts';
 import { join, password, setUp } from '../support/people.ts';
-import { asProblem, type RawAnswer } from '../support/raw.ts';
+import { asProblem, type RawResponse } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -170,7 +170,7 @@ test('a sign-in with the old password that runs while a new one is set fails', a
     return thief;
   }
   const { link } = await owner.client().members.resetPassword(sina.account!.user!.userId);
-  let reset: Promise<RawAnswer> | undefined;
+  let reset: Promise<RawResponse> | undefined;
   const first = await thiefMeanwhile(password, async () => {
     let isOver = false;
     reset = openBrowser(service).post('/links/accept', { token: tokenOf(link!), password: next });

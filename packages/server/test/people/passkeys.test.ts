@@ -7,7 +7,7 @@ import { configureAuth } from '../../src/people/better-auth.ts';
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Browser, openBrowser, tokenOf } from '../support/browser.ts';
 import { join, password, setUp } from '../support/people.ts';
-import { asProblem, type RawAnswer } from '../support/raw.ts';
+import { asProblem, type RawResponse } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -20,13 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-async function addPasskey(browser: Browser, authenticator: Authenticator, name = 'Laptop'): Promise<RawAnswer> {
+async function addPasskey(browser: Browser, authenticator: Authenticator, name = 'Laptop'): Promise<RawResponse> {
   const options = await browser.get('/auth/passkey/generate-register-options');
   expect(options.status, options.text).toBe(200);
   return browser.post('/auth/passkey/verify-registration', { response: authenticator.register(options.json), name });
 }
 
-async function signInBy(authenticator: Authenticator, browser = openBrowser(service)): Promise<RawAnswer> {
+async function signInBy(authenticator: Authenticator, browser = openBrowser(service)): Promise<RawResponse> {
   const options = await browser.get('/auth/passkey/generate-authenticate-options');
   const answer = await browser.post('/auth/passkey/verify-authentication', {
     response: authenticator.authenticate(options.json),

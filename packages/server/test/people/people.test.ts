@@ -16,16 +16,16 @@ import { readConsoleUrl } from '../../src/people/console-url.ts';
 import { type Browser, openBrowser, tokenOf } from '../support/browser.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { join, password, setUp } from '../support/people.ts';
-import { asProblem, type RawAnswer } from '../support/raw.ts';
+import { asProblem, type RawResponse } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const idOf = (browser: Browser) => browser.account!.user!.userId;
-const codeOf = (answer: RawAnswer) => asProblem(answer).code;
+const codeOf = (answer: RawResponse) => asProblem(answer).code;
 
 let service: TestService;
 let owner: Browser;
 /** What the setup link showed to the person who followed it first. */
-let looked: RawAnswer;
+let looked: RawResponse;
 beforeAll(async () => {
   service = await startTestService();
   const browser = openBrowser(service);

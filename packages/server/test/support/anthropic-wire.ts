@@ -1,9 +1,9 @@
 /** Anthropic's Messages, streaming: a message of content blocks, each with a start, deltas and a stop. */
-import { type AnswerPart, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
+import { pieces, type ResponsePart, stream, textOfInput, type Wire } from './provider-server.ts';
 
 export const anthropicMessages: Wire = {
   basePath: '/v1',
-  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+  respond({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
     return (response, { body }) => {
       const input = {
         input_tokens: usage.input - usage.cached,
@@ -69,7 +69,7 @@ function event(type: string, more: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}   \n\n`;
 }
 
-function blockEvents(part: AnswerPart, index: number): string[] {
+function blockEvents(part: ResponsePart, index: number): string[] {
   const block = (content_block: object, deltas: object[]) => [
     event('content_block_start', { index, content_block }),
     ...deltas.map((delta) => event('content_block_delta', { index, delta })),

@@ -1,7 +1,7 @@
 // A browser that uses the console, as the service sees it: keeps cookies, sends the origin of its page, and sends the CSRF token of
 // its account.
 import { Signalbox } from '@signalbox/client';
-import type { RawAnswer } from './raw.ts';
+import type { RawResponse } from './raw.ts';
 import { type TestService, watchSecret } from './service.ts';
 
 export interface Account {
@@ -18,10 +18,10 @@ export interface Browser {
   /** From the last response. */
   account: Account | undefined;
   /** A request below `/console/api`; remembers the account if the response is one. */
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<RawAnswer>;
-  get(path: string, headers?: Record<string, string>): Promise<RawAnswer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<RawResponse>;
+  get(path: string, headers?: Record<string, string>): Promise<RawResponse>;
   /** A request below `/api/v1`, for an organization of the account. */
-  api(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<RawAnswer>;
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<RawResponse>;
   /** A client for the first organization of the account. */
   client(organizationId?: string): Signalbox;
   cookieHeader(): string;
@@ -45,7 +45,7 @@ export function openBrowser({ url }: Pick<TestService, 'url'>, { origin = url } 
     return response;
   }
 
-  async function answerOf(response: Response): Promise<RawAnswer> {
+  async function toRawResponse(response: Response): Promise<RawResponse> {
     const text = await response.text();
     const isJson = /json/.test(response.headers.get('content-type') ?? '');
     const json = isJson && text !== '' ? JSON.parse(text) : undefined;
@@ -68,8 +68,8 @@ export function openBrowser({ url }: Pick<TestService, 'url'>, { origin = url } 
   const browser: Browser = {
     cookies,
     account: undefined,
-    post: async (path, body = {}, headers) => answerOf(await own('POST', path, body, headers)),
-    get: async (path, headers) => answerOf(await own('GET', path, undefined, headers)),
+    post: async (path, body = {}, headers) => toRawResponse(await own('POST', path, body, headers)),
+    get: async (path, headers) => toRawResponse(await own('GET', path, undefined, headers)),
     async api(method, path, body, extra = {}) {
       const headers: Record<string, string> = {};
       const given: Record<string, string | undefined> = {
@@ -80,7 +80,7 @@ export function openBrowser({ url }: Pick<TestService, 'url'>, { origin = url } 
       };
       for (const [name, value] of Object.entries(given)) if (value !== undefined) headers[name] = value;
       const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
-      return answerOf(await request(`/api/v1${path}`, init));
+      return toRawResponse(await request(`/api/v1${path}`, init));
     },
     client: (organizationId = browser.account!.organizations[0]!.organizationId) =>
       new Signalbox({

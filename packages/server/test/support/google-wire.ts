@@ -1,9 +1,9 @@
 /** Google's streamGenerateContent as server-sent events: whole responses, each with a few more parts; lines end with CR LF. */
-import { type AnswerPart, stream, textOfInput, type Wire } from './provider-server.ts';
+import { type ResponsePart, stream, textOfInput, type Wire } from './provider-server.ts';
 
 export const generateContent: Wire = {
   basePath: '/v1beta',
-  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+  respond({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
     return (response) => {
       const chunk = (more: { parts?: object[]; finishReason?: string }) => ({
         candidates: [
@@ -52,7 +52,7 @@ function event(data: object): string {
 }
 
 /** A call is sent whole: only Vertex sends arguments in pieces. */
-function partsOf(part: AnswerPart): object[] {
+function partsOf(part: ResponsePart): object[] {
   const seal = part.seal === undefined ? {} : { thoughtSignature: part.seal };
   if ('call' in part)
     return [{ functionCall: { name: part.call, args: JSON.parse(textOfInput(part.input)) }, ...seal }];

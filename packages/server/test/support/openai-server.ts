@@ -2,11 +2,11 @@
  * A server of OpenAI's streaming chat completions, which gives the responses that a test scripts:
  *
  *   const server = await startOpenAiServer();
- *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), answer({ text: ['Hel', 'lo'] }));
+ *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), respond({ text: ['Hel', 'lo'] }));
  *   … { provider: 'openai-compatible', model: 'any', baseUrl: server.url } …
  *   server.requests[0].body.messages
  *
- * A reply is a function of the request and the stream; `answer`, `refuse` and `raw` make the common ones.
+ * A reply is a function of the request and the stream; `respond`, `refuse` and `raw` create the common ones.
  */
 import type { ServerResponse } from 'node:http';
 import * as provider from './provider-server.ts';
@@ -37,7 +37,7 @@ export function startOpenAiServer(fallback?: Reply): Promise<OpenAiServer> {
   return provider.startProviderServer('/v1', fallback);
 }
 
-export interface Answer {
+export interface ChatResponse {
   /** Each a delta of its own. */
   text?: string | string[];
   /** Each is a separate delta, before the text. */
@@ -54,7 +54,7 @@ export interface Answer {
 }
 
 /** A streamed response. */
-export function answer(given: Answer): Reply {
+export function respond(given: ChatResponse): Reply {
   return async (response, { body }) => {
     const { end = 'done' } = given;
     begin(response);
@@ -106,7 +106,7 @@ function send(response: ServerResponse, event: unknown): Promise<void> {
 }
 
 /** Arguments in pieces of three characters, one piece of each call in rotation. */
-function callDeltas(calls: NonNullable<Answer['toolCalls']>): object[] {
+function callDeltas(calls: NonNullable<ChatResponse['toolCalls']>): object[] {
   const deltas: object[] = calls.map(({ name }, index) => ({
     index,
     id: `call_${index}`,
@@ -125,10 +125,10 @@ function callDeltas(calls: NonNullable<Answer['toolCalls']>): object[] {
 /** The same as a `Wire`, the shape that all formats share. This format has no seals. */
 export const chatCompletions: provider.Wire = {
   basePath: '/v1',
-  answer({ parts = [], stop, usage, end = 'done' }) {
+  respond({ parts = [], stop, usage, end = 'done' }) {
     const calls = parts.flatMap((part) => ('call' in part ? [{ name: part.call, arguments: part.input }] : []));
     const isError = end === 'overloaded' || end === 'rateLimited';
-    const reply = answer({
+    const reply = respond({
       reasoning: parts.flatMap((part) => ('reasoning' in part ? part.reasoning : [])),
       text: parts.flatMap((part) => ('text' in part ? part.text : [])),
       toolCalls: calls,

@@ -10,7 +10,7 @@ export interface PostgresProxy {
    * Called for each response that confirms a commit; true drops the response and the connection. `tags` are those of its commands,
    * such as `INSERT 0 1`.
    */
-  losesAnswer: (tags: readonly string[]) => boolean;
+  losesResponse: (tags: readonly string[]) => boolean;
   /** Whether notifications are withheld. */
   isDeaf: boolean;
   /** The number of withheld notifications. */
@@ -95,7 +95,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
       if (type === COMMAND_COMPLETE) tags.push(message.toString('latin1', BODY_AT, message.length - 1));
       const isReady = type === READY_FOR_QUERY;
       const isCommitted = isReady && message[BODY_AT] === 'I'.charCodeAt(0) && tags.some((tag) => CHANGES.test(tag));
-      if (isCommitted && proxy.losesAnswer(tags)) {
+      if (isCommitted && proxy.losesResponse(tags)) {
         client.destroy();
         return;
       }
@@ -116,7 +116,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
   };
   const proxy: PostgresProxy = {
     url: url.href,
-    losesAnswer: () => false,
+    losesResponse: () => false,
     isDeaf: false,
     notificationsLost: 0,
     get connections() {

@@ -3,7 +3,7 @@
  * (`openai-server.ts`, `responses-wire.ts`, `anthropic-wire.ts`, `google-wire.ts`).
  *
  *   const server = await startProviderServer('/v1');
- *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), anthropic.answer({ parts: [{ text: ['Hel', 'lo'] }] }));
+ *   server.next(refuse(429, { headers: { 'retry-after': '2' } }), anthropic.respond({ parts: [{ text: ['Hel', 'lo'] }] }));
  *   … { provider: 'anthropic', model: 'any', baseUrl: server.url } …
  *   server.requests[0].body
  */
@@ -72,8 +72,8 @@ export async function startProviderServer<Body = Record<string, unknown>>(
 }
 
 /** A scripted model response, in any format. */
-export interface ModelAnswer {
-  parts?: AnswerPart[];
+export interface ModelResponse {
+  parts?: ResponsePart[];
   /** Default: follows from the parts. */
   stop?: 'maxOutputTokens' | 'refusal';
   /** `input` and `output` are totals; `cached` is part of the input. */
@@ -85,7 +85,7 @@ export interface ModelAnswer {
 export type StreamedError = 'overloaded' | 'rateLimited';
 
 /** `seal`: what the provider needs back with the part. Each string is a separate delta; a call's input is sent in pieces. */
-export type AnswerPart =
+export type ResponsePart =
   | { reasoning: string[]; seal?: string }
   | { text: string[]; seal?: string }
   | { call: string; input: unknown; seal?: string };
@@ -94,7 +94,7 @@ export type AnswerPart =
 export interface Wire {
   /** The path of its base URL. */
   readonly basePath: string;
-  answer(given: ModelAnswer): Reply;
+  respond(given: ModelResponse): Reply;
   /** The body of an error response. */
   error(status: number, message: string): unknown;
 }
@@ -139,7 +139,7 @@ export function byteByByte(reply: Reply): Reply {
 /** Sends the events and ends as the response specifies; `frame` returns the text of an event. */
 export async function stream(
   response: ServerResponse,
-  end: NonNullable<ModelAnswer['end']>,
+  end: NonNullable<ModelResponse['end']>,
   events: { before: string[]; last: string[]; error(kind: StreamedError): string },
 ): Promise<void> {
   begin(response);

@@ -1,7 +1,7 @@
 // Raw requests, for what the client would never send.
 import type { Problem } from '@signalbox/contract';
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -18,7 +18,7 @@ export interface RawOptions {
 }
 
 /** `path` is below `/api/v1` unless it is a whole URL. */
-export async function send(url: string, method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
+export async function send(url: string, method: string, path: string, options: RawOptions = {}): Promise<RawResponse> {
   const { key, body, raw, headers = {} } = options;
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const response = await fetch(path.startsWith('http') ? path : `${url}/api/v1${path}`, {
@@ -42,12 +42,13 @@ export async function send(url: string, method: string, path: string, options: R
 }
 
 /** Checks what every error response must have. */
-export function asProblem(answer: RawAnswer): Problem {
-  const problem = answer.json as Problem;
-  if (!answer.headers.get('content-type')?.startsWith('application/problem+json')) throw new Error('Not a problem');
-  if (problem.status !== answer.status) throw new Error('The status in the body is another one');
-  if (problem.requestId !== answer.headers.get('x-request-id'))
+export function asProblem(response: RawResponse): Problem {
+  const problem = response.json as Problem;
+  if (!response.headers.get('content-type')?.startsWith('application/problem+json'))
+    throw new Error('Not a problem document');
+  if (problem.status !== response.status) throw new Error('The body has another status');
+  if (problem.requestId !== response.headers.get('x-request-id'))
     throw new Error('The request id in the body is another one');
-  if (answer.headers.get('cache-control') !== 'no-store') throw new Error('It may be stored');
+  if (response.headers.get('cache-control') !== 'no-store') throw new Error('The response may be cached');
   return problem;
 }

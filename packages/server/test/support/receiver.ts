@@ -21,13 +21,13 @@ export interface Receiver {
   received: Received[];
   /** The number of POSTs without a response yet. */
   open: number;
-  answer: (request: Received) => ReceiverResponse | Promise<ReceiverResponse>;
+  respond: (request: Received) => ReceiverResponse | Promise<ReceiverResponse>;
   /** Resolves with the first `count` POSTs. */
   first(count: number): Promise<Received[]>;
   close(): Promise<void>;
 }
 
-export async function createReceiver(answer: Receiver['answer'] = () => 200): Promise<Receiver> {
+export async function createReceiver(respond: Receiver['respond'] = () => 200): Promise<Receiver> {
   const waiting = new Set<() => void>();
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
@@ -45,7 +45,7 @@ export async function createReceiver(answer: Receiver['answer'] = () => 200): Pr
     receiver.received.push(received);
     receiver.open += 1;
     for (const check of waiting) check();
-    const given = await receiver.answer(received);
+    const given = await receiver.respond(received);
     receiver.open -= 1;
     if (given === 'reset') {
       request.socket.destroy();
@@ -59,7 +59,7 @@ export async function createReceiver(answer: Receiver['answer'] = () => 200): Pr
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],
     open: 0,
-    answer,
+    respond,
     first(count) {
       return new Promise((resolve) => {
         const check = () => {

@@ -1,10 +1,10 @@
 /** OpenAI's Responses API, streaming: named and numbered events, one output item after another. */
 import { openAiError } from './openai-server.ts';
-import { type ModelAnswer, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
+import { type ModelResponse, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
 
 export const responses: Wire = {
   basePath: '/v1',
-  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+  respond({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
     return (response, { body }) => {
       let sequence = 0;
       const event = (type: string, more: object) => {
@@ -64,12 +64,12 @@ export const responses: Wire = {
   error: openAiError,
 };
 
-type Part = NonNullable<Parameters<Wire['answer']>[0]['parts']>[number];
+type Part = NonNullable<Parameters<Wire['respond']>[0]['parts']>[number];
 
 function itemEvents(
   part: Part,
   output_index: number,
-  stop: ModelAnswer['stop'],
+  stop: ModelResponse['stop'],
   event: (type: string, more: object) => string,
 ): string[] {
   if ('reasoning' in part) {

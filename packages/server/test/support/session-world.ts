@@ -112,13 +112,13 @@ const listOwn: ListTools = async (_owner, tools) => ({
 });
 
 /** What the model produces in one call: text, and tool calls by name with their inputs. */
-export interface Answer {
+export interface ScriptedResponse {
   text?: string;
   calls?: [name: string, input: unknown][];
 }
 
 /** A model that gives these responses in order and then repeats the last one; `seen` collects the calls. */
-export function answering(answers: Answer[], seen: (call: ModelCall) => void = () => {}): AskModel {
+export function answering(answers: ScriptedResponse[], seen: (call: ModelCall) => void = () => {}): AskModel {
   return async function* ask(call): AsyncGenerator<ModelEvent> {
     seen(structuredClone(call));
     const { text = '', calls = [] } = answers[Math.min(call.callsBefore, answers.length - 1)] ?? { text: 'ok' };

@@ -35,7 +35,7 @@ export interface World {
   context(organizationId?: string): PoolContext;
   subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
   /** Starts a receiver, which `end` closes. */
-  receiver(answer?: Receiver['answer']): Promise<Receiver>;
+  receiver(respond?: Receiver['respond']): Promise<Receiver>;
   /** Starts a dispatcher as another node; retries have no jitter. */
   node(more?: { timeoutMs?: number; nodeId?: string }): Promise<{ dispatcher: Dispatcher; nodeId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
@@ -161,8 +161,8 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         await db.query(sql`select 1`);
       }
     },
-    async receiver(answer) {
-      const receiver = await createReceiver(answer);
+    async receiver(respond) {
+      const receiver = await createReceiver(respond);
       receivers.push(receiver);
       return receiver;
     },

@@ -12,7 +12,7 @@ import { compactUsage, organizationsToCompact } from '../../src/usage/compact.ts
 import { createPrices } from '../../src/usage/prices.ts';
 import { getUsage, insertUsage } from '../../src/usage/usage.ts';
 import { createManualClock } from '../support/manual-clock.ts';
-import { answer, type OpenAiServer, startOpenAiServer } from '../support/openai-server.ts';
+import { type OpenAiServer, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 
@@ -330,11 +330,11 @@ describe('through the client', () => {
   test('what the provider reports is priced, cached tokens apart, on the turn, the session and in the report', async () => {
     const { client } = service;
     provider.next(
-      answer({
+      respond({
         toolCalls: [{ name: 'unknown', arguments: {} }],
         usage: { prompt: 1_000, completion: 100, cached: 400 },
       }),
-      answer({ text: 'Done', usage: { prompt: 2_000, completion: 10, cached: 0 } }),
+      respond({ text: 'Done', usage: { prompt: 2_000, completion: 10, cached: 0 } }),
     );
     const priced = await run({ model: { ...model, baseUrl: provider.url } });
     // 600 × $10 + 400 × $1 + 100 × $50, and 2,000 × $10 + 10 × $50, over a million.

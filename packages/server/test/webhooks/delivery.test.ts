@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+const receiverOf = (answer?: Receiver['respond']) => world.receiver(answer);
 
 const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
 
@@ -275,7 +275,7 @@ describe('the content of a delivery', () => {
     await append(world, session, [status()]);
     await updateWebhookSubscription(world.context(), { env: 'production', chunkTypes: ['session.status'] });
     await world.advanceUntil(async () => (await listed())[0]?.attemptCount === 3);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await world.advanceUntil(() => everything([session]));
 
     const [first, second, third, fourth, next] = receiver.received;
@@ -464,7 +464,7 @@ describe('retries', () => {
     }
     expect(receiver.received).toHaveLength(1);
 
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await updateWebhookSubscription(world.context(), { env: 'production', status: 'enabled' });
     await settled(session);
     expect(receiver.received.slice(1).map(({ envelope }) => envelope.cursor)).toEqual(['turn_1:seq_1', 'turn_1:seq_2']);
@@ -487,7 +487,7 @@ describe('a restart', () => {
     const stopped = dispatcher.stop();
     world.clock.advance(1);
     await stopped;
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await world.node();
     await settled(session);
     gate.resolve(200);

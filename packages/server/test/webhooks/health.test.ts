@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+const receiverOf = (answer?: Receiver['respond']) => world.receiver(answer);
 
 const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
 const sessions = (count: number) => Promise.all(Array.from({ length: count }, () => world.session()));
@@ -115,7 +115,7 @@ describe('a destination that fails 5 times in a row', () => {
     await attempted(5);
     for (const session of some) await append(world, session, [status()]);
     await pass(2 * HOUR_MS, MINUTE_MS);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     const failed = receiver.received.length;
     await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
     // The clock no longer moves: no delivery waits for its own retry.
@@ -133,7 +133,7 @@ describe('a destination that fails 5 times in a row', () => {
     await world.node();
     for (const session of some) await append(world, session, [status()]);
     await pass(12 * HOUR_MS, MINUTE_MS);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     const failed = receiver.received.length;
     await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
     await world.advanceUntil(() => isDelivered(...some), 100);
@@ -293,7 +293,7 @@ describe('a long failure', () => {
     const { length } = receiver.received;
     await pass(48 * HOUR_MS, HOUR_MS);
     expect(receiver.received).toHaveLength(length);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await updateWebhookSubscription(world.context(), { env: 'production', status: 'enabled' });
     await world.advanceUntil(() => isDelivered(...some), 0);
     for (const session of some) {

@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+const receiverOf = (answer?: Receiver['respond']) => world.receiver(answer);
 
 const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
 const cursorsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.cursor);
@@ -150,7 +150,7 @@ describe('a delivery that is resent', () => {
     await resendDelivery(world.context(), { ...production, deliveryId });
     await world.advanceUntil(async () => (await shown(deliveryId)).attemptCount === 3);
     expect(await shown(deliveryId)).toMatchObject({ status: 'exhausted', nextAttemptAt: null });
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await resendDelivery(world.context(), { ...production, deliveryId });
     await world.advanceUntil(async () => (await shown(deliveryId)).status === 'succeeded');
     expect(receiver.received.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4]);
@@ -165,7 +165,7 @@ describe('a delivery that is resent', () => {
     await append(world, session, [status()]);
     await world.advanceUntil(async () => (await deliveries())[0]?.attemptCount === 1, 0);
     await append(world, session, [status()]);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     const { deliveryId } = receiver.received[0]!;
     await resendDelivery(world.context(), { ...production, deliveryId });
     await world.advanceUntil(() => isDelivered(session));
@@ -181,7 +181,7 @@ describe('a delivery that is resent', () => {
     await append(world, session, [status()]);
     await settled(session);
     const gate = Promise.withResolvers<number>();
-    receiver.answer = () => gate.promise;
+    receiver.respond = () => gate.promise;
     const { deliveryId } = receiver.received[0]!;
     await resendDelivery(world.context(), { ...production, deliveryId });
     await world.advanceUntil(() => receiver.received.length === 2);
@@ -189,7 +189,7 @@ describe('a delivery that is resent', () => {
     const stopped = dispatcher.stop();
     world.clock.advance(1);
     await stopped;
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     gate.resolve(200);
     await world.node();
     await world.advanceUntil(async () => (await isDelivered(session)) && (await shown(deliveryId)).attemptCount === 2);
@@ -267,7 +267,7 @@ describe('recover after a cursor', () => {
     await append(world, session, [status()]);
     await world.advanceUntil(() => isDelivered(session));
     expect(receiver.received.at(-1)!.previousCursor).toBe('turn_1:seq_1');
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_1:seq_1' });
     await recovered(session);
     const last = receiver.received.at(-1)!;
@@ -283,7 +283,7 @@ describe('recover after a cursor', () => {
     await append(world, session, [status()]);
     await settled(session);
     const gate = Promise.withResolvers<number>();
-    receiver.answer = () => gate.promise;
+    receiver.respond = () => gate.promise;
     await append(world, session, [status()]);
     await receiver.first(2);
     // After everything that was delivered: nothing to do.
@@ -294,7 +294,7 @@ describe('recover after a cursor', () => {
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_0:seq_0' });
     await world.advanceUntil(nothingWaits, 250);
     expect(receiver.received).toHaveLength(2);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     gate.resolve(200);
     await recovered(session);
     const again = receiver.received.slice(2);
@@ -388,7 +388,7 @@ describe('recover since a time', () => {
     await world.advanceUntil(() => isDelivered(...old), 0);
     receiver.received.length = 0;
     let gate = Promise.withResolvers<number>();
-    receiver.answer = ({ envelope }) => (envelope.sessionId === idOf(live) ? 200 : gate.promise);
+    receiver.respond = ({ envelope }) => (envelope.sessionId === idOf(live) ? 200 : gate.promise);
     await recoverDeliveries(world.context(), { ...production, since: '2025-01-01T00:00:00.000Z' });
     await world.advanceUntil(() => receiver.received.length === MAX_RECOVERING, 250);
     for (let n = 0; n < 10; n += 1) {
@@ -398,7 +398,7 @@ describe('recover since a time', () => {
     expect(receiver.received).toHaveLength(MAX_RECOVERING + 10);
     expect(receiver.open).toBe(MAX_RECOVERING);
     let most = 0;
-    receiver.answer = () => {
+    receiver.respond = () => {
       most = Math.max(most, receiver.open);
       return 200;
     };
@@ -426,13 +426,13 @@ describe('recover since a time', () => {
     }
     expect(receiver.received).toEqual([]);
     const gate = Promise.withResolvers<number>();
-    receiver.answer = () => gate.promise;
+    receiver.respond = () => gate.promise;
     await updateWebhookSubscription(world.context(), { ...production, status: 'enabled' });
     await world.advanceUntil(() => receiver.received.length === MAX_RECOVERING, 250);
     const stopped = dispatcher.stop();
     world.clock.advance(1);
     await stopped;
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     gate.resolve(200);
     await world.node();
     await recovered(...sessions);

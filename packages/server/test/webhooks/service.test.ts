@@ -77,7 +77,7 @@ test('a recovery without a starting point, or with two, is refused', async () =>
 test('twenty concurrent test requests with one idempotency key send one test', async () => {
   const gate = Promise.withResolvers<number>();
   receiver.received.length = 0;
-  receiver.answer = () => gate.promise;
+  receiver.respond = () => gate.promise;
   const answers = Promise.all(Array.from({ length: 20 }, () => tested('once')));
   await receiver.first(1);
   // The record is stored before the effect: after a crash here it is unknown whether the test was sent.
@@ -93,7 +93,7 @@ test('twenty concurrent test requests with one idempotency key send one test', a
   expect(again.headers.get('Idempotent-Replayed')).toBe('true');
   expect(await again.json()).toMatchObject({ attempt: { status: 200, attempt: 1 } });
   expect(receiver.received).toHaveLength(1);
-  receiver.answer = () => 200;
+  receiver.respond = () => 200;
 });
 
 test('a test whose outcome is unknown after a crash is not sent again with its key', async () => {

@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+const receiverOf = (answer?: Receiver['respond']) => world.receiver(answer);
 
 async function settled(...sessions: TestSession[]): Promise<void> {
   await world.advanceUntil(async () => {
@@ -53,7 +53,7 @@ const cursorsOf = (received: readonly Received[]) => received.map(({ envelope })
 const seqsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
 
 /** A receiver that knows some secrets and checks the hex signature, as docs/webhooks.md shows. */
-function knowing(...secrets: string[]): Receiver['answer'] {
+function knowing(...secrets: string[]): Receiver['respond'] {
   return ({ headers, body }) => {
     const signed = `${headers['x-service-timestamp']}.${body}`;
     const signature = headers['x-service-signature'];
@@ -263,7 +263,7 @@ describe('deleting', () => {
     }, 0);
     const { deleted } = await deleteWebhookSubscription(world.context(), production);
     expect(deleted).toBe(true);
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await append(world, session, [status()]);
     await hours(48);
     expect(receiver.received).toHaveLength(1);
@@ -341,7 +341,7 @@ describe('rotation', () => {
   test('a receiver that knows the old secret, the new one or both loses nothing and waits for no retry', async () => {
     const receiver = await receiverOf();
     const old = await world.subscribe(receiver.url);
-    receiver.answer = knowing(old);
+    receiver.respond = knowing(old);
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
@@ -351,10 +351,10 @@ describe('rotation', () => {
     await append(world, session, [status()]);
     await settled(session);
     expect(await confirmed()).toBe(1);
-    receiver.answer = knowing(signingSecret!);
+    receiver.respond = knowing(signingSecret!);
     await append(world, session, [status()]);
     await settled(session);
-    receiver.answer = knowing(old, signingSecret!);
+    receiver.respond = knowing(old, signingSecret!);
     await append(world, session, [status()]);
     await settled(session);
 
@@ -422,7 +422,7 @@ describe('rotation', () => {
   test('after the grace period nothing is signed with the old secret', async () => {
     const receiver = await receiverOf();
     const old = await world.subscribe(receiver.url);
-    receiver.answer = knowing(old);
+    receiver.respond = knowing(old);
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
