@@ -723,7 +723,7 @@ describe('a stream of events', () => {
       };
       more();
     });
-    const problem = 'it goes on and on without an answer';
+    const problem = 'its stream is too long and contains no response';
     expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
     await closed;
   });

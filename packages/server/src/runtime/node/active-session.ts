@@ -140,7 +140,7 @@ export function createActiveSession(
   /** False if more arrived while it was written. */
   async function showArrivals(operations: Operation[]): Promise<boolean> {
     arrived = Promise.withResolvers();
-    // One after the other: the row must be at least as new as the decisions in the inbox, which may grant tools.
+    // In this order: the row must be at least as new as the decisions in the inbox, which may grant tools.
     const entries = await readInbox(db, organizationId, sessionId);
     const [current] = await db.query<Current>(sql`
       select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
@@ -239,7 +239,7 @@ export function createActiveSession(
   };
 }
 
-/** Takes over what was decided elsewhere. Operations that run on this node are newer here than in the database. */
+/** Takes over decisions that other nodes stored. Operations that run on this node are newer here than in the database. */
 function mergeStored(known: Operation, stored: Operation | undefined): Operation {
   if (!stored || !['awaiting_approval', 'awaiting_result', 'awaiting_session'].includes(known.status))
     return { ...known };

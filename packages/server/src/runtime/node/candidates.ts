@@ -3,9 +3,9 @@
 // A wake-up names its session, so it needs no search. Sessions without a wake-up are found in pages of a bounded number of index
 // entries, however long the backlog of one organization is:
 //
-// - running sessions organization by organization (index sessions_ready). A page that ends within an organization is followed by
-//   one that begins behind it, so each is visited once in a round.
-// - those whose time has come, a deadline of an approval or of an offered step, oldest first (index sessions_timed).
+// - running sessions, organization by organization (index sessions_ready). If a page ends within an organization, the next begins
+//   with the organization after it, so each is visited once per round.
+// - sessions with a deadline that has passed (of an approval or of an offered step), oldest first (index sessions_timed).
 // - those of nodes and workers whose lease has expired.
 import sql, { empty } from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
@@ -46,7 +46,7 @@ export async function hintedCandidates(
       for (const row of rows) found.push(row);
     },
   );
-  // The poll finds what was found too late.
+  // Rows that arrive after this are found by the poll.
   return [...found];
 }
 
@@ -66,7 +66,7 @@ export async function readyCandidates(
       and runnable_at <= ${now} ${within()}
     order by organization_id, runnable_at limit ${PAGE_SIZE}`,
   );
-  // Each server may have a page of its own.
+  // Each database server may return a full page.
   return rows
     .toSorted((a, b) => compare(a.organizationId, b.organizationId) || a.runnableAt.getTime() - b.runnableAt.getTime())
     .slice(0, PAGE_SIZE);
@@ -76,7 +76,7 @@ export interface TimedCandidate extends ClaimCandidate {
   runnableAt: Date;
 }
 
-/** A page of sessions whose deadline has come, after this one. */
+/** A page of sessions whose deadline has passed, after this one. */
 export async function timedCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   { runnableAt, sessionId }: Pick<TimedCandidate, 'runnableAt' | 'sessionId'>,

@@ -1,7 +1,7 @@
 // Claiming sessions, and loading what their runners need.
 //
-// Sessions of many organizations are claimed by one statement (as many as db/shards.ts puts together). Their transcripts are
-// then loaded a few MiB at a time, so a node that takes over the sessions of a dead one never loads all of them at once.
+// One statement claims the sessions of many organizations (as many as db/shards.ts groups together). Their transcripts are then
+// loaded a few MiB at a time, so a node that takes over the sessions of a dead one never loads all of them at once.
 import sql from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
 import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
@@ -18,11 +18,11 @@ export interface Loaded {
   bytes: number;
 }
 
-// As they are stored, mostly compressed. A session whose transcript is longer is loaded by itself.
+// Sizes as stored, mostly compressed. A session with a longer transcript is loaded by itself.
 const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Raises the epoch and puts the node's id on the rows that still match their candidates. All of one shard: at most as many
+ * Raises the epoch and puts the node's id on the rows that still match their candidates. All must be of one shard: at most as many
  * organizations as a statement may name.
  */
 export function claim(
@@ -48,7 +48,7 @@ export function claim(
     returning ${sessionColumns}`);
 }
 
-/** Loads the transcripts of the first of these: at least one, and as many more as may be loaded at once. Of one shard. */
+/** Loads the transcripts of the first of these: at least one, and as many more as may be loaded at once. All of one shard. */
 export async function loadTranscripts(db: Platform['db'], rows: readonly SessionRow[]): Promise<Loaded[]> {
   const organizations = rows.map(({ organizationId }) => organizationId);
   const ids = rows.map(({ sessionId }) => sessionId);

@@ -41,7 +41,7 @@ export interface Claimer {
 export interface ClaimerOptions {
   nodeId: string;
   room: Room;
-  /** Aborted when no more is to be claimed. */
+  /** Aborted when nothing more may be claimed. */
   signal: AbortSignal;
   isActive(sessionId: string): boolean;
   /** Whether a suspect (crashes.ts) is active. */
@@ -51,7 +51,7 @@ export interface ClaimerOptions {
   onArrival(sessionId: string): void;
 }
 
-// An API call holds a session's row for some milliseconds.
+// An API call locks a session's row for some milliseconds.
 const LOCKED_RETRY_MS = 20;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
@@ -98,7 +98,7 @@ export function createClaimer(
     return !signal.aborted && room.left() > 0;
   }
 
-  /** Round after round, for as long as there is room and a round claims something. */
+  /** Repeats rounds as long as there is room and a round claims something. */
   async function search(): Promise<void> {
     await claimSome(unownedClaims.splice(0).filter(({ sessionId }) => !isActive(sessionId)));
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
@@ -115,7 +115,7 @@ export function createClaimer(
     }
   }
 
-  /** As far as there is room. Returns whether any was claimed. */
+  /** Limited by the free room. Returns whether any was claimed. */
   async function claimSome(candidates: readonly ClaimCandidate[]): Promise<boolean> {
     const groups = Map.groupBy(withOneSuspect(candidates, dead, hasSuspect()), organizationOf);
     const rest = [...groups].flatMap(([id, group]) => group.slice(0, Math.max(0, room.leftFor(id))));

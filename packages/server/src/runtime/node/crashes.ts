@@ -50,7 +50,7 @@ export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): S
       and epoch > ${epoch} and crashes > 0 and ended_at is null`;
 }
 
-/** What decides whether a session will be a suspect. */
+/** The values that decide whether a session will be a suspect. */
 type Counted = Pick<SessionRow, 'crashes' | 'nodeId'>;
 
 /** All but those that will be suspects once claimed, and the first of those unless one is active already. */
@@ -65,5 +65,5 @@ export function withOneSuspect<C extends Counted>(
   return candidates.filter((candidate) => candidate === first || !willBe(candidate));
 }
 
-/** Of the rows of dead nodes: all but those that will be suspects once they are claimed. */
+/** For a query of the rows of dead nodes: all but those that will be suspects once they are claimed. */
 export const notSuspicious: Sql = sql`crashes <> ${SUSPICIOUS_CRASHES - 1}`;

@@ -1,4 +1,4 @@
-// How a turn ends: by itself, stopped, or with its session.
+// How a turn ends: normally, stopped, or with its session.
 import type { SessionStatus, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../../agents/agents.ts';
@@ -23,7 +23,7 @@ import type { Change } from './active-session.ts';
 import { recordTurnEnd } from './telemetry.ts';
 import { agentEvent, agentSource, logTurn, nextEntry, type TurnContext, turnUsage } from './turn-context.ts';
 
-/** This node has ended the session: it must not write it any more, although no other node has claimed it. */
+/** This node has ended the session: it must not write to it any more, although no other node has claimed it. */
 export class SessionEnded extends Fenced {}
 
 /** What a turn's last transition changes besides its end. `entries` are for the transcript. */
@@ -31,14 +31,14 @@ export interface LastChange extends Change {
   entries?: Pick<TranscriptEntry, 'role' | 'content'>[];
 }
 
-/** The turn that follows, as the database has it already. */
+/** The next turn, as the database has it already. */
 export interface NextTurn {
   beginning: BegunTurn;
   agentVersion: number;
   transcript: TranscriptEntry[];
 }
 
-// How long aborted tools have to return a result, before the outcome of their calls is unknown.
+// How long aborted tools have to return a result. After that, the outcome of their calls is unknown.
 const STOP_GRACE_MS = 500;
 
 /**
@@ -163,7 +163,7 @@ export async function endStoppedTurn(
   return followed;
 }
 
-/** Results of calls that were aborted; none of those that ignore it. */
+/** Results of calls that were aborted, except of those that ignore it. */
 async function collectLateResults({ platform: { clock }, state }: TurnContext): Promise<Map<Operation, ToolOutcome>> {
   const outcomes = new Map<Operation, ToolOutcome>();
   const results = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));

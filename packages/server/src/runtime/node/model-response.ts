@@ -1,4 +1,4 @@
-// What a response changes: the same for a model's response and a worker's submission.
+// The changes that a response stores: the same for a model's response and a worker's submission.
 import type { Agent } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { requestApproval } from '../../approvals/approvals.ts';

@@ -1,4 +1,4 @@
-// A worker's submission, as a model's response for the turn machine.
+// Converts a worker's submission to the events of a model's response, for the turn machine.
 import type { Db } from '../../db/db.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
@@ -12,7 +12,7 @@ export async function* readSubmission(
   modelCall: Operation,
 ): AsyncGenerator<ModelEvent> {
   const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
-  // The machine reads each submission once, and uses the field for itself then.
+  // The machine reads each submission once, and then uses the field itself.
   modelCall.output = null;
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
   const text = await shownText(db, owner, modelCall);

@@ -1,5 +1,5 @@
 // How much a node may run: limits on active sessions, on those of one organization, and on the bytes of their transcripts, which
-// are in memory for as long as a session is active.
+// stay in memory while a session is active.
 
 export interface RoomOptions {
   maxSessions: number;

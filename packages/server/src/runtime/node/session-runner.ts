@@ -45,7 +45,7 @@ export interface SessionRunnerOptions {
   maxCrashes?: number | undefined;
   /** Active sessions at once. */
   maxActive?: number;
-  /** Of the transcripts of active sessions, as JSON. A single larger transcript is loaded all the same. */
+  /** Of the transcripts of active sessions, as JSON. A single larger transcript is loaded anyway. */
   maxActiveBytes?: number;
 }
 
@@ -65,10 +65,10 @@ const RELEASE_RETRY_MS = 500;
 // How long a model or tool has to react to its abort signal.
 const ABORT_GRACE_MS = 2_000;
 
-/** What the row of an active session says about what arrived for it. */
+/** The columns of an active session's row that tell what arrived for it. */
 type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
 
-/** The node stops, and another continues the session. */
+/** The node stops, and another node continues the session. */
 class HandedOver extends Error {
   override readonly name = 'HandedOver';
 }
@@ -132,7 +132,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
    */
   async function releaseAfterFailure({ head, deadline }: TurnRunner, error: unknown): Promise<void> {
     if (error instanceof Fenced) {
-      // Its pending text must not be written any more: the session may have been claimed again by this very node.
+      // Its pending text must not be written any more: this node itself may claim the session again.
       await appender.take(head);
       if (error instanceof SessionEnded) return;
       metrics.leaseLosses.inc();
@@ -154,7 +154,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
         and node_id = ${nodeId} and epoch = ${head.epoch}`);
   }
 
-  /** Retries the statement until the database takes it. */
+  /** Retries the statement until the database accepts it. */
   async function executeUntilDone(statement: Sql): Promise<void> {
     while (true) {
       try {
@@ -235,7 +235,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     else if (inbox > 0) one.wake();
   }
 
-  /** Gives parent sessions the results of children that have ended. */
+  /** Passes the results of child sessions that have ended to their parents. */
   const notifyParents = coalesced(async () => {
     const children = await unreportedChildren(platform);
     await shards.eachInTime(
@@ -306,7 +306,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');
         for (const one of active.values()) one.abort(reason);
-        // What ignores the abort signal is left behind: its session is released all the same, so it can't write any more.
+        // A call that ignores the abort signal is left behind: its session is released anyway, so it can't write any more.
         if (!(await endedWithin(ABORT_GRACE_MS)))
           await Promise.all([...active.values()].map((one) => releaseAfterFailure(one, reason)));
       }

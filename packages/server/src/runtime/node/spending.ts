@@ -18,7 +18,7 @@ export interface Spending {
   refusal(modelCall: Operation, model: string): Promise<'budgetReached' | SessionError | undefined>;
   /** A call of this session has a response. */
   add(usage: PricedUsage): void;
-  /** It has a child now. */
+  /** The session has a child now. */
   share(): void;
 }
 

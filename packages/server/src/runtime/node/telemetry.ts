@@ -1,4 +1,4 @@
-// What a turn does, counted and traced: the turn itself, its model calls and its tool calls.
+// Metrics and traces of a turn: the turn itself, its model calls and its tool calls.
 //
 // A span of a turn lasts as long as a node runs it. A parked turn has no span; the node that resumes it begins another, in the
 // same trace. No span contains what was sent to models and tools.
@@ -83,7 +83,7 @@ export function withModelTelemetry(
         }
         yield event;
       }
-      // It ended without a finish reason, which is a failure of the turn.
+      // It ended without a finish reason, which makes the turn fail.
       if (outcome === 'stopped') outcome = 'model_protocol';
     } catch (error) {
       if (error instanceof ModelFailure) outcome = failureCodes.includes(error.code) ? error.code : 'model_error';

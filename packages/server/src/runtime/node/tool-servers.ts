@@ -1,6 +1,6 @@
 // MCP servers that can't list their tools. The model is told in its instructions. The turn shows it, and an event and a log line
-// record when a server of an agent in an environment becomes unavailable and when it is available again. A turn that finds the
-// server as the turn before did adds neither: while a server is unavailable for a day, an agent can have thousands of turns.
+// record when a server of an agent in an environment becomes unavailable and when it is available again. They are not repeated while
+// nothing changes: if a server is unavailable for a day, an agent can have thousands of turns.
 import sql from 'sql-template-tag';
 import { recordEvent } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -35,7 +35,7 @@ export async function recordToolServers(context: TurnContext, found: readonly Un
   }
 }
 
-/** Keeps those that were unavailable when the turn was loaded before: a turn that waits is loaded again. */
+/** Keeps the servers that were unavailable when the turn was last loaded: a turn that waited is loaded again. */
 async function recordOnTurn({ session, state }: TurnContext, unavailable: readonly UnavailableServer[]): Promise<void> {
   const [first] = state.operations;
   const known = first!.unavailableServers ?? [];
@@ -48,7 +48,7 @@ async function recordOnTurn({ session, state }: TurnContext, unavailable: readon
   await session.commit({ statements: [update] });
 }
 
-/** Exactly one of `before` and `now` is defined. Of several turns that find it at once, one records it. */
+/** Exactly one of `before` and `now` is defined. If several turns find it at once, one of them records it. */
 async function recordChange(context: TurnContext, name: string, before: string | undefined, now: Redacted | undefined) {
   const { platform, session } = context;
   const { organizationId, agentId, environment } = session.row;

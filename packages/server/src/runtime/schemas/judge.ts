@@ -1,18 +1,19 @@
-// Judges one schema, or a value by one, for as long as that takes: threads.ts stops it, and schemas.ts decides what needs no thread.
+// Checks a schema, or validates a value against one, without a time limit: threads.ts stops it, and schemas.ts decides what needs no
+// thread.
 //
-// Schemas are of draft 2020-12, with what earlier drafts wrote differently. A broken one would not stay its author's trouble: a
-// model's provider refuses all tools for one bad schema.
+// Schemas are of draft 2020-12; keywords of earlier drafts are recognized. A broken schema must be refused early: a model's
+// provider refuses all tools for one bad schema.
 import Schema from 'typebox/schema';
 
-/** A schema to judge by itself, or a value to judge by it. Both are JSON texts, as they go to a thread. */
+/** A schema to check, or a value to validate against it. Both are JSON texts, as they are passed to a thread. */
 export interface Task {
   readonly schema: string;
   readonly value?: string;
-  /** Of a schema by itself: whether what is written as earlier drafts or OpenAPI have it is refused. */
+  /** Without a value: whether keywords of earlier drafts and OpenAPI that would be ignored are refused. */
   readonly strict?: boolean;
 }
 
-/** What is wrong, in words; undefined if nothing is. */
+/** The problem, as text; undefined if there is none. */
 export function judge({ schema, value, strict = false }: Task): string | undefined {
   const parsed = JSON.parse(schema) as Record<string, unknown>;
   if (value === undefined) return problemOf(parsed, strict);
@@ -23,7 +24,7 @@ export function judge({ schema, value, strict = false }: Task): string | undefin
   }
 }
 
-// A value by a schema
+// Validation of a value
 
 const UNEVALUABLE = 'the schema cannot be evaluated for it';
 const MAX_ERRORS = 5;
@@ -32,7 +33,7 @@ const MAX_NAMED = 20;
 function errorsOf(schema: Record<string, unknown>, value: unknown): string | undefined {
   const [ok, errors] = Schema.Errors(schema, value);
   if (ok) return undefined;
-  // What a schema that is `false` says of each field is said of all of them by the keyword that holds it.
+  // If a `false` schema refuses fields, the error of the keyword that contains it covers all of them.
   const told = errors.filter(({ keyword }) => keyword !== 'boolean');
   return (told.length > 0 ? told : errors)
     .slice(0, MAX_ERRORS)
@@ -40,7 +41,7 @@ function errorsOf(schema: Record<string, unknown>, value: unknown): string | und
     .join('; ');
 }
 
-/** With the names or values that it is about, where they are few. */
+/** With the names or values that it is about, if there are few. */
 function messageOf({ message, params }: { message: string; params: object }): string {
   const { additionalProperties, allowedValues } = params as Record<string, unknown[] | undefined>;
   if (additionalProperties && additionalProperties.length <= MAX_NAMED)
@@ -50,11 +51,11 @@ function messageOf({ message, params }: { message: string; params: object }): st
   return message;
 }
 
-// A schema by itself
+// Check of a schema
 
-/** Of all patterns of a schema: compiling one cannot be interrupted, and takes some 15 ms for 1,000 characters. */
+/** Total length of a schema's patterns: compiling one can't be interrupted, and takes about 15 ms per 1,000 characters. */
 const PATTERNS_MAX_CHARACTERS = 10_000;
-/** What is evaluated as its authors mean it. */
+/** The dialects that are evaluated correctly. */
 const DIALECTS = /^https?:\/\/json-schema\.org\/(?:draft\/(?:2020-12|2019-09)|draft-0[67])\/schema#?$/;
 
 function problemOf(schema: Record<string, unknown>, strict: boolean): string | undefined {
@@ -68,7 +69,7 @@ function problemOf(schema: Record<string, unknown>, strict: boolean): string | u
     const { references, targets } = parts;
     const lost = references.find((reference) => !targets.has(reference) && !resolves(schema, reference));
     if (lost !== undefined) return `refers to ${JSON.stringify(lost.slice(0, 100))}, which is not in it`;
-    // References may lead to themselves, or double at every level.
+    // Evaluates it once, because references may be circular, or double at every level.
     if (references.length > 0) Schema.Check(schema, {});
   } catch {
     return 'cannot be evaluated as a JSON Schema';
@@ -76,7 +77,7 @@ function problemOf(schema: Record<string, unknown>, strict: boolean): string | u
   return undefined;
 }
 
-/** What would be ignored or judged otherwise than its author means. */
+/** Keywords that would be ignored, or evaluated with another meaning than their author's. */
 function dialectProblem({ $schema }: Record<string, unknown>, { others }: Parts): string | undefined {
   if (typeof $schema === 'string' && !DIALECTS.test($schema)) {
     const given = JSON.stringify($schema.slice(0, 100));
@@ -107,7 +108,7 @@ const strings = { type: 'array', items: { type: 'string' } };
 const size = { type: 'integer', minimum: 0 };
 const typeName = { enum: ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] };
 
-/** What the keywords may hold; what stands beside them is data, and anything. */
+/** What the keywords may contain. Anything else in a schema is data, and not restricted. */
 const metaSchema = Schema.Compile({
   type: ['object', 'boolean'],
   properties: {
@@ -180,15 +181,15 @@ interface Pattern {
 interface Parts {
   patterns: Pattern[];
   references: string[];
-  /** What can be referred to beside places by their path: names that the schema gives to its parts. */
+  /** What can be referred to other than by a path: names that the schema gives to its parts. */
   targets: Set<string>;
-  /** What is written as another dialect has it, with what to write instead. */
+  /** Problems with keywords of another dialect, with what to write instead. */
   others: string[];
 }
 
-/** Their values are named by the author, not by the specification. */
+/** Their values are objects whose keys the author chose, not keywords. */
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
-/** Their values are data, whatever it looks like. */
+/** Their values are data, even if they look like schemas. */
 const DATA = new Set(['const', 'enum', 'default', 'examples', 'example']);
 
 function schemaParts(root: Record<string, unknown>): Parts {
@@ -234,7 +235,7 @@ function addPart(parts: Parts, node: object, path: string, keyword: string, valu
   }
 }
 
-/** Whether `#/a/b` leads somewhere. */
+/** Whether the reference `#/a/b` has a target. */
 function resolves(root: unknown, reference: string): boolean {
   if (reference === '#') return true;
   if (!reference.startsWith('#/')) return false;

@@ -9,7 +9,7 @@ const schemaOf = (property: object) => ({ type: 'object', properties: { x: prope
 const errorOf = async (schema: Record<string, unknown>, value: unknown) =>
   (await inputErrors(ORGANIZATION, [{ schema, value }]))[0];
 
-/** Matching it takes longer than the universe is old. */
+/** Matching it would take longer than the age of the universe. */
 const BACKTRACKS = schemaOf({ type: 'string', pattern: '^(a+)+$' });
 const VICTIM = { x: `${'a'.repeat(40)}!` };
 const REFUSED = 'the schema cannot be evaluated for it';
@@ -23,14 +23,14 @@ const DOUBLES = {
   ),
 };
 
-test('an input is judged by its schema', async () => {
+test('an input is validated against its schema', async () => {
   expect(await errorOf(schemaOf({ type: 'string', pattern: '^a+$' }), { x: 'aa' })).toBeUndefined();
   expect(await errorOf(schemaOf({ type: 'string', pattern: '^a+$' }), { x: 'b' })).toContain('/x');
   expect(await errorOf(schemaOf({ type: 'integer' }), {})).toContain('x');
   expect(await errorOf({}, [])).toBe('it must be a JSON object');
 });
 
-test('several are judged together, each by its own schema and in order', async () => {
+test('several values are validated together, each against its own schema and in order', async () => {
   const plain = { schema: schemaOf({ type: 'integer' }), value: { x: 1 } };
   const letters = { schema: schemaOf({ pattern: '^\\p{L}+$' }), value: { x: 'ä' } };
   const evaluations = [letters, plain, { ...letters, value: { x: '1' } }, { ...plain, value: { x: 'a' } }, plain];
@@ -45,7 +45,7 @@ test('several are judged together, each by its own schema and in order', async (
   expect(await mayMatch(ORGANIZATION, evaluations)).toEqual([true, true, false, false, true]);
 });
 
-test('what is wrong is said once, with the names and values that are meant', async () => {
+test('each problem is reported once, with the names and values it is about', async () => {
   const schema = { ...schemaOf({ enum: ['EUR', 'USD'] }), additionalProperties: false };
   expect(await errorOf(schema, { x: 'EUR', y: 1, z: 2 })).toBe('/ must not have additional properties: y, z');
   expect(await errorOf(schema, { x: 'GBP' })).toBe('/x must be one of "EUR", "USD"');
@@ -60,7 +60,7 @@ test.each<[string, Record<string, unknown>, unknown]>([
   ['a pattern of names that backtracks', { patternProperties: { '^(a+)+$': {} } }, { [VICTIM.x]: 1 }],
   ['a long enum for each item of a long list', schemaOf({ type: 'array', items: { enum: many } }), { x: last }],
   ['references that double', DOUBLES, {}],
-])('%s is stopped, and the event loop goes on meanwhile', async (_title, schema, value) => {
+])('%s is stopped, and does not block the event loop', async (_title, schema, value) => {
   const evaluation = { schema, value };
   let turns = 0;
   const count = setInterval(() => (turns += 1), 10);
@@ -69,11 +69,11 @@ test.each<[string, Record<string, unknown>, unknown]>([
   expect(turns).toBeGreaterThan(10);
 });
 
-test('if a rule can’t be evaluated in time, a person is asked', async () => {
+test('a rule that can’t be evaluated in time matches, so that an approval is requested', async () => {
   expect(await mayMatch(ORGANIZATION, [{ schema: BACKTRACKS, value: VICTIM }])).toEqual([true]);
 });
 
-test('a schema that can’t be evaluated in time is none, nor are those behind it: they share the time', async () => {
+test('a schema that can’t be evaluated in time is refused, and so are those after it, because they share a time limit', async () => {
   const letters = schemaOf({ pattern: '^\\p{L}+$' });
   const wrong = 'cannot be evaluated as a JSON Schema';
   expect(await schemaProblems(ORGANIZATION, [letters, DOUBLES, letters, DOUBLES], { strict: true })).toEqual([
@@ -84,7 +84,7 @@ test('a schema that can’t be evaluated in time is none, nor are those behind i
   ]);
 });
 
-test('a schema of more than 128 KiB is not looked at', async () => {
+test('a schema of more than 128 KiB is refused without being parsed', async () => {
   const long = { description: 'ä'.repeat(70_000) };
   expect(await schemaProblems(ORGANIZATION, [{}, long], { strict: true })).toEqual([
     undefined,
@@ -92,7 +92,7 @@ test('a schema of more than 128 KiB is not looked at', async () => {
   ]);
 });
 
-test('an organization whose schemas are stopped one after another keeps no other waiting', async () => {
+test('an organization whose schemas are stopped one after another does not delay other organizations', async () => {
   const order: string[] = [];
   const bombs = Array.from({ length: 4 }, async () => {
     await valueErrors('hostile', [{ schema: BACKTRACKS, value: VICTIM }]);
@@ -106,7 +106,7 @@ test('an organization whose schemas are stopped one after another keeps no other
   expect(order.at(-1)).toBe('hostile');
 });
 
-test('plain schemas are judged at once, without a thread', async () => {
+test('plain schemas are evaluated at once, without a thread', async () => {
   vi.mocked(runInThread).mockClear();
   await valueErrors(ORGANIZATION, Array(50).fill({ schema: schemaOf({ type: 'string' }), value: { x: 'a' } }));
   expect(runInThread).not.toHaveBeenCalled();

@@ -1,26 +1,26 @@
-// JSON Schemas that strangers wrote (the authors of agents, MCP servers): whether one is a schema, and whether a value matches.
+// JSON Schemas of third parties (authors of agents, MCP servers): checks schemas, and validates values against them.
 //
-// A pattern can backtrack for hours and references can double at every level, in a few bytes. So schemas are judged in threads
-// that can be stopped (threads.ts), never on the event loop. What costs next to nothing whatever it says is judged at once: a
-// node whose schemas are plain starts no thread.
+// A few bytes are enough for a pattern that backtracks for hours, or for references that double at every level. Schemas are
+// therefore evaluated in threads that can be stopped (threads.ts), never on the event loop. Schemas that are always cheap are
+// evaluated at once: a node with only plain schemas starts no thread.
 //
-// This folder alone compiles what strangers wrote; test/house.test.ts checks that.
+// Only this folder compiles third-party schemas; test/house.test.ts checks that.
 import { judge, type Task } from './judge.ts';
 import { type Outcome, runInThread, STOPPED } from './threads.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** As much as an MCP server may say of a tool. */
+/** The limit for a schema of an MCP tool. */
 const SCHEMA_MAX_BYTES = 128 * 1024;
-/** The keywords whose evaluation can take longer than schema and value are long. */
+/** The keywords whose evaluation can take more than linear time. */
 const NEEDS_THREAD = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
-/** Characters of schemas times those of their values, of all that is judged together: some milliseconds. */
+/** Characters of the schemas times those of their values, in total, that are evaluated without a thread: a few milliseconds. */
 const WORK_AT_ONCE = 1_000_000;
 const SCHEMA_AT_ONCE = 16_384;
 
 /**
- * What is wrong with each schema; undefined if nothing is. `strict`: what earlier drafts and OpenAPI wrote differently is refused,
- * with what to write instead; for authors, who can change it. At most a second is spent on all of them together: those that
+ * The problem of each schema; undefined if there is none. `strict`: keywords of earlier drafts and OpenAPI that would be ignored are
+ * refused, with what to write instead; for authors, who can change them. All schemas share a time limit of one second: those that
  * are not reached cannot be evaluated.
  */
 export async function schemaProblems(
@@ -38,19 +38,19 @@ export async function schemaProblems(
   });
 }
 
-/** Whether it may be the schema of a tool's input. */
+/** Whether the schema may be that of a tool's input. */
 export function isOfObject({ type }: JsonSchema): boolean {
   return type === undefined || type === 'object';
 }
 export const NOT_OF_OBJECT = 'must be the schema of an object ("type": "object")';
 
-/** A schema, and a JSON value to judge by it. */
+/** A schema, and a JSON value to validate against it. */
 export interface Evaluation {
   readonly schema: JsonSchema;
   readonly value: unknown;
 }
 
-/** What is wrong with each value, in words that a model can act on; undefined if nothing is. Within a second, as above. */
+/** The errors of each value, as text for the model; undefined if there are none. With the same time limit. */
 export async function valueErrors(
   organizationId: string,
   evaluations: readonly Evaluation[],
@@ -69,7 +69,7 @@ export async function inputErrors(
   return evaluations.map((one) => (errors.has(one) ? errors.get(one) : 'it must be a JSON object'));
 }
 
-/** Whether each value matches; true also if that cannot be told, so that a person is asked. Within a second, as above. */
+/** Whether each value matches; also true if that can't be evaluated, so that an approval is requested. With the same time limit. */
 export async function mayMatch(organizationId: string, evaluations: readonly Evaluation[]): Promise<boolean[]> {
   const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
   return outcomes.map((outcome) => outcome === undefined || outcome === STOPPED);
@@ -98,7 +98,7 @@ function taskOf({ schema, value }: Evaluation): Task {
   return { schema: textOf(schema), value: JSON.stringify(value) };
 }
 
-/** An agent's schemas are judged by with every call, and never change. */
+/** An agent's schemas are used in every call, and never change. */
 const texts = new WeakMap<JsonSchema, string>();
 
 function textOf(schema: JsonSchema): string {

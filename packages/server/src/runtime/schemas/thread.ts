@@ -1,4 +1,4 @@
-// A thread that judges schemas (threads.ts). What is wrong with each task is a message.
+// A thread that evaluates schemas (threads.ts). Posts the outcome of each task as a message.
 import { parentPort } from 'node:worker_threads';
 import { judge, type Task } from './judge.ts';
 

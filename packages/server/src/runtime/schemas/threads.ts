@@ -1,20 +1,20 @@
-// Threads that judge schemas, and are ended if they take too long: nothing else stops a regular expression. They are started when
-// the first is needed, and end when none was for a while.
+// Threads that evaluate schemas, and are terminated if they take too long: there is no other way to stop a regular expression. A
+// thread is started when it is needed, and ends after 30 idle seconds.
 //
-// The organizations that wait take turns, and one has one thread at a time: whatever its schemas do, those of others go on.
+// Waiting organizations take turns, and each has at most one thread at a time: its schemas can't block those of others.
 import { Worker } from 'node:worker_threads';
 import type { Task } from './judge.ts';
 
-/** What is wrong, in words; undefined if nothing is; `STOPPED` if there was no time to tell. */
+/** The problem, as text; undefined if there is none; `STOPPED` if there was not enough time. */
 export type Outcome = string | undefined | typeof STOPPED;
 export const STOPPED = Symbol('stopped');
 
-/** As few as keep one organization from stopping another: the event loop needs the cores too. */
+/** The fewest with which one organization can't block another: the event loop needs the cores too. */
 const MAX_THREADS = 2;
-/** For all tasks of a job. An honest schema takes far less than a millisecond. */
+/** For all tasks of a job. An ordinary schema takes far less than a millisecond. */
 const JOB_MAX_MS = 1_000;
 const IDLE_MS = 30_000;
-/** So a schema takes no more memory than this either. */
+/** Limits the memory that a schema can take. */
 const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 interface Job {
@@ -30,7 +30,7 @@ const served = new Set<string>();
 const idle: Worker[] = [];
 let threads = 0;
 
-/** In order. Those after the one that took too long are `STOPPED` as well. Never throws. */
+/** In order. If a task takes too long, it and those after it are `STOPPED`. Never throws. */
 export async function runInThread(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
   const { promise, resolve: end } = Promise.withResolvers<void>();
   const job: Job = { organizationId, tasks, outcomes: [], end };
@@ -40,7 +40,7 @@ export async function runInThread(organizationId: string, tasks: readonly Task[]
   return tasks.map((_, index) => (index < job.outcomes.length ? job.outcomes[index] : STOPPED));
 }
 
-/** Runs jobs for as long as there are some, in a thread. */
+/** Runs jobs in a thread until none is waiting. */
 async function serve(): Promise<void> {
   threads += 1;
   let thread: Worker | undefined;
@@ -49,13 +49,13 @@ async function serve(): Promise<void> {
     try {
       thread ??= idle.pop() ?? (await start());
       if (!(await run(thread, job))) {
-        // A pattern that is being compiled is not interrupted, so the thread counts until it is gone.
+        // The compilation of a pattern can't be interrupted, so the thread counts until it has ended.
         const ended = thread.terminate();
         thread = undefined;
         await ended;
       }
     } catch {
-      // It could not be started; what it was to judge is not judged.
+      // The thread could not be started. Its tasks are `STOPPED`.
       thread = undefined;
     }
     served.delete(job.organizationId);
@@ -74,7 +74,7 @@ function nextJob(): Job | undefined {
   return job;
 }
 
-/** It gets nothing of the environment, and has nothing to say but outcomes. */
+/** It has no environment variables, and its only output is outcomes. */
 async function start(): Promise<Worker> {
   const thread = new Worker(new URL('./thread.ts', import.meta.url), {
     name: 'schemas',
@@ -90,7 +90,7 @@ async function start(): Promise<Worker> {
   return thread;
 }
 
-/** False if the thread did not come to the end of it. */
+/** False if the thread was stopped before it finished the job. */
 async function run(thread: Worker, { tasks, outcomes }: Job): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const hear = (outcome: string | undefined) => {
@@ -100,7 +100,7 @@ async function run(thread: Worker, { tasks, outcomes }: Job): Promise<boolean> {
   const gone = () => resolve(false);
   thread.on('message', hear);
   thread.once('exit', gone);
-  // If the event loop is late itself, what the thread has said meanwhile is heard first.
+  // If the event loop itself was late, messages that the thread has already posted are read first.
   const over = setTimeout(() => setImmediate(gone), JOB_MAX_MS);
   thread.ref();
   thread.postMessage(tasks);

@@ -1,11 +1,11 @@
-// Waiting that ends.
+// A time limit as an abort signal.
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 
 export interface Deadline {
-  /** Aborted when the time is up (its reason is an `EgressError`), or as one of the signals is. */
+  /** Aborted when the time is up (its reason is an `EgressError`), or when one of the given signals is. */
   readonly signal: AbortSignal;
-  /** To be called when it is over before. */
+  /** Call it when the work is done, to stop the timer. */
   end(): void;
 }
 

@@ -1,10 +1,10 @@
-// Runs a call of an `http` tool: one request, built from its author's template, and what its answer tells the model.
+// Runs a call of an `http` tool: sends one request, built from its author's template, and turns the response into the result.
 //
-//   2xx             the body: a JSON value where the answer is JSON, else text; null where there is none
-//   anything else   an error with the status and the body's beginning
+//   2xx             the body: a JSON value if the response is JSON, otherwise text; null if it is empty
+//   anything else   an error with the status and the beginning of the body
 //
-// A secret goes only to a host on its own list. A server that gives one back in its answer (echoes, error pages that show
-// the request) does not give it to the model: it is taken out of the answer before anything else looks at it.
+// A secret is only sent to hosts on its own list. A server may return it in its response (echoes, error pages that show the
+// request), but the model never gets it: secrets are redacted before any other code reads the response.
 import type { HttpTool } from '@signalbox/contract';
 import type { Egress, EgressResponse } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
@@ -38,7 +38,7 @@ async function send(
   { method, url, headers, body }: RenderedRequest,
   signal: AbortSignal,
 ): Promise<EgressResponse | EgressError> {
-  // The service's promise to the tool's server, so neither template nor model writes this one.
+  // The key is the service's promise to the tool's server, so neither the template nor the model can set it.
   const own = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
   try {
     return await egress.request({
@@ -82,7 +82,7 @@ function isJson(response: EgressResponse): boolean {
   return /^(application\/json|[^;]*\+json|text\/json)\s*(;|$)/.test(header(response, 'content-type'));
 }
 
-/** Null where the bytes are something else: compressed although we did not ask for that, an image, another charset. */
+/** Null if the bytes are not plain UTF-8 text: compressed although we did not ask for that, an image, another charset. */
 function textOf(response: EgressResponse): string | null {
   if (!['', 'identity'].includes(header(response, 'content-encoding'))) return null;
   try {

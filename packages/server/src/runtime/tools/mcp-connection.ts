@@ -1,5 +1,5 @@
-// One MCP server, spoken to by the protocol's own client. Which revision is spoken the client finds out: servers of 2026-07-28 and
-// later answer each request by itself, those before it keep a session from a handshake on.
+// A connection to one MCP server, through the protocol's own client, which also negotiates the revision: servers of 2026-07-28 and
+// later handle each request by itself; older servers keep a session that begins with a handshake.
 //
 // This is the one file that loads the client's package, some 36 MB of it, so it is imported when the first server is asked.
 import {
@@ -19,7 +19,7 @@ import type { Platform } from '../../platform.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
 
-/** Which revision a server spoke last time, so that it need not be asked again. */
+/** The revision that a server used last time, so that it need not be negotiated again. */
 export type KnownRevision = PriorDiscovery;
 
 export interface McpCall {
@@ -34,13 +34,13 @@ export interface McpCall {
 /** Every method throws `EgressError`, an error of mcp-failure.ts, or the signal's reason. */
 export interface McpConnection {
   readonly revision: KnownRevision;
-  /** Whether the server keeps nothing for us between requests. */
+  /** Whether the server keeps no state for us between requests. */
   readonly stateless: boolean;
-  /** A page of the list of tools as it came: anything that is JSON. */
+  /** A page of the list of tools, as received: any JSON value. */
   listPage(cursor: string | undefined, signal: AbortSignal): Promise<unknown>;
-  /** The result of the call as it came. */
+  /** The result of the call, as received. */
   call(call: McpCall, signal: AbortSignal): Promise<unknown>;
-  /** Tells the server that its session is over, and ends what is under way. */
+  /** Tells the server that its session is over, and aborts what is running. */
   close(): Promise<void>;
 }
 
@@ -52,15 +52,15 @@ export interface McpServer {
 /** In the `_meta` of a call; the same is sent as `Idempotency-Key`. */
 const OPERATION_ID = 'signalbox.dev/operationId';
 
-/** What a request is given up after if nobody else did: our signals come first. */
+/** The client's own limit for a request. Our signals abort it earlier. */
 const TIMEOUT_MS = 600_000;
 
-/** Results are read by us, liberally: one odd field should not cost a list, or an answer whose effect is done. */
+/** We parse results ourselves, and leniently: one unexpected field must not lose a list, or a result whose effect is done. */
 const AS_IT_CAME = {
   '~standard': { version: 1 as const, vendor: 'signalbox', validate: (value: unknown) => ({ value }) },
 };
 
-/** Throws as the methods of a connection do. */
+/** Throws what the methods of a connection throw. */
 export async function connectMcp(
   platform: Pick<Platform, 'egress' | 'clock'>,
   { url, headers }: McpServer,
@@ -71,11 +71,11 @@ export async function connectMcp(
   const client = new Client(
     { name: 'signalbox', version: manifest.version },
     {
-      // None: what a server would ask of us (sampling, elicitation, roots) it does not find.
+      // None: a server's requests to us (sampling, elicitation, roots) are not supported.
       capabilities: {},
       versionNegotiation: { mode: 'auto' },
       inputRequired: { autoFulfill: false },
-      // Whether a server keeps to its own schemas is its affair, and evaluating them would be our time.
+      // A server is responsible for following its own schemas, and evaluating them would take our time.
       jsonSchemaValidator: {
         getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
       },
@@ -118,10 +118,10 @@ export async function connectMcp(
         const options = {
           ...asked,
           headers: { 'Idempotency-Key': operationId },
-          // Nobody looks at progress, but a stream on which something is said is not cut by what lies between.
+          // Requests progress messages, which nobody reads, because proxies may close a stream that is silent.
           onprogress: () => {},
         };
-        // Since 2026-07-28 a schema may ask for parameters to be sent as headers too, which this method sees to.
+        // Since 2026-07-28 a schema may ask for parameters to be sent as headers too. This method adds them.
         if (modern)
           return client.callTool(params, {
             ...options,

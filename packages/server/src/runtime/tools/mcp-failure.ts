@@ -1,10 +1,10 @@
-// How an exchange with an MCP server can fail, beside what can happen to any request (`EgressError`), and the words for it.
+// How an exchange with an MCP server can fail, in addition to what can fail in any request (`EgressError`), and the messages for it.
 import { EgressError } from '../../egress/errors.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
 import { beginningOf, messageOf, shownText, uncertain, withoutResponse } from './result.ts';
 import type { ToolFailure } from './tool.ts';
 
-/** Something came that is not the answer. The message is ours: it quotes nothing of the server's. */
+/** The server sent something that is not a valid response. The message is ours: it quotes nothing from the server. */
 export class McpResponseError extends Error {
   override readonly name = 'McpAnswerError';
 
@@ -13,15 +13,15 @@ export class McpResponseError extends Error {
   }
 }
 
-/** 404 is what the protocol says; many servers answer 400, and say in words that they do not know the session. */
+/** The protocol says 404. Many servers send 400 instead, with a message that says that they do not know the session. */
 const SAYS_SESSION_IS_GONE =
   /\bsession.?id\b|\b(?:no valid|invalid|unknown|missing|expired) session\b|\bsession (?:not found|expired|is invalid)\b|\bserver not initialized\b/i;
 
-/** The server answered with an HTTP status that is no success. */
+/** The server responded with an HTTP status that is not a success. */
 export class McpHttpError extends Error {
   override readonly name = 'McpHttpError';
   readonly status: number;
-  /** The body, or its beginning: the server's words, which may hold anything. */
+  /** The body, or its beginning: text of the server's, which may contain anything. */
   readonly body: string;
 
   constructor(status: number, body: string) {
@@ -30,17 +30,17 @@ export class McpHttpError extends Error {
     this.body = body;
   }
 
-  /** Whether the server says that it knows nothing of the session: so it has not looked at the message in it. */
+  /** Whether the server reports that it does not know the session, and therefore has not processed the message. */
   get sessionIsGone(): boolean {
     return this.status === 404 || (this.status === 400 && SAYS_SESSION_IS_GONE.test(this.body));
   }
 }
 
-/** The server answered with an error of JSON-RPC: it did not take the request. */
+/** The server responded with a JSON-RPC error: it refused the request. */
 export class McpRefusal extends Error {
   override readonly name = 'McpRefusal';
   readonly code: number;
-  /** The server's words, which may hold anything. */
+  /** Text of the server's, which may contain anything. */
   readonly reason: string;
 
   constructor(code: number, reason: string) {
@@ -50,7 +50,7 @@ export class McpRefusal extends Error {
   }
 }
 
-/** Why the server's tools could not be listed, for the model and people. */
+/** Why the server's tools could not be listed, for the model and for the users of the API. */
 export function reasonFor(error: unknown, redact: Redact): Redacted {
   if (error instanceof McpRefusal) {
     const reason = beginningOf(shownText(error.reason, redact));
@@ -65,7 +65,7 @@ export function reasonFor(error: unknown, redact: Redact): Redacted {
   return said`The server can’t be understood: ${problem}.`;
 }
 
-/** How a call failed, which may have had its effect if it was `sent`. */
+/** Why a call failed. If it was `sent`, it may have had its effect. */
 export function failureFor(error: unknown, redact: Redact, sent: boolean): ToolFailure {
   if (!sent || error instanceof McpRefusal || error instanceof McpHttpError) return { error: reasonFor(error, redact) };
   return error instanceof EgressError ? withoutResponse(error) : uncertain(reasonFor(error, redact));

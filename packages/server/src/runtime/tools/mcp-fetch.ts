@@ -1,12 +1,13 @@
-// HTTP as the MCP client is given it. Its transport sends each message by POST, and the server answers with one JSON value or
-// with a stream of events, one of which is the answer; a server may cut that stream and let it be taken up again. Here all of it
-// is one exchange, and the transport is handed the answer alone, as JSON. So what a server can do to us is decided in this file:
+// The `fetch` of the MCP client. Its transport sends each message by POST, and the server responds with one JSON value or with a
+// stream of events, one of which is the response; a server may also cut that stream and let the client resume it. Here all of
+// that is one exchange, and the transport only gets the response, as JSON. Everything that a server can do to us is limited in
+// this file:
 //
-//   where       the one url, through the egress; redirects are answers like any other
-//   how much    1 MiB for an answer, 8 MiB for the stream around it, 64 KiB of an error
-//   how long    as long as the signal says; the client's word that it cancels a request ends its exchange at once
-//   asking us   a server's own requests (sampling, elicitation, roots) are refused, a few; what it only tells is passed over
-//   unasked     the stream on which a server may speak without being asked is never opened
+//   destination        the one URL, through egress/; redirects are not followed
+//   size               1 MiB for a response, 8 MiB for the stream around it, 64 KiB of an error
+//   time               until the signal is aborted; a cancellation by the client ends its exchange at once
+//   server's requests  (sampling, elicitation, roots) are refused, up to a limit; its notifications are ignored
+//   unsolicited        the stream on which a server could send messages outside of an exchange is never opened
 import { createParser } from 'eventsource-parser';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -19,30 +20,30 @@ import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type MessageId = string | number;
 
-/** A message of JSON-RPC as far as we look at it. */
+/** A JSON-RPC message, with the fields that we use. */
 interface Message {
   id?: MessageId;
   method?: string;
   params?: { requestId?: MessageId };
 }
 
-/** Some minutes of progress, told often. */
+/** Enough for some minutes of frequent progress messages. */
 const STREAM_MAX_BYTES = 8 * RESPONSE_MAX_BYTES;
-/** More of an error than is ever shown, and enough for the errors of the protocol, which the client reads. */
+/** More of an error than is ever shown, and enough for the protocol's own errors, which the client parses. */
 const ERROR_MAX_BYTES = 64 * 1024;
-/** A server that asks more than this during one call is not waiting for our answers. */
+/** A server that sends more requests than this during one call is not waiting for our responses. */
 const MAX_REQUESTS_OF_SERVER = 16;
-/** A stream that is cut after every poll, for as long as a call may take. */
+/** Enough for a stream that is cut after every poll during the longest call. */
 const MAX_RESUMPTIONS = 100;
-/** A server that is restarting is asked again, but a stream that is gone does not come back. */
+/** Retries while a server restarts. If its stream is gone after that, it does not come back. */
 const MAX_FAILED_RESUMPTIONS = 3;
 const RESUME_AFTER_MS = { least: 100, unsaid: 1000, most: 30_000 };
-/** For what is sent without anyone waiting: that a call is cancelled, that a session is over. */
+/** For messages that nothing waits for: a call is cancelled, a session is over. */
 const ASIDE_TIMEOUT_SECONDS = 2;
 
 const METHOD_NOT_FOUND = -32601;
 
-/** `headers` are the Agent's, for every request; those of the protocol go before them. */
+/** `headers` are the agent's, for every request; the protocol's own headers take precedence. */
 export function createMcpFetch(
   { egress, clock }: Pick<Platform, 'egress' | 'clock'>,
   url: string,
@@ -58,7 +59,7 @@ export function createMcpFetch(
     });
   }
 
-  /** Sent, and whatever comes of it is not looked at. */
+  /** Sends a message, and ignores the outcome. */
   async function sendAside(init: RequestInit): Promise<void> {
     const time = startDeadline(clock, ASIDE_TIMEOUT_SECONDS);
     const answer = await send({ ...init, signal: time.signal }).catch(() => null);
@@ -86,7 +87,7 @@ export function createMcpFetch(
       const answer = await new Exchange(send, clock, { ...init, signal }, message.id, signal).answer();
       return message.method === 'server/discover' ? asVerdict(answer) : answer;
     } catch (error) {
-      // A server that can't make sense of the question is one of those that were there before it.
+      // A server that can't parse the discovery request implements an older revision.
       if (message.method === 'server/discover' && error instanceof McpResponseError) return notModern();
       throw error;
     } finally {
@@ -95,7 +96,7 @@ export function createMcpFetch(
   };
 }
 
-/** Whoever refuses the question, or fails over it, may still know the handshake of before; if not, that will say so. */
+/** A server that refuses the discovery request, or fails on it, may still support the older handshake, so that is tried next. */
 function asVerdict(answer: Response): Response {
   return answer.ok || answer.status === 400 || answer.status === 404 ? answer : notModern();
 }
@@ -111,7 +112,7 @@ async function notify(send: (init: RequestInit) => Promise<Response>, init: Requ
   return new Response(null, { status: 202 });
 }
 
-/** One request of the client's and what comes of it. */
+/** One request of the client's and its response. */
 class Exchange {
   readonly #send: (init: RequestInit) => Promise<Response>;
   readonly #clock: Clock;
@@ -137,7 +138,7 @@ class Exchange {
     this.#signal = signal;
   }
 
-  /** Throws `McpAnswerError`, `EgressError`, or the signal's reason. */
+  /** Throws `McpResponseError`, `EgressError`, or the signal's reason. */
   async answer(): Promise<Response> {
     const response = await this.#send(this.#init);
     if (!response.ok) return await errorOf(response, this.#signal);
@@ -159,7 +160,7 @@ class Exchange {
     return messageIn(Buffer.concat(bytes).toString('utf8'));
   }
 
-  /** The answer among the messages of one value, which older servers may send several of. */
+  /** Finds the response among the messages of one value: older servers may send several. */
   #answerIn(value: unknown): string {
     const answer = this.#find([value].flat());
     if (answer === undefined) throw new McpResponseError('it answers something else than was asked');
@@ -170,7 +171,7 @@ class Exchange {
     for (const message of messages) {
       if (typeof message !== 'object' || message === null || !('result' in message || 'error' in message)) continue;
       const { id } = message as Message;
-      // A server that could not read the request answers without its id.
+      // A server that could not parse the request responds without its id.
       const ours = id === this.#id || String(id) === String(this.#id) || ('error' in message && (id ?? null) === null);
       if (ours) return JSON.stringify({ ...message, id: this.#id });
     }
@@ -208,7 +209,7 @@ class Exchange {
     return undefined;
   }
 
-  /** The answer; undefined where the stream ends or breaks before it came. */
+  /** The response; undefined if the stream ends or breaks before it arrives. */
   async #untilCut(response: Response): Promise<string | undefined> {
     let answer: string | undefined;
     const parser = createParser({
@@ -220,7 +221,7 @@ class Exchange {
         this.#resumeAfterMs = Math.min(Math.max(ms, RESUME_AFTER_MS.least), RESUME_AFTER_MS.most);
       },
       onEvent: ({ id, event = 'message', data }) => {
-        // A line break would end the header in which it is sent back; the parser leaves none.
+        // The id is sent back in a header, which a line break would end. The parser removes line breaks.
         if (id) this.#lastEventId = id;
         if (answer === undefined && event === 'message' && data !== '') answer = this.#hear(data);
       },
@@ -229,7 +230,8 @@ class Exchange {
     try {
       for await (const chunk of bodyOf(response, this.#signal)) {
         this.#streamBytes += chunk.byteLength;
-        if (this.#streamBytes > STREAM_MAX_BYTES) throw new McpResponseError('it goes on and on without an answer');
+        if (this.#streamBytes > STREAM_MAX_BYTES)
+          throw new McpResponseError('its stream is too long and contains no response');
         parser.feed(decoder.decode(chunk, { stream: true }));
         if (answer !== undefined) return answer;
       }
@@ -240,7 +242,7 @@ class Exchange {
     return answer;
   }
 
-  /** The answer, if this is it. */
+  /** The response, if this is it. */
   #hear(data: string): string | undefined {
     if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(TOO_LONG);
     const messages = [messageIn(data)].flat();
@@ -248,7 +250,7 @@ class Exchange {
     return this.#find(messages);
   }
 
-  /** Answers a request of the server's, so that it does not wait for us: that we are there, and else that we don't do this. */
+  /** Responds to a request of the server's, so that it does not wait for us: to a ping, and with an error to anything else. */
   #refuse(message: Message | null): void {
     const { id, method } = message ?? {};
     if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number')) return;

@@ -1,5 +1,5 @@
-// The tools that an MCP server offers, as a turn knows them. Everything in the list was written by the server, so each tool is
-// looked at by itself: what can't be offered is left out, and the others stay.
+// The tools that an MCP server offers, as a turn uses them. The server wrote everything in the list, so each tool is checked by
+// itself: tools that can't be offered are left out, and the others stay.
 import { createHash } from 'node:crypto';
 import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
@@ -10,34 +10,34 @@ import { shownJson, shownText } from './result.ts';
 import type { ToolOwner, TurnTool } from './tool.ts';
 import { isPolicy } from './turn-tool.ts';
 
-/** Servers list some dozens of tools a page; more than this many pages is a list without an end. */
+/** Servers list a few dozen tools per page. More pages than this are a list without an end. */
 const MAX_PAGES = 32;
-/** Also with `allowedTools`, for which all of the list is read. */
+/** Also with `allowedTools`, because the whole list is read. */
 const MAX_LISTED = 2000;
 /** A model can't choose among more, and providers refuse them. */
 const MAX_OFFERED = 200;
-/** What all of them may take to describe, as JSON. */
+/** Limit on the size of all descriptions and schemas together, as JSON. */
 const MAX_OFFERED_BYTES = 1024 * 1024;
-/** As much as an Agent's own tool may say. */
+/** The same limit as for a tool of the agent's definition. */
 const DESCRIPTION_MAX_CHARACTERS = 4000;
-/** An honest server has none. */
+/** No correct list has more of them. */
 const MAX_BROKEN_SCHEMAS = 10;
-/** They share the time for judging schemas, and one that takes too long is taken for broken with those behind it. */
+/** They share one time limit for checking schemas. If one takes too long, it counts as broken, and so do those after it. */
 const JUDGED_TOGETHER = 10;
 
-/** Of a model's providers, and so of every tool. */
+/** The limit of model providers, and therefore of every tool. */
 const NAME_MAX_CHARACTERS = 64;
-/** Of the server's own names; the protocol says 128. */
+/** For the server's own names; the protocol says 128. */
 const REMOTE_NAME_MAX_CHARACTERS = 200;
 const DIGEST_CHARACTERS = 8;
 
 export interface Listing {
   tools: TurnTool[];
-  /** The server's names of tools that can't be offered, and why: for the operator. */
+  /** The server's names of tools that can't be offered, with the reasons, for the operator. */
   leftOut: { name: Redacted; why: Redacted }[];
 }
 
-/** All pages, as they came. Throws as the connection does. */
+/** All pages, as received. Throws what the connection throws. */
 export async function listAll(connection: McpConnection, signal: AbortSignal): Promise<unknown[]> {
   const listed: unknown[] = [];
   let cursor: string | undefined;
@@ -53,7 +53,7 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
   throw new McpResponseError(`it lists its tools on more than ${MAX_PAGES} pages`);
 }
 
-/** Throws `McpAnswerError` where there is too much to offer. */
+/** Throws `McpResponseError` if there is too much to offer. */
 export async function turnTools(
   { organizationId }: Pick<ToolOwner, 'organizationId'>,
   server: McpTool,
@@ -80,7 +80,7 @@ export async function turnTools(
   }
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
-    // Nobody but a server that wants it has such names; a model's provider would refuse all tools for them.
+    // Names collide only if the server wants them to, but a model's provider would then refuse all tools.
     if (byName.has(name))
       leftOut.push({ name: shownText(tool.name, redact), why: said`comes to the same name as another` });
     else byName.set(name, turnTool(server, name, tool, redact));
@@ -103,7 +103,7 @@ interface RemoteTool {
   unusable?: Redacted;
 }
 
-/** Undefined where it is no tool at all. */
+/** Undefined if it is not a tool at all. */
 function readTool(item: unknown): RemoteTool | undefined {
   if (!isObject(item) || typeof item.name !== 'string') return undefined;
   const { name, title, description, inputSchema, annotations, execution } = item;
@@ -126,7 +126,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Each with what is wrong with its schema. */
+/** Each tool with the problem of its schema, if there is one. */
 async function* judged(
   organizationId: string,
   tools: readonly RemoteTool[],
@@ -154,8 +154,8 @@ function unusableName(name: string, redact: Redact): Redacted | undefined {
 }
 
 /**
- * Each with the name that the model calls it by: `<server>__<tool>`, with `_` for what a model can't write. Where that is too long,
- * or another tool's name as well, it ends in a digest of the server's own name: so a name never depends on the order of the list.
+ * Each tool with its name for the model: `<server>__<tool>`, with `_` for characters that are not allowed. If that is too long, or
+ * the name of another tool as well, it ends in a digest of the server's own name, so a name never depends on the order of the list.
  */
 function named(server: string, tools: readonly RemoteTool[]): [string, RemoteTool][] {
   const plain = tools.map(({ name }) => `${server}__${name.replace(/[^A-Za-z0-9_-]/g, '_')}`);

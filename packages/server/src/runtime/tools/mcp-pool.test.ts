@@ -21,7 +21,7 @@ function world() {
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a connection that is taken in the instant in which its time is up is not closed under its user', async () => {
+test('a connection that is taken at the moment its idle time ends is not closed while in use', async () => {
   const { clock, closed, opened, take } = world();
   (await take('a')).release();
   clock.advance(KEEP_MS);
@@ -34,7 +34,7 @@ test('a connection that is taken in the instant in which its time is up is not c
   expect([opened, closed]).toEqual([['a'], ['a']]);
 });
 
-test('of more than a thousand those that were used longest ago are closed, and none that is in use', async () => {
+test('of more than a thousand connections the least recently used are closed, but none that is in use', async () => {
   const { closed, take } = world();
   const inUse = await take('in use');
   for (let index = 0; index < 999; index++) (await take(`n${index}`)).release();
@@ -47,7 +47,7 @@ test('of more than a thousand those that were used longest ago are closed, and n
   inUse.release();
 });
 
-test('one that is discarded is closed when its last user is done, and the next opens another', async () => {
+test('a discarded connection is closed when its last user releases it, and the next caller opens another', async () => {
   const { closed, opened, take } = world();
   const [one, other] = await Promise.all([take('a'), take('a')]);
   one.discard();
@@ -62,7 +62,7 @@ test('one that is discarded is closed when its last user is done, and the next o
   next.release();
 });
 
-test('one that could not be opened is opened anew by the next', async () => {
+test('a connection that could not be opened is opened again for the next caller', async () => {
   const { clock, pool, take } = world();
   const failing = () => pool.take('a', () => Promise.reject(new Error('away')), never);
   expect((await Promise.allSettled([failing(), failing()])).map(({ status }) => status)).toEqual([
@@ -73,7 +73,7 @@ test('one that could not be opened is opened anew by the next', async () => {
   expect(clock.sleepers).toBe(0);
 });
 
-test('after the close nothing is kept, and nobody waits for its time', async () => {
+test('after the close no connection is kept, and no timer is left', async () => {
   const { clock, pool, closed, take } = world();
   (await take('a')).release();
   (await take('b')).release();

@@ -1,5 +1,5 @@
-// Connections to MCP servers, kept for a while between calls. What a server keeps for its client (a browser, a transaction) is
-// the key's alone: whoever is to share it gives the same key.
+// Connections to MCP servers, kept for some minutes between calls. What a server keeps for its client (a browser, a transaction)
+// belongs to the key: only callers that may share it use the same key.
 
 import { orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -7,21 +7,21 @@ import type { McpConnection } from './mcp-connection.ts';
 
 export interface Lease {
   readonly connection: McpConnection;
-  /** Whether it was there before, so that the server may have forgotten it. */
+  /** Whether the connection existed already, so the server may have forgotten its session. */
   readonly kept: boolean;
-  /** Says that it is of no use any more: the next one opens another. */
+  /** Marks the connection as unusable: the next caller opens another. */
   discard(): void;
-  /** To be called once. */
+  /** Call exactly once. */
   release(): void;
 }
 
-/** A stop against sessions of everyone who came by within the time, held by servers and by us. */
+/** Limits the memory that idle sessions take, at the servers and here. */
 const MAX_KEPT = 1000;
 
 interface Entry {
   readonly opening: Promise<McpConnection>;
   users: number;
-  /** Aborted when it is used again, or not kept any more. */
+  /** Aborted when it is used again, or removed. */
   unused: AbortController;
 }
 
@@ -37,7 +37,7 @@ export class McpPool {
     this.#keepMs = keepMs;
   }
 
-  /** The connection of `key`; several that come at once wait for the same one. Throws what `open` throws, or the signal's reason. */
+  /** The connection for `key`; concurrent callers wait for the same one. Throws what `open` throws, or the signal's reason. */
   async take(key: string, open: () => Promise<McpConnection>, signal: AbortSignal): Promise<Lease> {
     const present = this.#entries.get(key);
     const entry = present ?? { opening: open(), users: 0, unused: new AbortController() };
@@ -60,7 +60,7 @@ export class McpPool {
     }
   }
 
-  /** Ends all, also what is under way on them. */
+  /** Closes all connections, and aborts the calls that are running on them. */
   async close(): Promise<void> {
     for (const [key, entry] of this.#entries) {
       this.#forget(key, entry);
@@ -73,7 +73,7 @@ export class McpPool {
     entry.users -= 1;
     if (entry.users > 0) return;
     const endUnused = () => {
-      // It may have been taken in the instant in which its time was up.
+      // It may have been taken at the very moment at which its time was up.
       if (entry.users > 0) return;
       this.#forget(key, entry);
       this.#end(entry);

@@ -14,7 +14,7 @@ test.each<[string, unknown, unknown]>([
     { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } },
     { output: { a: 1 } },
   ],
-  ['structured content that is no object', { content: [], structuredContent: [1] }, { output: [1] }],
+  ['structured content that is not an object', { content: [], structuredContent: [1] }, { output: [1] }],
   ['structured content that is null', { content: [], structuredContent: null }, { output: null }],
   ['structured content alone', { structuredContent: { a: 1 } }, { output: { a: 1 } }],
   ['nothing', { content: [] }, { output: null }],
@@ -41,15 +41,15 @@ test.each<[string, unknown, unknown]>([
     { output: [{ type: 'resource', uri: 'a:1', bytes: 7, note: 'the bytes are not shown' }] },
   ],
   [
-    'a link, without what is for clients',
+    'a link, without the fields for clients',
     {
       content: [{ type: 'resource_link', uri: 'a:1', name: 'A', annotations: { priority: 1 }, icons: [{ src: 'x' }] }],
     },
     { output: [{ type: 'resource_link', uri: 'a:1', name: 'A' }] },
   ],
-  ['content of a type to come', { content: [{ type: 'hologram', x: 1 }] }, { output: [{ type: 'hologram', x: 1 }] }],
+  ['content of an unknown type', { content: [{ type: 'hologram', x: 1 }] }, { output: [{ type: 'hologram', x: 1 }] }],
   [
-    'content that is none',
+    'invalid content',
     { content: [7, null] },
     {
       output: [
@@ -59,16 +59,20 @@ test.each<[string, unknown, unknown]>([
     },
   ],
   ['an error', { isError: true, content: [{ type: 'text', text: 'no such order' }] }, { error: 'no such order' }],
-  ['an error in structure', { isError: true, content: [], structuredContent: { code: 7 } }, { error: '{"code":7}' }],
+  [
+    'an error as structured content',
+    { isError: true, content: [], structuredContent: { code: 7 } },
+    { error: '{"code":7}' },
+  ],
   ['an error with an image', { isError: true, content: [image] }, { error: expect.stringContaining('"bytes":100') }],
-  ['an error that says nothing', { isError: true, content: [] }, { error: 'The tool failed, and does not say why.' }],
+  ['an error without text', { isError: true, content: [] }, { error: 'The tool failed, and does not say why.' }],
   ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
 ])('%s', (_title, result, outcome) => {
   expect(mcpOutcome(result, plain)).toEqual(outcome);
 });
 
 test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResult: 1 }]])(
-  'what is no result (%j) is an error, after which nobody knows',
+  'a value that is not a result (%j) is an error with an unknown outcome',
   (result) => {
     expect(mcpOutcome(result, plain)).toEqual({
       error: 'The server can’t be understood: its answer has no content. The request may have had its effect.',
@@ -77,7 +81,7 @@ test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResu
   },
 );
 
-test('what can’t be stored is left out, and secrets are', () => {
+test('secrets and characters that can’t be stored are removed', () => {
   const redact = createRedaction({ TOKEN: 'sk-1' });
   expect(mcpOutcome({ content: [{ type: 'text', text: 'a\0b sk-1' }] }, redact)).toEqual({
     output: 'ab [secret TOKEN]',

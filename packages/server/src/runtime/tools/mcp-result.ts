@@ -1,8 +1,8 @@
-// What a tool of an MCP server returned, as the model is told of it.
+// Converts the result of an MCP tool into what the model gets.
 //
-//   structuredContent       that, as JSON: the text beside it says the same
-//   text alone              the text
-//   anything beside text    a list: texts and resources as they are, images, audio and other bytes described
+//   structuredContent       that, as JSON: the text next to it has the same content
+//   only text               the text
+//   text and other parts    a list: texts and resources as they are; images, audio and other bytes are described
 //   isError                 an error with the text
 
 import { type Redact, said } from './redact.ts';
@@ -25,14 +25,14 @@ export function mcpOutcome(result: unknown, redact: Redact): ToolOutcome {
 
 type Part = Record<string, unknown>;
 
-/** Text where there is nothing else. */
+/** Text, if there is nothing else. */
 function spoken(parts: readonly Part[]): string | readonly Part[] {
   if (parts.every(({ type, text }) => type === 'text' && typeof text === 'string'))
     return parts.map(({ text }) => text).join('\n');
   return parts;
 }
 
-/** One part of the content, without what is for clients alone. */
+/** One part of the content, without the fields that are only for clients. */
 function partOf(item: unknown): Part {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return { type: 'unknown', value: item };
   const { _meta, annotations, icons, ...part } = item as Part;
@@ -50,7 +50,7 @@ function partOf(item: unknown): Part {
   }
 }
 
-/** Bytes in base64 say nothing to a model that reads text, and fill its context. */
+/** Base64 means nothing to a model that reads text, and would fill its context. */
 function described(base64: unknown): Part {
   return {
     bytes: typeof base64 === 'string' ? Buffer.byteLength(base64, 'base64') : 0,

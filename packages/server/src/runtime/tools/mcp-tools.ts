@@ -1,12 +1,12 @@
 // Tools of MCP servers, over streamable HTTP.
 //
-//   list   asks a server for its tools, as a client of its own, and remembers the answer for a minute; that a server hangs too
-//   run    calls one. The calls of one Session are one client to the server, which may keep something for it; another Session
-//          is another client, so nothing that a server keeps passes from one to the other
+//   list   reads a server's tools over a connection of its own, and caches them for a minute; failures of slow servers are cached too
+//   run    runs a call. All calls of a session use one connection, for which the server may keep state; each session has its
+//          own connection, so no state passes from one session to another
 //
-// What is remembered and kept belongs to one Environment, one server and the values of its headers: a secret that is set anew, or
-// that may no longer go to the host, ends it. A server is somebody else's program: mcp-fetch.ts bounds what it can send,
-// mcp-list.ts what it can offer, and nothing that it says leaves here with a secret of ours in it.
+// Caches and connections are separate for each environment, server and set of header values. They are not used any more once a
+// secret changes or may no longer be sent to the host. The server is not trusted: mcp-fetch.ts limits what it can send, mcp-list.ts
+// limits what it can offer, and our secrets are redacted from everything that it returns.
 import { createHash } from 'node:crypto';
 import type { McpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
@@ -24,12 +24,12 @@ import type { RunTool, ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.
 
 export interface McpTools {
   /**
-   * The tools that the server offers now; a string says why that can't be told, in words that may be shown. Throws the signal's
-   * reason and nothing else.
+   * The tools that the server offers now; a string is the reason why they can't be listed, and may be shown. Throws only the
+   * signal's reason.
    */
   list(owner: ToolOwner, server: McpTool, signal: AbortSignal): Promise<TurnTool[] | Redacted>;
   run: RunTool;
-  /** Ends what is under way, and the sessions that servers keep for us. */
+  /** Aborts running calls, and ends the sessions that servers keep for us. */
   close(): Promise<void>;
 }
 
@@ -38,20 +38,20 @@ const DEFAULT_TIMEOUT_SECONDS = 30;
 const LIST_TIMEOUT_SECONDS = 15;
 const LIST_KEPT_MS = 60_000;
 /**
- * A failure is remembered for so many times as long as it took: of a server that hangs, one turn in a minute waits and the others
- * go on without its tools. One that refuses at once is asked again at once, and may be back.
+ * A failure is cached for this many times as long as it took. With a server that hangs, one turn per minute waits, and the others
+ * continue without its tools. A server that refuses at once is tried again at once, because it may be back.
  */
 const FAILURE_KEPT_TIMES = 4;
 const MAX_LISTS_KEPT = 256;
-/** How long a client of a server is kept after its last call. */
+/** How long a connection is kept after its last call. */
 const KEEP_MS = 300_000;
-/** Of those that were left out of a list, so many are told of in the log. */
+/** How many of the tools that were left out are named in the log. */
 const MAX_TOLD = 10;
 
 interface KeptList {
   until: number;
   readonly tools: Promise<TurnTool[] | Redacted>;
-  /** Known as soon as the server has been spoken to. */
+  /** Known after the first successful connection. */
   revision: KnownRevision | undefined;
 }
 
@@ -114,7 +114,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     );
   }
 
-  /** Throws what the connection throws, the signal's reason included. `onSent` hears when the call is on its way. */
+  /** Throws what the connection throws, including the signal's reason. `onSent` is called just before the call is sent. */
   async function call(
     { tool, input, operationId, sessionId }: ToolRun,
     request: PreparedRequest,
@@ -124,7 +124,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
   ): Promise<ToolOutcome> {
     const seconds = secondsOf(tool.source as McpTool);
     const open = async () => {
-      // Not the caller's signal: others may wait for the same connection.
+      // Not the caller's signal, because other callers may wait for the same connection.
       const time = startDeadline(clock, seconds, closing.signal);
       return await connect(request, key, time.signal).finally(time.end);
     };
@@ -138,9 +138,9 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         return mcpOutcome(await lease.connection.call(sent, signal), request.redact);
       } catch (error) {
         const isGone = error instanceof McpHttpError && error.sessionIsGone;
-        // Where a server keeps nothing for us, beginning anew costs nothing.
+        // Opening another connection costs nothing if the server keeps no state for it.
         if (isGone || lease.connection.stateless) lease.discard();
-        // It knows nothing of the session, so it has not run what was asked in it.
+        // A server that does not know the session has not run the call.
         if (!isGone || !lease.kept || !mayRepeat) throw error;
       } finally {
         lease.release();
@@ -195,7 +195,7 @@ function templateOf({ url, headers }: McpTool) {
   return { method: 'POST', url, ...(headers && { headers }) };
 }
 
-/** Equal only for the same server, asked in the same way for the same Environment. Holds no secret that could be read. */
+/** Equal only for the same server, with the same settings and headers, in the same environment. A digest, so no secret can be read. */
 function keyOf({ organizationId, environment }: ToolOwner, server: McpTool, { url, headers }: PreparedRequest): string {
   const text = JSON.stringify([organizationId, environment, server, url, Object.entries(headers).sort()]);
   return createHash('sha256').update(text).digest('base64');

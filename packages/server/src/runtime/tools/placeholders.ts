@@ -1,7 +1,7 @@
-// The places in a template: `{{input.customer.id}}` and `{{secrets.NAME}}`, as template.ts says.
+// Finds placeholders in a template: `{{input.customer.id}}` and `{{secrets.NAME}}`; see template.ts.
 
 export interface Placeholder {
-  /** As it is written, without braces: `input.customer.id`. */
+  /** As written, without braces: `input.customer.id`. */
   readonly text: string;
   readonly source: 'input' | 'secrets';
   readonly path: readonly string[];
@@ -25,7 +25,7 @@ export function splitPlaceholders(text: string): Part[] {
   return parts.filter((part) => part !== '');
 }
 
-/** The placeholder that a text consists of, where it is nothing else. */
+/** The placeholder, if the text consists of one and nothing else. */
 export function lonePlaceholder(text: string): Placeholder | null {
   const [only, ...more] = splitPlaceholders(text);
   return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
@@ -35,7 +35,7 @@ export function hasPlaceholder(text: string): boolean {
   return splitPlaceholders(text).some((part) => typeof part !== 'string');
 }
 
-/** The first braces that are no placeholder, with as much behind them as tells which they are. */
+/** The first braces that are not a placeholder, with enough of the following text to recognize them. */
 export function strayBraces(text: string): string | undefined {
   const stray = splitPlaceholders(text).find((part) => typeof part === 'string' && part.includes('{{'));
   return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;

@@ -9,30 +9,30 @@ describe('a secret is found', () => {
   test.each([
     ['as it is', value],
     ['in JSON', JSON.stringify(value).slice(1, -1)],
-    ['in JSON of ASCII alone', 'a/b+c \\"d\\" \\u00e9\\\\%(x)'],
+    ['in ASCII-only JSON', 'a/b+c \\"d\\" \\u00e9\\\\%(x)'],
     ['in JSON with escaped slashes', 'a\\/b+c \\"d\\" é\\\\%(x)'],
     ['in a url', encodeURIComponent(value)],
     ['in a url as templates write it', 'a%2Fb%2Bc%20%22d%22%20%C3%A9%5C%25%28x%29'],
-    ['in a url with small letters', 'a%2fb%2bc%20%22d%22%20%c3%a9%5c%25(x)'],
+    ['in a url with lower-case hex digits', 'a%2fb%2bc%20%22d%22%20%c3%a9%5c%25(x)'],
     ['in a form', new URLSearchParams({ v: value }).toString().slice(2)],
   ])('%s', (_title, form) => {
     expect(redact(`<${form}> and <${form}>`)).toBe('<[secret TOKEN]> and <[secret TOKEN]>');
   });
 });
 
-test('the white space around a secret does not hide it', () => {
+test('white space around a secret does not hide it', () => {
   expect(createRedaction({ TOKEN: ' abc\n' })('got abc.')).toBe('got [secret TOKEN].');
 });
 
-test('a secret that begins like another is told from it', () => {
+test('a secret that begins like another is recognized as itself', () => {
   expect(createRedaction({ A: 'key', B: 'key-long' })('key key-long')).toBe('[secret A] [secret B]');
 });
 
-test('the marks are not looked into', () => {
+test('marks are not searched for secrets', () => {
   expect(createRedaction({ A: 'x1', B: 'secret' })('x1')).toBe('[secret A]');
 });
 
-test('whatever a secret is, nothing of it is left', () => {
+test('no part of a secret is left, whatever the secret is', () => {
   const secret = anyText({ minLength: 1, maxLength: 20 }).filter((text) => text.trim() !== '');
   fc.assert(
     fc.property(secret, fc.string(), (value, around) => {
@@ -42,22 +42,22 @@ test('whatever a secret is, nothing of it is left', () => {
   );
 });
 
-test('a secret of the greatest length is found', () => {
+test('a secret of the maximum length is found', () => {
   const value = Array.from({ length: 16_384 }, (_, at) => String.fromCharCode(33 + (at % 94))).join('');
   expect(createRedaction({ T: value })(`a${value}b${encodeURIComponent(value)}c`)).toBe('a[secret T]b[secret T]c');
 });
 
-test('without secrets a text stays as it is', () => {
+test('without secrets a text is not changed', () => {
   expect(createRedaction({})('text')).toBe('text');
 });
 
-describe('in a text that comes in pieces', () => {
+describe('in a text that arrives in pieces', () => {
   const inPieces = (value: string, pieces: readonly string[]) => {
     const stream = createStreamRedaction('T', value);
     return pieces.map((piece) => stream.push(piece)).join('') + stream.end();
   };
 
-  test('a secret is taken out however it is split, and the rest is as it was', () => {
+  test('a secret is removed however it is split, and the rest is not changed', () => {
     const value = fc.string({ unit: fc.constantFrom('a', 'b', '/', '"'), minLength: 1, maxLength: 6 });
     const text = fc.array(fc.oneof(fc.constantFrom('a', 'b', '/', '"', ' '), fc.constant(null)), { maxLength: 30 });
     fc.assert(
@@ -88,11 +88,11 @@ describe('in a text that comes in pieces', () => {
     expect(stream.end()).toBe('sk-');
   });
 
-  test('a secret that repeats itself is found after a false beginning', () => {
+  test('a secret that repeats itself is found after a partial match', () => {
     expect(inPieces('aab', ['a', 'a', 'a', 'b', 'a'])).toBe('a[secret T]a');
   });
 
-  test('without a secret it is as it was', () => {
+  test('without a secret the text is not changed', () => {
     expect(inPieces('', ['a', '', 'b'])).toBe('ab');
   });
 });

@@ -1,31 +1,31 @@
-// Takes the values of secrets out of a text that a server sent: each as it is, and in the encodings in which a server that
-// gives a request back would show it. What a server does beyond that (hashes, reversals) nobody can undo.
+// Removes the values of secrets from a server's text: each as it is, and in the encodings in which a server that quotes a request
+// would show it. Other transformations by the server (hashes, reversals) cannot be undone.
 
 declare const redacted: unique symbol;
 /**
- * Text that may be shown, logged and stored: a server's, after the secrets that it was sent were taken out, or our own words. Only
- * a `Redact` and `said` make one, so that the compiler finds a server's text that was not redacted.
+ * Text that may be shown, logged and stored: a server's text without the secrets that it was sent, or our own. Only `Redact` and
+ * `said` create one, so the compiler finds a server's text that was not redacted.
  */
 export type Redacted = string & { readonly [redacted]: true };
 
 export type Redact = (text: string) => Redacted;
 
-/** Our own words around what a server said: it takes no text of a server's that was not redacted. */
+/** Our own text around a server's, which must have been redacted. */
 export function said(words: TemplateStringsArray, ...values: readonly (Redacted | number)[]): Redacted {
   return String.raw({ raw: words }, ...values) as Redacted;
 }
 
-/** `values` by name. A value becomes `[secret NAME]`. */
+/** `values` by name. Each value is replaced by `[secret NAME]`. */
 export function createRedaction(values: Readonly<Record<string, string>>): Redact {
   const nameOf = new Map<string, string>();
   for (const [name, value] of Object.entries(values)) {
-    // Servers take the white space off a header's value.
+    // Servers trim a header's value.
     for (const whole of [value, value.trim()]) {
       for (const form of formsOf(whole)) if (form !== '' && !nameOf.has(form)) nameOf.set(form, name);
     }
   }
   if (nameOf.size === 0) return (text) => text as Redacted;
-  // The longest first: a secret may be the beginning of another. In one pass, which does not look into its own marks.
+  // The longest first: a secret may begin with another. In one pass, so that marks are not searched.
   const forms = [...nameOf.keys()].sort((a, b) => b.length - a.length);
   const pattern = new RegExp(forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g');
   return (text) => text.replace(pattern, (form) => markOf(nameOf.get(form)!)) as Redacted;
@@ -36,21 +36,21 @@ function markOf(name: string): string {
 }
 
 export interface StreamRedaction {
-  /** The next piece of the text; returns what may be shown of it and of what was kept back before. */
+  /** Takes the next piece of the text; returns what may be shown of it and of text that was kept back. */
   push(piece: string): Redacted;
-  /** What was kept back: the text has ended, so it is not the beginning of a secret. */
+  /** Returns the text that was kept back: with the end of the text, it is not the beginning of a secret. */
   end(): Redacted;
-  /** Whether so many secrets were taken out that the rest of the text is not looked at, and not shown. */
+  /** Whether so many secrets were removed that the rest of the text is neither searched nor shown. */
   readonly isTooMany: boolean;
 }
 
-/** A mark can be many times as long as its secret: without an end a short answer would become a very long one. */
+/** A mark can be many times as long as its secret, so without a limit a short response could become a very long one. */
 const MAX_MARKS = 1000;
 
 /**
- * The same for a text that comes in pieces, between which a secret may be split. What could be the beginning of a secret is kept
- * back until it is known. The work is in proportion to the text alone (Knuth–Morris–Pratt for each form), whatever the pieces and
- * however long the secret.
+ * The same for a text that arrives in pieces, between which a secret may be split. Text that could be the beginning of a secret is
+ * kept back until that is decided. The work is proportional to the length of the text (Knuth–Morris–Pratt for each form), however
+ * it is split and however long the secret is.
  */
 export function createStreamRedaction(name: string, value: string): StreamRedaction {
   const patterns = [...new Set(formsOf(value))].filter((form) => form !== '').map(prefixesOf);
@@ -91,9 +91,9 @@ export function createStreamRedaction(name: string, value: string): StreamRedact
 
 interface Pattern {
   readonly form: string;
-  /** For each length of a prefix that matched: the longest shorter one that is a suffix of it. */
+  /** For each length of a matched prefix: the longest shorter prefix that is a suffix of it. */
   readonly fallback: readonly number[];
-  /** How many characters of the form the text ends with. */
+  /** Length of the form's prefix with which the text ends. */
   matched: number;
 }
 
@@ -107,7 +107,7 @@ function prefixesOf(form: string): Pattern {
   return { form, fallback, matched: 0 };
 }
 
-/** Whether the form is whole with this character. */
+/** Whether this character completes the form. */
 function advance(pattern: Pattern, code: number): boolean {
   const { form, fallback } = pattern;
   let { matched } = pattern;

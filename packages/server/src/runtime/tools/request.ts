@@ -1,5 +1,5 @@
-// The request of a tool, filled in with the model's input and the Environment's secrets, each of which goes to the hosts on its
-// own list and nowhere else.
+// The request of a tool: its template, filled in with the model's input and with secrets of the environment. Each secret is only sent
+// to the hosts on its own list.
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { createRedaction, type Redact, type Redacted, said } from './redact.ts';
@@ -7,11 +7,11 @@ import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames,
 import type { ToolOwner } from './tool.ts';
 
 export interface PreparedRequest extends RenderedRequest {
-  /** Takes the secrets that were filled in out of what the server answers. */
+  /** Removes the secrets that were filled in from the server's response. */
   readonly redact: Redact;
 }
 
-/** A string says why the request can't be made, in words that may be shown: they name secrets, never values. */
+/** A string is the reason why the request can't be built. It may be shown: it contains names of secrets, never values. */
 export async function prepareRequest(
   platform: Pick<Platform, 'db' | 'vault'>,
   { organizationId, environment }: ToolOwner,
@@ -34,7 +34,7 @@ export async function prepareRequest(
     if (refused.length > 0) return said`${list(refused)} may not be sent to this host`;
     return { ...request, redact: createRedaction(values) };
   } catch (error) {
-    // Its words are ours, and name what is missing, never a value.
+    // The message is ours. It names what is missing, never a value.
     if (error instanceof TemplateError) return error.message as Redacted;
     throw error;
   }

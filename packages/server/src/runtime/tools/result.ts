@@ -1,4 +1,4 @@
-// What a tool's server answered, on its way to the model: whatever the protocol, it is bounded, storable, and holds no secret.
+// A tool server's response on its way to the model: for every protocol it is limited, storable and free of secrets.
 import type { EgressError, EgressErrorKind } from '../../egress/errors.ts';
 import { storableText } from '../../lib/text.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
@@ -11,36 +11,36 @@ export const TOO_LONG = `the answer is longer than ${RESPONSE_MAX_BYTES} bytes, 
 
 const ERROR_MAX_CHARACTERS = 2048;
 
-/** How an exchange can end after the request was sent. */
+/** How an exchange can fail after the request was sent. */
 const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
-/** What the model is told of a call that was sent, and of which nobody knows what it did. */
+/** The error that the model gets for a call that was sent and whose outcome is unknown. */
 export function uncertain(error: Redacted): ToolFailure {
   return { error: said`${error} The request may have had its effect.`, outcomeUnknown: true };
 }
 
-/** What the model is told of a request that got no answer. */
+/** The error that the model gets for a request without a response. */
 export function withoutResponse(error: EgressError): ToolFailure {
   const words = said`${messageOf(error)}.`;
   return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
 }
 
-/** They are ours: an `EgressError` quotes nothing that was sent or received. */
+/** Our own text: an `EgressError` quotes nothing that was sent or received. */
 export function messageOf({ message }: EgressError): Redacted {
   return message as Redacted;
 }
 
-/** As much of an error's text as is worth reading. */
+/** Cuts an error to the length that is worth reading. */
 export function beginningOf<T extends string>(text: T): T {
   return text.slice(0, ERROR_MAX_CHARACTERS).toWellFormed() as T;
 }
 
-/** A server's text as it may be shown. What can't be stored is left out first: a secret with a NUL in it would not be found. */
+/** A server's text as it may be shown. Characters that can't be stored are removed first: a secret with a NUL would not be found. */
 export function shownText(text: string, redact: Redact): Redacted {
   return redact(storableText(text));
 }
 
-/** The same for the strings and names of a JSON value, where the escapes of JSON are undone. */
+/** The same for the strings and names of a JSON value, in which JSON's escapes are decoded. */
 export function shownJson(value: unknown, redact: Redact): unknown {
   if (typeof value === 'string') return shownText(value, redact);
   if (typeof value !== 'object' || value === null) return value;

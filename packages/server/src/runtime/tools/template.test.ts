@@ -37,7 +37,7 @@ describe('checkTemplate refuses, and names the place', () => {
     ['a path into a secret', get('https://example.com/{{secrets.NAME.x}}'), 'url'],
     ['a malformed placeholder in a header', post({}, { 'X-A': '{{input}}' }), 'headers.X-A'],
     ['a line break in a header', post({}, { 'X-A': 'a\r\nb' }), 'headers.X-A'],
-    ['a header name that is none', post({}, { 'X A': 'a' }), 'headers.X A'],
+    ['an invalid header name', post({}, { 'X A': 'a' }), 'headers.X A'],
     ['a header of the connection', post({}, { Host: 'example.com' }), 'headers.Host'],
     ['a malformed placeholder in the body', post({ items: [{ name: 'x {{input}}' }] }), 'body.items.0.name'],
     ['a placeholder in a name', post({ '{{input.x}}': 1 }), 'body'],
@@ -47,7 +47,7 @@ describe('checkTemplate refuses, and names the place', () => {
     expect(checkTemplate(template).map((problem) => problem.path)).toContain(path);
   });
 
-  test('braces that are no placeholder, and shows them', () => {
+  test('braces that are not a placeholder, and quotes them', () => {
     const [problem] = checkTemplate(post({ a: 'x {{ input.x }} and more' }));
     expect(problem).toMatchObject({
       path: 'body.a',
@@ -55,7 +55,7 @@ describe('checkTemplate refuses, and names the place', () => {
     });
   });
 
-  test('a value that the schema of the input does not allow, which nobody could ever give', () => {
+  test('a value that the schema of the input does not allow, so it could never be given', () => {
     const schema = { properties: { order: {} }, additionalProperties: false };
     const template = { ...post({ a: ['{{input.oder}} {{input.order.id}}'] }), url: 'https://e.com/{{input.order}}' };
     const message = 'holds {{input.oder}}, which the inputSchema does not allow';
@@ -64,7 +64,7 @@ describe('checkTemplate refuses, and names the place', () => {
     expect(checkTemplate(template, { ...schema, patternProperties: { '^o': {} } })).toEqual([]);
   });
 
-  test('a body nested too deep, without being exhausted by it', () => {
+  test('a body that is nested too deeply, without exhausting the stack', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
     expect(checkTemplate(post(deep))).toEqual([
       { path: `body${'.0'.repeat(64)}`, message: 'is nested deeper than 64 levels' },
@@ -75,7 +75,7 @@ describe('checkTemplate refuses, and names the place', () => {
     expect(checkTemplate(post(Array(3_000).fill('{{a')))).toHaveLength(20);
   });
 
-  test('nothing in a template that uses everything there is', () => {
+  test('nothing in a template that uses every feature', () => {
     const template = {
       method: 'POST',
       url: 'https://api.example.com:8443/v1/{{input.a.b-c}}/x%20y/pre-{{input.list.0}}?q={{input.q}}&k={{secrets.KEY}}',
@@ -88,7 +88,7 @@ describe('checkTemplate refuses, and names the place', () => {
 });
 
 describe('secretNames', () => {
-  test('finds each once, wherever it stands', () => {
+  test('finds each name once, wherever it is used', () => {
     const template = {
       method: 'POST',
       url: 'https://example.com/{{secrets.C}}?{{secrets.C}}',
@@ -124,7 +124,7 @@ describe('renderRequest', () => {
     });
   });
 
-  test('a value is never read as a template itself', () => {
+  test('does not search values for placeholders', () => {
     const input = { x: '{{secrets.TOKEN}}' };
     const { url, body } = render(
       { ...post({ a: '{{input.x}}', b: 'b {{input.x}}' }), url: 'https://e.com/{{input.x}}' },
@@ -169,7 +169,7 @@ describe('renderRequest', () => {
 
   test.each<[string, RequestTemplate, unknown, string]>([
     ['a missing value', get('https://e.com/{{input.a.b}}'), { a: {} }, 'input.a.b is missing'],
-    ['a value below none', get('https://e.com/{{input.a.b}}'), { a: 'text' }, 'input.a.b is missing'],
+    ['a value below a string', get('https://e.com/{{input.a.b}}'), { a: 'text' }, 'input.a.b is missing'],
     ['no input at all', get('https://e.com/{{input.a}}'), undefined, 'input.a is missing'],
     ['an inherited value', get('https://e.com/{{input.constructor.name}}'), {}, 'input.constructor.name is missing'],
     ['a prototype', post({ a: '{{input.__proto__}}' }), {}, 'input.__proto__ is missing'],
@@ -185,7 +185,7 @@ describe('renderRequest', () => {
     expect(() => render(template, input)).toThrow(new TemplateError(message));
   });
 
-  describe('a value that was not given and need not be', () => {
+  describe('an optional value that was left out', () => {
     const inputSchema = {
       type: 'object',
       properties: {
@@ -205,11 +205,11 @@ describe('renderRequest', () => {
       ['https://e.com/a?x={{input.x}}&', {}, 'https://e.com/a?'],
       ['https://e.com/a?id={{input.who.id}}&n={{input.list.0}}', { list: [] }, 'https://e.com/a'],
       ['https://e.com/a?x={{input.x}}', { x: '' }, 'https://e.com/a?x='],
-    ])('leaves its parameter out of the query: %s', (url, input, expected) => {
+    ])('omits its query parameter: %s', (url, input, expected) => {
       expect(without(get(url), input).url).toBe(expected);
     });
 
-    test('leaves its parameter out of a form, its header, and its member of a JSON object', () => {
+    test('omits its form parameter, its header, and its member of a JSON object', () => {
       expect(without(post('x={{input.x}}&z=1', form), {}).body).toBe('z=1');
       expect(without(post('x={{input.x}}', form), {}).body).toBe('');
       const template = post({ x: '{{input.x}}', deep: [{ y: '{{input.y}}', z: null }] }, { 'X-X': '{{input.x}}' });
@@ -226,26 +226,26 @@ describe('renderRequest', () => {
     test.each<[string, RequestTemplate]>([
       ['in the path', get('https://e.com/{{input.x}}')],
       ['inside other text of a parameter', get('https://e.com/?a=a{{input.x}}')],
-      ['beside another in a parameter', get('https://e.com/?a={{input.x}}{{input.y}}')],
+      ['next to another in a parameter', get('https://e.com/?a={{input.x}}{{input.y}}')],
       ['as a parameter without a name', get('https://e.com/?{{input.x}}')],
       ['in the name of a parameter', get('https://e.com/?{{input.x}}={{input.x}}')],
       ['inside other text of a header', post({}, { 'X-A': 'a {{input.x}}' })],
       ['inside other text of a body', post({ a: 'a {{input.x}}' })],
-      ['in an array, where others would move', post({ a: ['{{input.x}}', 1] })],
+      ['in an array, in which other items would move', post({ a: ['{{input.x}}', 1] })],
       ['as the whole body', post('{{input.x}}')],
       ['in plain text', post('{{input.x}}', { 'content-type': 'text/plain' })],
     ])('is an error %s', (_title, template) => {
       expect(() => without(template, {})).toThrow(new TemplateError('input.x is missing'));
     });
 
-    test('is an error under a name that the schema does not have', () => {
+    test('is an error if the schema has no property of that name', () => {
       expect(() => without(post({ a: '{{input.xx}}' }), {})).toThrow(new TemplateError('input.xx is missing'));
       expect(() => without(get('https://e.com/?a={{input.who.name}}'), {})).toThrow(TemplateError);
       expect(() => without(post({ a: '{{input.constructor}}' }), {})).toThrow(TemplateError);
     });
   });
 
-  test('a template that was never checked still leads nowhere else', () => {
+  test('an unchecked template still cannot change the destination', () => {
     for (const url of [
       'https://{{input.x}}/',
       'https://e.com{{input.x}}/',
@@ -284,7 +284,7 @@ describe('renderRequest', () => {
     ['%2e{{input.x}}', '.'],
     ['{{input.x}}%2E', '.'],
     ['..%2f{{input.x}}', 'a'],
-  ])('nor by what stands beside it: %s with %j', (segment, x) => {
+  ])('nor together with the text next to it: %s with %j', (segment, x) => {
     expect(() => render(get(`https://e.com/a/${segment}/b`), { x })).toThrow(TemplateError);
   });
 
@@ -299,7 +299,7 @@ describe('renderRequest', () => {
     ['\ud800', '%EF%BF%BD'],
     ['ü', '%C3%BC'],
     ["!'()*", '%21%27%28%29%2A'],
-  ])('a path holds %j as %s', (x, encoded) => {
+  ])('a path contains %j as %s', (x, encoded) => {
     expect(render(get('https://e.com/users/{{input.x}}/edit'), { x }).url).toBe(`https://e.com/users/${encoded}/edit`);
   });
 });
@@ -339,8 +339,8 @@ describe('a request has at most 1 MiB, counted while it is filled in', () => {
   });
 });
 
-describe('whatever the values are, the structure of a request stays', () => {
-  /** Texts made of what could break out somewhere, and any others. */
+describe('values never change the structure', () => {
+  /** Texts with characters that could break out somewhere, and any other text. */
   const text = fc.oneof(
     anyText(),
     fc

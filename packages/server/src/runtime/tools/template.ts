@@ -1,23 +1,23 @@
 /**
- * The request of an `http` tool, as its author wrote it, with places for what is known only when it is called:
+ * The request of an `http` tool, as its author wrote it, with placeholders for values that are known only when it is called:
  *
  *   {{input.customer.id}}   a value of the model's input, by a dotted path; a number is an index of an array
  *   {{secrets.NAME}}        a secret of the environment
  *
- * What comes in there is chosen by a model, which may be reading a stranger's text. So a value never changes the
- * request's structure, only fills it in:
+ * The model chooses the values, perhaps under the influence of text from a third party. A value therefore never changes the
+ * structure of the request:
  *
- *   scheme, host, port   take no placeholder
+ *   scheme, host, port   no placeholders
  *   path                 a value stays within its segment: percent-encoded; `.`, `..` and an empty segment are refused
  *   query                percent-encoded
- *   headers              values only; line breaks and what HTTP can't carry are refused
- *   body                 within the strings of a JSON value; a string that is nothing but `{{input.n}}` becomes the value
- *                        itself, with its JSON type. Percent-encoded in a form, as it is in any other text
+ *   headers              only in values; line breaks and other characters that HTTP does not allow are refused
+ *   body                 within the strings of a JSON value; a string that is only `{{input.n}}` becomes the value itself, with
+ *                        its JSON type. In a form, percent-encoded; in any other text, as it is
  *
- * A value that the schema of the input knows, and that the model left out, leaves out what is nothing but its place: a
- * parameter of the query or of a form, a header, a member of a JSON object. Anywhere else it is an error to have none.
+ * If the input's schema has a property and the model left it out, then whatever consists only of its placeholder is left out
+ * as well: a parameter of the query or of a form, a header, a member of a JSON object. Anywhere else, a missing value is an error.
  *
- * Nothing here is looked up or sent. Errors name a placeholder, never a value.
+ * This file sends nothing and reads no secrets itself. Errors name a placeholder, never a value.
  */
 import { CONNECTION_HEADERS } from '../../egress/egress.ts';
 import { hasPlaceholder, lonePlaceholder, type Placeholder, splitPlaceholders, strayBraces } from './placeholders.ts';
@@ -26,7 +26,7 @@ export interface RequestTemplate {
   readonly method: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON. A string is sent as text, unless its content type is JSON or it is nothing but `{{input.n}}`. */
+  /** JSON. A string is sent as text, unless its content type is JSON or it is only `{{input.n}}`. */
   readonly body?: unknown;
 }
 
@@ -43,15 +43,15 @@ export interface TemplateProblem {
   readonly message: string;
 }
 
-/** A request that can't be made from this input and these secrets. The message is for the model and for people. */
+/** The request can't be built from this input and these secrets. The message is for the model and for users. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
 interface Given {
-  /** Matches its schema, so what it lacks is not required. */
+  /** It matches its schema, so a value that is missing is not required. */
   readonly input: unknown;
-  /** Without it every value is needed. */
+  /** Without a schema, every value is required. */
   readonly inputSchema?: unknown;
   readonly secrets: Readonly<Record<string, string>>;
 }
@@ -60,26 +60,26 @@ interface Values extends Given {
   readonly room: Room;
 }
 
-/** What a request may still take. Counted part by part: a template can name one value often, and all of it would not fit in memory. */
+/** Remaining size of the request. It is counted part by part: a template can repeat a large value until it no longer fits in memory. */
 interface Room {
   bytes: number;
 }
 
-/** Of url, headers and body together. As much as the API itself takes in one request. */
+/** Of URL, headers and body together. The limit of the API's own requests. */
 const REQUEST_MAX_BYTES = 1024 * 1024;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** What a header can carry: tabs and what of Latin-1 is printable. */
+/** The characters that a header can contain: tabs and printable Latin-1. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Deeper than people write, far from what would exhaust the stack. */
+/** Deeper than any real body, and far from exhausting the stack. */
 const BODY_MAX_DEPTH = 64;
 
-/** As many as people correct at once. */
+/** More than anyone fixes at once. */
 const MAX_PROBLEMS = 20;
 
-/** What is wrong with a template, at most 20; an empty list if it can be rendered, given an input of that schema. */
+/** The problems of a template, at most 20; empty if it can be rendered with an input of that schema. */
 export function checkTemplate(template: RequestTemplate, inputSchema?: unknown): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   const problem = (path: string, message: string) => {
@@ -113,7 +113,7 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   if (body.format === 'broken')
     problem(
       'body',
-      'is not JSON, though its content type says so; a value stands in quotes, and "{{input.n}}" keeps its type',
+      'is not JSON, though its content type says so; put placeholders in quotes: "{{input.n}}" keeps its JSON type',
     );
   if ('value' in body) {
     visitStrings(body.value, 'body', (path, text, isName) => {
@@ -125,7 +125,7 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   return problems;
 }
 
-/** The secrets that a template names, each once, sorted. */
+/** The names of the secrets in a template, without duplicates, sorted. */
 export function secretNames(template: RequestTemplate): string[] {
   const texts = [template.url, ...Object.values(template.headers ?? {})];
   const body = bodyTemplate(template);
@@ -138,9 +138,8 @@ export function secretNames(template: RequestTemplate): string[] {
 }
 
 /**
- * Fills in a template that `checkTemplate` found nothing wrong with. `input` is the model's, `secrets` are those that may
- * go to this host. Throws `TemplateError` if a value is missing, can't stand where it would, or makes the request
- * longer than 1 MiB.
+ * Fills in a template in which `checkTemplate` found no problems. `input` is the model's; `secrets` are those that may be sent to
+ * this host. Throws `TemplateError` if a value is missing or not allowed at its place, or if the request is longer than 1 MiB.
  */
 export function renderRequest(template: RequestTemplate, given: Given): RenderedRequest {
   const { method } = template;
@@ -159,7 +158,7 @@ export function renderRequest(template: RequestTemplate, given: Given): Rendered
   }
   const { body, contentType } = renderBody(template, values);
   if (contentType !== null && contentTypeOf({ headers }) === undefined) headers['content-type'] = contentType;
-  // Once more of the result: the structure and escapes of JSON were not counted.
+  // The result is measured again: the structure and escapes of JSON were not counted.
   const room = { bytes: REQUEST_MAX_BYTES };
   for (const text of [url, ...Object.entries(headers).flat(), body ?? '']) take(room, text);
   return { method, url, headers, body };
@@ -173,20 +172,20 @@ function valueFor({ text, source, path }: Placeholder, { input, secrets }: Value
   throw new TemplateError(source === 'input' ? `${text} is missing` : `the secret ${path.join('.')} is missing`);
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 function valueAt(path: readonly string[], whole: unknown): unknown {
   return path.reduce((value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined), whole);
 }
 
-/** Whether a text is nothing but a value that the model need not give, and has not given. */
+/** Whether a text consists only of a value that is optional and was left out. */
 function isLeftOut(text: string, { input, inputSchema }: Values): boolean {
   const placeholder = lonePlaceholder(text);
   if (placeholder?.source !== 'input' || valueAt(placeholder.path, input) !== undefined) return false;
-  // A name that the schema does not have is a mistake rather than a value that nobody gave.
+  // A name that the schema does not have is a mistake, not an optional value.
   return placeholder.path.reduce(propertyOf, inputSchema) !== undefined;
 }
 
-/** What a schema says of a property, or of the items of an array; undefined where it does not say. */
+/** The schema of a property, or of the items of an array; undefined if the schema has none. */
 function propertyOf(schema: unknown, name: string): unknown {
   if (!isObject(schema)) return undefined;
   const { properties, items } = schema;
@@ -204,7 +203,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** The text with each placeholder replaced by what `fill` returns for it. */
+/** The text with each placeholder replaced by the result of `fill`. */
 function fillIn(text: string, room: Room, fill: (placeholder: Placeholder) => string): string {
   return splitPlaceholders(text)
     .map((part) => take(room, typeof part === 'string' ? part : fill(part)))
@@ -217,7 +216,7 @@ function take(room: Room, text: string): string {
   throw new TemplateError(`the request would be longer than ${REQUEST_MAX_BYTES} bytes`);
 }
 
-/** A placeholder's value as text. Throws where it is missing, or has no one spelling as text. */
+/** A placeholder's value as text. Throws if it is missing, or is not a string, number or boolean. */
 function textOf(placeholder: Placeholder, values: Values): string {
   const value = valueFor(placeholder, values);
   if (typeof value === 'string') return value;
@@ -225,7 +224,7 @@ function textOf(placeholder: Placeholder, values: Values): string {
   throw new TemplateError(`${placeholder.text} is ${value === null ? 'null' : 'not a string, number or boolean'}`);
 }
 
-/** Leaves only letters, digits, `-`, `_`, `.` and `~`, so that nothing is left which means something to anyone. */
+/** Leaves only letters, digits, `-`, `_`, `.` and `~`, which have no special meaning in a URL. */
 function percentEncode(value: string): string {
   return encodeURIComponent(value.toWellFormed()).replace(
     /[!'()*]/g,
@@ -233,14 +232,14 @@ function percentEncode(value: string): string {
   );
 }
 
-// Url
+// URL
 
 function urlProblems(text: string): string[] {
   const literal = splitPlaceholders(text).map((part) => (typeof part === 'string' ? part : 'x'));
   const origin = /^https?:\/\/[^/?#]+/i.exec(text)?.[0];
   if (origin === undefined) return ['is not an http or https url'];
   if (origin.includes('{{')) return ['has a placeholder in its host or port, where none may stand'];
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them, so they are looked for before
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them, so they are refused before
   if (/[\u0000-\u0020\u007f\\#]/.test(text)) return ['holds a space, a control character, a backslash or a fragment'];
   // Otherwise "%2{{input.x}}" would let the value choose which character it is.
   if (literal.some((part) => /%(?![\da-f]{2})/i.test(part)))
@@ -259,14 +258,14 @@ function renderUrl(text: string, values: Values): string {
     return rendered;
   });
   const rendered = segments.join('/') + (query === null ? '' : `?${encoded(query)}`);
-  // What the rules above are for, said once more of their result: the same host, and as many segments and parameters.
+  // Checks the purpose of the rules above on their result: the same host, and the same number of segments and parameters.
   const expected = outline(fillIn(query === null ? path : `${path}?${query}`, { bytes: REQUEST_MAX_BYTES }, () => 'x'));
   if (expected === null || outline(rendered) !== expected)
     throw new TemplateError('the values would change the destination of the URL');
   return rendered;
 }
 
-/** A query or a form without the parameters that are left out; null where none is left. */
+/** A query or a form without the parameters that are left out; null if none remains. */
 function givenParameters(text: string, values: Values): string | null {
   const given = text.split('&').filter((parameter) => {
     const [name = '', ...value] = parameter.split('=');
@@ -276,7 +275,7 @@ function givenParameters(text: string, values: Values): string | null {
 }
 
 function assertSegment(segment: string, rendered: string): void {
-  // Servers that decode before they look at the path see these too, so they are looked for behind %2F and %5C as well.
+  // Some servers decode the path before they parse it, so segments behind %2F and %5C are checked as well.
   const pieces = rendered.replaceAll(/%2e/gi, '.').split(/\/|\\|%2f|%5c/i);
   if (rendered !== '' && !pieces.some((piece) => piece === '.' || piece === '..')) return;
   const names = splitPlaceholders(segment).flatMap((part) => (typeof part === 'string' ? [] : [part.text]));
@@ -300,7 +299,7 @@ function contentTypeOf({ headers = {} }: Pick<RequestTemplate, 'headers'>): stri
   return Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1];
 }
 
-/** How a body is to be read. A string that claims to be JSON is taken apart, so that values stay within its strings. */
+/** How a body is parsed. A string with a JSON content type is parsed as JSON, so that values stay within its strings. */
 function bodyTemplate(template: RequestTemplate): BodyTemplate {
   const { body } = template;
   if (body === undefined) return { format: 'none' };
@@ -348,7 +347,7 @@ function renderJson(value: unknown, values: Values): unknown {
   return Object.fromEntries(given.map(([name, item]) => [name, renderJson(item, values)]));
 }
 
-/** Calls `visit` for each string and each name in a JSON value, and with null for what is nested too deep to be looked at. */
+/** Calls `visit` for each string and each name in a JSON value, and with null for a value that is nested too deeply. */
 function visitStrings(
   value: unknown,
   path: string,

@@ -41,7 +41,7 @@ describe('after a crash', () => {
     expect(afterCrash(call(status, repeatable), runsAs)).toBe(expected);
   });
 
-  test('a model call without a response is retried, and one that a worker has answered is not', () => {
+  test('a model call without a response is retried, and one with a worker’s submission is not', () => {
     const modelCall = newModelCall(1, 1, 1);
     expect(afterCrash(modelCall, undefined)).toBe('retried');
     expect(afterCrash({ ...modelCall, output: { toolCalls: [] } }, undefined)).toBe('reused');

@@ -1,4 +1,4 @@
-// What becomes of each operation after a crash, and when its turn is stopped. Everything that decides it reads this table: the
+// What each operation becomes after a crash, and when its turn is stopped. Everything that decides it reads this table: the
 // turn machine and the turn runner when they resume a turn, stop-turn.ts, and the claims of workers (workers/claims.ts).
 //
 // A node that crashes, and a worker whose claim is revoked, leave their operations as they were to the node that claims the
@@ -29,7 +29,7 @@ interface Rule {
   repeatable?: boolean;
   /** What runs the call's tool; `none` if the tool does not exist any more. Left out: any. */
   runsAs?: RunsAs | 'none';
-  /** A model call that a worker has answered. Left out: either. */
+  /** Whether a worker has submitted a response to the model call. Left out: either. */
   submitted?: boolean;
   crash: AfterCrash;
   stop: AfterStop;

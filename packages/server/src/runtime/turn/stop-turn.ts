@@ -45,7 +45,7 @@ export interface StopChange {
   items: NewChunk[];
   patch: Sql[];
   statements: Sql[];
-  /** Calls whose child sessions are to be cancelled. */
+  /** Calls whose child sessions must be cancelled. */
   orphans: string[];
   /** For the transcript, in order. */
   entries: { role: 'assistant' | 'tool'; content: MessagePart[] }[];

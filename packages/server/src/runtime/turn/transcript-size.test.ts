@@ -2,7 +2,7 @@ import type { MessagePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { thatFit } from './transcript-size.ts';
 
-test('of results that do not fit the model is told that they are left out, and of no other', () => {
+test('results that do not fit are replaced by an error that says so, and no others are', () => {
   const results: MessagePart[] = Array.from({ length: 6 }, (_, index) => ({
     type: 'tool_result',
     toolCallId: `call_${index}`,

@@ -1,9 +1,9 @@
-// How long a transcript may be. All of it goes with every request to a model, and with every turn that a program claims: it is read,
-// written as JSON and sent by the event loop.
+// The maximum size of a transcript. The event loop reads, serializes and sends all of it with every model call and with every turn
+// that a worker claims.
 import type { SessionError } from '@signalbox/contract';
 import type { TurnState } from './turn.ts';
 
-/** A million tokens or so: as much as models read. */
+/** About a million tokens: as much as models can read. */
 const TRANSCRIPT_MAX_BYTES = 4 * 1024 * 1024;
 
 const TOO_LONG: SessionError = {
@@ -16,22 +16,22 @@ const LEFT_OUT = 'The result is not shown: the transcript would have more than 4
 type Entry = TurnState['transcript'][number];
 type Part = Entry['content'][number];
 
-/** Of entries and parts, as JSON. They never change, and each step brings few. */
+/** Sizes of entries and parts as JSON, cached: they never change, and each step adds few. */
 const sizes = new WeakMap<object, number>();
 
-/** For what was measured where it was read. */
+/** For an entry whose size was measured when it was read. */
 export function knowSize(entry: Entry, bytes: number): void {
   sizes.set(entry, bytes);
 }
 
-/** Why nobody is asked with this transcript and what is to come to it; undefined if it is not too long. */
+/** The error if the transcript with what is to be added is too long; undefined if it is not. */
 export function refusalOfLength(transcript: readonly Entry[], more: Entry['content'] = []): SessionError | undefined {
   return howManyFit(transcript, more) < more.length || howManyFit([], transcript) < transcript.length
     ? TOO_LONG
     : undefined;
 }
 
-/** For a turn that is stopped: results that do not fit are left out, each with a word to the model. */
+/** For a turn that is stopped: results that do not fit are replaced by an error for the model. */
 export function thatFit(transcript: readonly Entry[], results: Entry['content']): Entry['content'] {
   const count = howManyFit(transcript, results);
   return results.map((part, index) =>
@@ -41,7 +41,7 @@ export function thatFit(transcript: readonly Entry[], results: Entry['content'])
   );
 }
 
-/** Of these, behind a transcript. No more than that are measured: a step may have results of a hundred MiB. */
+/** How many of these fit after a transcript. Stops at the first that does not: a step may have results of 100 MiB. */
 function howManyFit(transcript: readonly Entry[], some: readonly (Entry | Part)[]): number {
   let left = TRANSCRIPT_MAX_BYTES;
   for (const entry of transcript) left -= sizeOf(entry);

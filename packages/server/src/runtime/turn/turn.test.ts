@@ -1,4 +1,4 @@
-// The turn machine alone: what it yields for given models and tools.
+// The turn machine by itself: what it yields with given models and tools.
 import { expect, test, vi } from 'vitest';
 import type { Definition } from '../../agents/agents.ts';
 import { newModelCall } from '../../sessions/state/operations.ts';
@@ -35,7 +35,7 @@ function stateWith(tools: TurnTool[]): TurnState {
   };
 }
 
-/** A model that calls every tool there is. */
+/** The model calls every tool once. */
 const ports: TurnPorts = {
   async *ask({ tools }) {
     for (const { name } of tools) yield { type: 'toolCall', name, input: {} };
@@ -49,7 +49,7 @@ const ports: TurnPorts = {
   inboxCame: () => new Promise(() => {}),
 };
 
-test('calls that end in the same instant each have their end, before the next step', async () => {
+test('calls that end at the same time all end before the next step', async () => {
   const state = stateWith(toolsOf('here', ['a', 'b', 'c']));
   const ended: (string | null)[] = [];
   for await (const event of runTurn(state, ports, new AbortController().signal)) {
@@ -59,7 +59,7 @@ test('calls that end in the same instant each have their end, before the next st
   expect(ended.sort()).toEqual(['a', 'b', 'c']);
 });
 
-test('a turn that is told to stop while it is about to wait does not wait', async () => {
+test('a turn that is stopped just before it waits does not wait', async () => {
   const stopping = new AbortController();
   const waited: string[] = [];
   const run = async () => {
@@ -67,7 +67,7 @@ test('a turn that is told to stop while it is about to wait does not wait', asyn
       if (event.type !== 'wait') continue;
       waited.push(event.type);
       if (waited.length > 1) break;
-      // The driver could not let go of the Session: this had come for it.
+      // As if the runner could not release the session, because the stop arrived first.
       stopping.abort(new Error('stopped'));
     }
   };
@@ -91,7 +91,7 @@ test.each([
   expect.unreachable();
 });
 
-test('what a program has answered is taken, though the budget was used up meanwhile: it is spent already', async () => {
+test('a worker’s submission is accepted even if the budget was used up in the meantime, because it is spent already', async () => {
   const state = stateWith([]);
   Object.assign(state.definition, { model: { provider: 'worker', queue: 'q' } });
   state.operations[0]!.output = { toolCalls: [], stopReason: 'endTurn' };
@@ -103,7 +103,7 @@ test('what a program has answered is taken, though the budget was used up meanwh
 
 const LONG = 'a'.repeat(1024 * 1024);
 
-test('a model is not asked with a transcript of more than 4 MiB', async () => {
+test('a model is not called with a transcript of more than 4 MiB', async () => {
   const state = stateWith([]);
   state.transcript = Array.from({ length: 4 }, () => ({ role: 'user', content: [{ type: 'text', text: LONG }] }));
   const asked = vi.fn(ports.ask);
@@ -119,7 +119,7 @@ test('a model is not asked with a transcript of more than 4 MiB', async () => {
   expect(asked).toHaveBeenCalledOnce();
 });
 
-test('a step whose results make a transcript of more than 4 MiB is the last, and its results are not put together', async () => {
+test('a step whose results make a transcript of more than 4 MiB is the last, and its results are not added to it', async () => {
   const state = stateWith(toolsOf('here', ['a', 'b', 'c', 'd', 'e']));
   const types: string[] = [];
   const run = async () => ({ output: LONG });

@@ -71,10 +71,10 @@ export interface TurnPorts {
   inboxCame(): Promise<void>;
 }
 
-/** How a turn ends by itself. */
+/** How a turn ends normally. */
 export interface TurnEnd {
   stopReason: StopReason;
-  /** What `outputSchema` asked for. */
+  /** The value that matches `outputSchema`. */
   output?: unknown;
 }
 
@@ -113,7 +113,7 @@ export type TurnEvent =
   | { type: 'inbox' }
   /** Every call of the step has a result, and the next model call follows. */
   | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
-  /** The response does not match `outputSchema`: its text is void, and the model is told why and called once more. */
+  /** The response does not match `outputSchema`: its text is void, and the model is called once more with the reason. */
   | { type: 'repair'; message: string; nextStep: number }
   /** Nothing can continue until something arrives. The runner parks the session and ends the generator, or continues. */
   | { type: 'wait' }
