@@ -401,7 +401,6 @@ const NOT_REWORDED: readonly string[] = [
   'examples/',
   'packages/cli/',
   'packages/client/',
-  'packages/console/test/',
   'packages/contract/',
   'packages/server/src/agents/',
   'packages/server/src/approvals/',

@@ -1,4 +1,4 @@
-// What the page of versions says has changed.
+// The changes that the page of versions shows.
 import { expect, test } from 'vitest';
 import { diffDefinitions, diffLines } from '../src/pages/agents/diff.ts';
 

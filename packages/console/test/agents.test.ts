@@ -1,4 +1,4 @@
-// Agents as people make, change, compare and try them in the browser.
+// Agents in the browser: create, edit, compare and try them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Agent, CreateAgent } from '@signalbox/client';
@@ -26,7 +26,7 @@ const json = (page: Page) => page.getByLabel('Definition as JSON');
 const name = (page: Page) => page.getByLabel('Name', { exact: true }).first();
 const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true });
 
-/** The texts of errors that are tied to the field. */
+/** The errors of a field, by its label. */
 async function errorOf(page: Page, label: string): Promise<string> {
   const field = page.getByLabel(label, { exact: true }).and(page.locator('[aria-invalid=true]')).first();
   const ids = (await field.getAttribute('aria-describedby')) ?? '';
@@ -66,7 +66,7 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
   expect(await name(page).inputValue()).toBe('By the JSON');
   expect(await page.getByLabel('Provider').inputValue()).toBe('openai');
   expect(await page.getByLabel('Max steps per turn').inputValue()).toBe('7');
-  // It stays as it was typed.
+  // The text is kept as typed.
   expect(await json(page).inputValue()).toBe(typed);
 
   await json(page).fill(typed.slice(0, -1));
@@ -81,7 +81,7 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
   expect(JSON.parse(await json(page).inputValue()).model).toEqual({ provider: 'openai', model: 'gpt-5-mini' });
   await save(page).click();
   await page.getByText('Version 2 saved').waitFor();
-  // What the JSON left out is as if it had never been there.
+  // A field that the JSON leaves out has its default.
   expect(await newest(agentId)).toMatchObject({
     name: 'By the JSON',
     model: { provider: 'openai', model: 'gpt-5-mini' },
@@ -114,7 +114,7 @@ test('errors appear at their field with the service’s wording, both before a r
   expect(await errorOf(page, 'Name')).toMatch(/^must be 1 to 64 letters/);
   expect(sent).toEqual([]);
 
-  // Only the service knows this.
+  // Only the service checks this.
   await page.getByLabel('Name', { exact: true }).last().fill('look_up');
   await page.getByRole('button', { name: 'Add Client tool' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('look_up');
@@ -125,7 +125,7 @@ test('errors appear at their field with the service’s wording, both before a r
   expect(sent).toHaveLength(1);
   expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
   expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool');
-  // Said until it is changed.
+  // The error stays until the field changes.
   await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });
   await page.getByLabel('Name', { exact: true }).last().fill('count');
@@ -141,13 +141,13 @@ test('tools of each type are added, described in plain words, reordered and remo
   const page = await console.open(member, `/agents/${agentId}`, wide);
   const add = async (type: string, toolName: string) => {
     await page.getByRole('button', { name: `Add ${type}` }).press('Enter');
-    // The new tool's first field has the focus.
+    // The focus is in the new tool's first field.
     await page.keyboard.type(toolName);
     await page.locator('summary').filter({ hasText: toolName }).waitFor();
     return page.getByRole('listitem').filter({ has: page.locator('summary').filter({ hasText: toolName }) });
   };
   const http = await add('HTTP request', 'refund');
-  // Of fields in which nobody was yet nothing is said.
+  // A field that the user has not changed shows no error.
   expect(await page.getByText('problem').count()).toBe(0);
   await http.getByLabel('Method').selectOption('POST');
   await http.getByLabel('URL').fill('http://127.0.0.1:9/orders/{{input.order}}');
@@ -168,12 +168,12 @@ test('tools of each type are added, described in plain words, reordered and remo
   await page.getByRole('button', { name: 'Move or remove research' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Move up' }).press('Enter');
   await page.getByText('research moved to position 3 of 4').waitFor();
-  // Whoever moved it can move it on.
+  // The focus stays on the menu, so the tool can be moved again.
   const menu = page.getByRole('button', { name: 'Move or remove research' });
   await menu.and(page.locator(':focus')).waitFor();
   await page.getByRole('button', { name: 'Move or remove count' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Remove' }).press('Enter');
-  // What had the focus is gone; it is near, where one could be added.
+  // The focused button is gone, so the focus moves to a button that adds a tool.
   await page.getByRole('button', { name: 'Add HTTP request' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Control+s');
   await page.getByText('Version 2 saved').waitFor();
@@ -209,7 +209,7 @@ test('concurrent changes are reported, and overwritten only after they were show
 
   await save(page).click();
   await dialog.getByText('+ Second.').waitFor();
-  // And again meanwhile: what was not seen is not overwritten either.
+  // Another change in the meantime is not overwritten unseen either.
   await console.service.client.agents.update(agentId, { instructions: 'Third.' });
   await dialog.getByRole('button', { name: 'Save mine as a new version' }).click();
   await dialog.getByText('+ Third.').waitFor();
@@ -218,7 +218,7 @@ test('concurrent changes are reported, and overwritten only after they were show
   await page.getByText('Version 4 saved').waitFor();
   expect(await newest(agentId)).toMatchObject({ version: 4, name: 'Mine', instructions: 'First.' });
 
-  // Where nothing is lost by it, the page follows by itself.
+  // Without unsaved changes, the page shows the newest version automatically.
   await console.service.client.agents.update(agentId, { name: 'Theirs' });
   await page.getByText('Version 5 saved').waitFor();
   expect(await name(page).inputValue()).toBe('Theirs');
@@ -281,7 +281,7 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
   const { data } = await console.service.client.sessions.list({ agentId });
   expect(data).toMatchObject([{ environment: 'staging', agentVersion: 1 }]);
 
-  // Beside it the form is still there, and says that the Session does not have what is not saved.
+  // The form next to it is still there, and says that the session does not have the unsaved changes.
   await page.getByLabel('Settings', { exact: true }).fill(JSON.stringify(say('New: {{input}}').settings));
   await page.getByText('Save your changes to try them.').waitFor();
   await save(page).click();
@@ -289,7 +289,7 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
   await page.getByRole('textbox', { name: 'Message' }).fill('again');
   await page.getByRole('textbox', { name: 'Message' }).press('Enter');
   await page.getByText('New: again').first().waitFor();
-  // The address leads to the same.
+  // The URL includes the session.
   await page.reload();
   await page.getByText('New: again').first().waitFor();
   await expectAccessible(page);
@@ -348,7 +348,7 @@ test('hostile text is shown as text, and no page is wider than a phone', async (
     metadata: { 'https://x': hostile },
     tools: [tool],
   });
-  // U+202E turns what comes after it around.
+  // U+202E reverses the direction of the text after it.
   const turned = `javascript:alert(1) ${hostile} \u202Etxet`;
   await console.service.client.agents.update(agentId, { instructions: turned, tools: [] });
   const page = await console.open(member, '/agents', phone);
@@ -384,12 +384,12 @@ test('on a phone an agent is created with the keyboard alone, one view at a time
   await page.getByRole('tab', { name: 'Form' }).press('ArrowRight');
   expect(await json(page).inputValue()).toContain('"name": "count"');
   await page.keyboard.press('ArrowLeft');
-  // What was open is open still.
+  // The open tool stays open.
   await page.getByLabel('Input schema').waitFor();
   await page.keyboard.press('ArrowRight');
   await json(page).waitFor();
   await page.keyboard.press('Control+s');
-  // What is wrong is shown where it can be mended.
+  // The focus moves to the field with the error.
   await page.locator('input:focus[data-path=name]').waitFor();
   await page.keyboard.type('Pocket');
   await page.keyboard.press('Control+s');
@@ -422,6 +422,6 @@ test('schemas and the validator are loaded with the agent pages, not with the fi
     expect(first).not.toContain(mark);
     expect(textOf(load('src/pages/agents/agents.tsx'))).not.toContain(mark);
   }
-  // The page's policy allows no code from text.
+  // The page's policy does not allow code from strings.
   expect(editor).not.toMatch(/\bnew Function\b|\bFunction\(|\beval\(/);
 });

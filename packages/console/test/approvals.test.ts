@@ -1,4 +1,4 @@
-// The inbox of approvals, in real browsers on a real service: by mouse, by keyboard, by two people at once, on a phone.
+// The approvals inbox, in real browsers on a real service: by mouse, by keyboard, by two people at once, on a phone.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { type Person, startConsole, type TestConsole } from './support/console.t
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 const hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
 
-/** What the shop was asked to pay back. */
+/** The refunds that the tool made. */
 const refunded: { order: string; cents: number }[] = [];
 const shop = createServer(async (request, response) => {
   const parts: Buffer[] = [];
@@ -34,7 +34,7 @@ afterAll(() => {
   shop.close();
 });
 
-/** A Session that asks for this refund; comes back when it is asked for. */
+/** Opens a session that asks for this refund, and returns when the approval is pending. */
 async function askRefund(
   input: object,
   name = 'Refund desk',
@@ -81,7 +81,7 @@ async function askRefund(
 const approval = (operationId: string) => console.service.client.approvals.get(operationId);
 const refundsOf = (order: string) => refunded.filter((one) => one.order === order);
 const hasFocus = (element: Locator) => element.and(element.page().locator(':focus')).isVisible();
-/** The approval of this order on the page. */
+/** The approval of an order on the page. */
 const itemOf = (page: Page, order: string) => page.getByRole('article').filter({ hasText: order });
 
 test('the title of every page has the number of pending approvals, and it updates without a reload', async () => {
@@ -116,11 +116,11 @@ test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny',
   await itemOf(page, 'order-key-1').getByText('rf_1').waitFor();
   expect(refundsOf('order-key-1')).toEqual([{ order: 'order-key-1', cents: 100 }]);
 
-  // Where the decision was made the focus stays, so the next key goes on from there.
+  // The focus stays on the decided approval, so the next key continues from there.
   await page.locator('article:focus').waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('d');
-  // What is typed is a text, though it holds all the keys.
+  // In a text field, shortcut keys are only text.
   await page.keyboard.type('jade had a debt, and kept it');
   await page.keyboard.press('Enter');
   await itemOf(page, 'order-key-2').getByText('jade had a debt, and kept it').waitFor();
@@ -158,7 +158,7 @@ test('of two people deciding one approval, the second sees who decided first, an
     console.open(console.owner, `/approvals/${operationId}`),
     console.open(member, `/approvals/${operationId}`),
   ]);
-  // Both have made the first stroke; of the second one nothing has come back when the other presses.
+  // Both have opened the decision. The first request has no response yet when the other confirms.
   await first.getByRole('button', { name: 'Deny', exact: true }).click();
   await first.getByLabel('Reason').fill('Not after 30 days.');
   await second.getByRole('button', { name: 'Approve', exact: true }).click();
@@ -201,11 +201,11 @@ test('an edited input shows errors at their field, and a valid one is what the t
   await send.press('Enter');
   await page.getByText('Enter a number.').waitFor();
   await cents.fill('0');
-  // Enter in a field means that it is done; the decision is another stroke.
+  // Enter in a field ends editing; the decision needs another press.
   await cents.press('Enter');
   expect(await hasFocus(send)).toBe(true);
   await page.keyboard.press('Enter');
-  // By the service, which has the tool's schema.
+  // From the service, which has the tool's schema.
   await page.getByText('must be >= 1').waitFor();
   await expect.poll(() => hasFocus(cents)).toBe(true);
   expect(await cents.getAttribute('aria-invalid')).toBe('true');
@@ -246,7 +246,7 @@ test('on a phone a double tap decides nothing; an approval can cover the rest of
   const { width } = page.viewportSize()!;
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
   await expectAccessible(page);
-  // By now it is no second tap of the first any more, by the page's own clock.
+  // By the page's own clock, this is no longer a double tap.
   await page.waitForFunction((since) => performance.now() - since > 500, opened);
   await page.getByRole('button', { name: 'Approve now' }).tap();
   await page.getByText('The call succeeded').waitFor();
@@ -298,7 +298,7 @@ test('a decision after expiry is reported as too late and names no one', async (
   });
   await expect.poll(async () => (await approval(operationId)).status).toBe('expired');
   const page = await console.open(member, '/environments');
-  // Until it is decided, what the page sees of it is older than that.
+  // Until it is decided, the page sees the older state.
   let isDecided = false;
   page.on('request', (request) => {
     isDecided ||= request.url().endsWith('/resolve');
@@ -333,7 +333,7 @@ test('whatever an agent writes is shown as text: markup, field names, invisible 
   expect(await page.getByText('word '.repeat(500).trim()).count()).toBe(1);
   expect(await page.locator('main :is(img, script, b)').count()).toBe(0);
   await expect.poll(() => page.title()).toBe('(1) Refund order · Signalbox');
-  // A viewer reads it all, and is told why there are no buttons.
+  // A viewer can read everything, and the page says why there are no buttons.
   await page.getByText('You need the member role to decide approvals').waitFor();
   expect(await page.getByRole('button', { name: /Approve|Deny|Edit/ }).count()).toBe(0);
   await page.keyboard.press('a');

@@ -1,4 +1,4 @@
-// Environments and their secrets as people manage them in the browser.
+// Environments and their secrets in the browser.
 import { beforeAll, expect, test } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -94,13 +94,13 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   };
   await page.getByRole('button', { name: 'Set secret' }).click();
   await page.getByLabel('Name').fill('ANTHROPIC_API_KEY');
-  // The host of a provider that is known need not be looked up.
+  // The hosts of a known provider are filled in.
   expect(await page.getByLabel('Allowed hosts').inputValue()).toBe('api.anthropic.com');
   await expectAccessible(page);
   await set('a value that nobody reads again');
   const table = page.getByRole('table', { name: 'Secrets of staging' });
   await table.getByText('api.anthropic.com').waitFor();
-  // The address is that of this view: a colleague gets the same.
+  // The URL is that of this view, so a colleague sees the same.
   expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
 
   await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();

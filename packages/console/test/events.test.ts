@@ -1,4 +1,4 @@
-// The event log as people read it, take it away and verify it.
+// The event log in the browser: reading, exporting and verifying it.
 import { readFile } from 'node:fs/promises';
 import type { Event } from '@signalbox/client';
 import type { Download, Page } from 'playwright-core';
@@ -22,13 +22,13 @@ beforeAll(async () => {
 
 const records = (page: Page) => page.getByRole('region', { name: 'Events' }).getByRole('listitem');
 
-/** Something that stands in the log. */
-async function happen(name: string): Promise<void> {
+/** Creates an environment, which writes an event. */
+async function createEvent(name: string): Promise<void> {
   await console.service.client.environments.create({ name });
 }
 
-/** Records as requests leave them; the sequencer takes them when the log is read. */
-async function many(count: number): Promise<void> {
+/** Inserts events as requests do; the sequencer numbers them when the log is read. */
+async function insertEvents(count: number): Promise<void> {
   const body = {
     type: 'agent.updated',
     outcome: 'success',
@@ -50,7 +50,7 @@ async function textOf(download: Download): Promise<string> {
 }
 
 test('the filters are in the URL, so a reload or a shared link shows the same', async () => {
-  await happen('first-place');
+  await createEvent('first-place');
   const page = await console.open(console.owner, '/events');
   const log = page.getByRole('region', { name: 'Events' });
   await log.getByText('first-place').first().waitFor();
@@ -100,26 +100,26 @@ test('an event opens in full with the keyboard, and user input in it is shown as
 });
 
 test('new events appear at the top automatically, but not while the user is scrolled down', async () => {
-  await many(150);
+  await insertEvents(150);
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
-  await happen('at-the-top');
+  await createEvent('at-the-top');
   await records(page).first().getByText('at-the-top').first().waitFor();
 
   await page.mouse.wheel(0, 2_000);
   await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(1_000);
-  await happen('while-reading');
+  await createEvent('while-reading');
   const news = page.getByRole('button', { name: '1 new' });
   await news.waitFor();
   expect(await records(page).getByText('while-reading').count()).toBe(0);
-  await happen('one-more');
+  await createEvent('one-more');
   await page.getByRole('button', { name: '2 new' }).click();
   await records(page).first().getByText('one-more').first().waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
-  // A filter holds for what is new too.
+  // A filter also applies to new events.
   await page.getByLabel('Type').selectOption('agent.created');
   await page.getByText('No matching events.').waitFor();
-  await happen('not-shown');
+  await createEvent('not-shown');
   const model = { provider: 'scripted' as const, model: 's', settings: { script: [{ text: 'Hi' }] } };
   await console.service.client.agents.create({ name: 'Newcomer', model });
   await records(page).first().getByText('Newcomer').waitFor();
@@ -128,7 +128,7 @@ test('new events appear at the top automatically, but not while the user is scro
 });
 
 test('a long log can be scrolled to its start while only visible rows are in the page', async () => {
-  await many(MANY);
+  await insertEvents(MANY);
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
   let most = 0;

@@ -1,6 +1,5 @@
-// What must hold of every page, whatever it shows: it fits from a phone to a desk, in light and in dark, for those who do
-// not see it,
-// and nothing of it is refused by the policy or thrown (support/console.ts watches).
+// Requirements for every page: it fits from a phone to a desktop, in light and dark, is accessible, and nothing in it violates the
+// policy or throws (support/console.ts watches).
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { firstMessage, refundDesk } from '../src/pages/start/refund-desk.ts';
@@ -9,7 +8,7 @@ import { type Person, startConsole, type TestConsole } from './support/console.t
 
 let console: TestConsole;
 let viewer: Person;
-/** Addresses below the organization's, with the heading that the page has. */
+/** Paths below the organization's, with the heading of the page. */
 let pages: [route: string, path: string, heading: string | RegExp][];
 
 beforeAll(async () => {

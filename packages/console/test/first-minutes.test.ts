@@ -1,4 +1,4 @@
-// From the link that the first start prints to a webhook that was delivered, as a person does it.
+// The first minutes of a new user: from the setup link of the first start to a delivered webhook.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService, watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -17,7 +17,7 @@ test('the first user opens the setup link, creates a key, runs an agent, approve
   watchSecret(new URL(link).hash.slice(1));
   await page.goto(link);
   await page.getByRole('heading', { name: 'Welcome to Signalbox' }).waitFor();
-  // The token is in no address that a history or a colleague's glance would keep.
+  // The token is not in the address, where the history or a colleague could see it.
   expect(page.url()).not.toContain('#');
   await expectAccessible(page);
   await page.getByLabel('Organization name').fill('Acme');
@@ -30,7 +30,7 @@ test('the first user opens the setup link, creates a key, runs an agent, approve
   await page.getByLabel('Password').fill('a long sentence for tests');
   await page.getByRole('button', { name: 'Create account' }).click();
 
-  // An empty installation leads by the hand.
+  // An empty installation links to Getting started.
   await page.getByRole('link', { name: 'Get started' }).click();
   await page.getByRole('heading', { name: 'Getting started', level: 1 }).waitFor();
   await page.getByRole('button', { name: /^Create( another)? key$/ }).click();
@@ -42,7 +42,7 @@ test('the first user opens the setup link, creates a key, runs an agent, approve
   await page.getByRole('button', { name: 'Use the built-in receiver' }).click();
   await page.getByRole('button', { name: 'Run the agent' }).click();
   await page.getByRole('button', { name: /^Approve/ }).click();
-  // By key: a second tap that comes at once is taken for a slip of the finger.
+  // By keyboard: an immediate second tap would be ignored as accidental.
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
   await page
     .getByText(/42\.50 EUR refunded/)

@@ -1,4 +1,4 @@
-// API keys as an admin manages them in the browser.
+// API keys in the browser.
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
@@ -54,7 +54,7 @@ test('invalid input is reported at its field and creates no key', async () => {
   await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Name').fill('narrow');
   await page.getByText('More options').click();
-  // A key that is to be limited and names no Environment reaches none, and never every one.
+  // A limited key without environments is refused; it never means every environment.
   await page.getByLabel('All environments').uncheck();
   await page.getByRole('checkbox', { name: 'staging' }).waitFor();
   await page.getByRole('button', { name: 'Create key' }).click();

@@ -1,4 +1,4 @@
-// The overview, in a real browser on a real service: what it says is what is, it moves by itself, and it leads on.
+// The overview, in a real browser on a real service: it shows the current state, updates automatically, and links to the details.
 
 import { beforeAll, expect, test } from 'vitest';
 import { createPrices } from '../../server/src/usage/prices.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   viewer = await console.person('viewer', 'Vito Viewer');
 });
 
-/** An Agent that answers, or asks before it acts. */
+/** Creates an agent that answers, or whose tool needs approval. */
 async function makeAgent(name: string, toolName?: string): Promise<string> {
   const { agentId } = await console.service.client.agents.create({
     name,
@@ -33,7 +33,7 @@ async function makeAgent(name: string, toolName?: string): Promise<string> {
   return agentId;
 }
 
-/** Opens a Session and comes back when it is in this state. */
+/** Opens a session, and returns when it has this status. */
 async function openSession(agentId: string, status: string, closeOnIdle = false): Promise<string> {
   const { client } = console.service;
   const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go', closeOnIdle });
@@ -53,7 +53,7 @@ test('an empty installation links to Getting started until there is an agent or 
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
   await makeAgent(hostile);
   await link.waitFor({ state: 'detached' });
-  // Whoever made it is named as they named themselves, and so is what they made.
+  // Names are shown as text.
   await page.getByText(`Test created an agent: ${hostile}`).waitFor();
   expect(await page.locator('main :is(img, b)').count()).toBe(0);
   await page.context().close();
@@ -78,7 +78,7 @@ test('pending approvals, session counts and problems update without a reload', a
   await page.getByRole('link', { name: '1 waiting' }).waitFor();
   await page.getByRole('link', { name: '1 completed' }).waitFor();
   await page.getByText('1 API key expires in the next 14 days').waitFor();
-  // A viewer may not open the page of keys, and is not led there.
+  // A viewer may not open the page of keys, so there is no link to it.
   expect(await page.getByRole('link', { name: /API key expires/ }).count()).toBe(0);
   await expectAccessible(page);
   await page.setViewportSize({ width: 360, height: 740 });
@@ -101,7 +101,7 @@ test('pending approvals, session counts and problems update without a reload', a
 
 test('a failing webhook is shown with a link', async () => {
   const { client } = console.service;
-  // Nobody listens on this port.
+  // Nothing listens on this port.
   await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
   const agentId = await makeAgent('Speaks');
   await client.sessions.open({ agentId, environment: 'staging', input: 'go' });

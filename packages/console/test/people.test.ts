@@ -1,4 +1,4 @@
-// Signing in and out, and managing who may, as people do it in the browser.
+// Signing in and out, and managing people, in the browser.
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
@@ -107,7 +107,7 @@ test('an admin invites, changes a role and removes a member, with immediate effe
   await hers.getByText('production').first().waitFor();
   expect(await hers.getByRole('button', { name: 'New environment' }).count()).toBe(0);
 
-  // She appears by herself, and the invitation is gone.
+  // She appears automatically, and the invitation is gone.
   await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor();
   await page.getByRole('button', { name: 'Actions for Mara Member' }).click();
   await page.getByRole('menuitem', { name: 'Change role' }).click();
@@ -160,7 +160,7 @@ test('hostile names and user agents are shown as text on every page', async () =
   await pages.at(-2)!.goto(link!);
   await pages.at(-1)!.goto(`${console.origin}/console/sign-in?error=${encodeURIComponent(hostile)}`);
   for (const page of pages) {
-    // Not the choices of the switch, which are there and not seen.
+    // Not the options of the select, which are in the page but not visible.
     await page.getByText('<img src=x').filter({ visible: true }).first().waitFor();
     expect(await page.locator('img[src="x"]').count()).toBe(0);
     expect(await page.title()).not.toBe('taken');

@@ -1,4 +1,4 @@
-// Signing in by the organization's own provider, as the browser goes there and comes back.
+// Signing in with the organization's own provider, including the redirects there and back.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configOf, type OidcProvider, startOidcProvider } from '../../server/test/support/oidc-provider.ts';

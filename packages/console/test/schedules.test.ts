@@ -1,4 +1,4 @@
-// Schedules in the console, in a real browser on a real service whose clock the test moves.
+// Schedules in the console, in a real browser on a real service whose clock the test controls.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createManualClock } from '../../server/test/support/manual-clock.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   ({ agentId } = await agentOf('Reporter'));
 });
 
-// What the open pages wait for ends by the clock, too.
+// The open pages' requests wait on this clock, too.
 afterAll(() => clock.passWhile(console.service.stop()));
 
 const agentOf = (name: string) =>
@@ -28,7 +28,7 @@ const agentOf = (name: string) =>
     model: { provider: 'scripted', model: 'r', settings: { script: [{ text: 'Report: {{input}}' }] } },
   });
 
-/** Lets time pass until the schedule has dealt with an occurrence. */
+/** Advances the clock until the schedule has had a run. */
 async function untilRun(scheduleId: string): Promise<void> {
   while ((await console.service.client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
 }
@@ -44,7 +44,7 @@ test('a schedule is created, described in plain words, edited, paused, enabled a
   await dialog.getByLabel('Cron expression').fill('0 9 30 2 *');
   await dialog.getByLabel('First message').fill('Summarize the night.');
   await dialog.getByRole('button', { name: 'Create schedule' }).click();
-  // What never comes is refused by the service, at its field.
+  // The service refuses a time that never comes, at its field.
   await dialog.getByLabel('Cron expression').and(page.locator('[aria-invalid]')).waitFor();
   await expectAccessible(page);
   await dialog.getByLabel('Cron expression').fill('30 7 * * mon');

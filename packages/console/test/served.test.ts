@@ -1,4 +1,4 @@
-// What the browser is sent before anybody has signed in: how much, from where, and under which policy.
+// What the browser loads before sign-in: how much, from where, and under which policy.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';

@@ -1,11 +1,11 @@
-// A Session on the page while the service goes away and comes back, on the same database and address.
+// An open session page during a restart of the service, on the same database and address.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../server/test/support/postgres.ts';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 import { consoleDir } from './support/console-dir.ts';
 
-// A step is given up as soon as the service is told to stop, as a crash would.
+// On shutdown the service aborts a step immediately, as a crash would.
 const config = { graceSeconds: 0 };
 let database: TestDatabase;
 let console: TestConsole;
@@ -48,7 +48,7 @@ test('a turn is shown to its end across a restart of the service, with nothing l
   const { port } = new URL(console.origin);
   await console.service.stop();
   await page.getByRole('status').filter({ hasText: 'Reconnecting' }).waitFor();
-  // What was there stays, and no alarm is raised.
+  // The text stays, and no error is shown.
   expect(await talk.getByText('Before it.').count()).toBe(1);
   expect(await page.getByRole('alert').count()).toBe(0);
 
@@ -61,10 +61,10 @@ test('a turn is shown to its end across a restart of the service, with nothing l
   await expect.poll(seen).toEqual(words);
   for (const text of ['Say it all', 'Before it.', 'found']) expect(await talk.getByText(text).count(), text).toBe(1);
 
-  // It was not for want of a cut: the model was asked again, and what it had said before was dropped.
+  // The restart did interrupt a step: the model call was retried, and its earlier text was dropped.
   expect((await sessions.chunks(sessionId, { types: ['message.reset'] })).data).toHaveLength(1);
 
-  // The page goes on as before, and reads the same when it is opened anew.
+  // The page works as before, and shows the same after a reload.
   await page.getByRole('textbox', { name: 'Message' }).fill('once more');
   await page.getByRole('textbox', { name: 'Message' }).press('Enter');
   await talk.getByText('once more').waitFor();

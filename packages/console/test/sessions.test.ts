@@ -1,4 +1,4 @@
-// The Sessions of the console, in a real browser on a real service.
+// Sessions in the console, in a real browser on a real service.
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
@@ -97,9 +97,9 @@ test('an approval is decided and a tool result entered within the conversation',
   await page.getByLabel('Output').fill('{"state":"sent"}');
   await page.getByRole('button', { name: 'Enter result' }).click();
   await talk(page).getByText('Found it.').waitFor();
-  // As the call's output; the form that it was typed into may be there a moment longer.
+  // As the output of the call; the form with the same text may not have closed yet.
   await talk(page).locator('pre').getByText('"sent"').waitFor();
-  // From the transcript it reads the same.
+  // The transcript shows the same.
   await page.reload();
   await talk(page).getByText('Found it.').waitFor();
   await talk(page).getByText('by you').waitFor();
@@ -272,7 +272,7 @@ test('content from an agent, a tool or a program is shown as text', async () => 
   await until(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`, phone);
   await talk(page).getByText(script).first().waitFor();
-  // What would turn the text around it is named instead.
+  // A character that would reverse the text is shown as its code point.
   await talk(page).getByText('U+202E').first().waitFor();
   await expectNoSideways(page);
   await expectAccessible(page);
@@ -327,7 +327,7 @@ test('a reader who scrolled up stays there, and a click returns to the end', asy
     page.evaluate<number>(
       'document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - document.scrollingElement.clientHeight',
     );
-  // It follows the end by itself.
+  // The page follows the end automatically.
   await expect.poll(top).toBeGreaterThan(200);
   await page.mouse.move(400, 300);
   await page.mouse.wheel(0, -5000);

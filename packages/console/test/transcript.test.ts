@@ -1,4 +1,4 @@
-// A transcript that is longer than what the service gives at once, in a real browser on a real service.
+// A transcript longer than one page of the API, in a real browser on a real service.
 import { expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
@@ -21,7 +21,7 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   for (let number = 2; number <= 60; number += 1)
     await client.sessions.sendMessage(sessionId, { content: `message ${number}` });
   await client.sessions.close(sessionId);
-  // Sixty turns take their time on a busy machine.
+  // Sixty turns take a few seconds on a busy machine.
   const status = async () => (await client.sessions.get(sessionId)).status;
   await expect.poll(status, { timeout: 120_000 }).toBe('completed');
   const page = await console.open(member, `/sessions/${sessionId}`, phone);
@@ -32,13 +32,13 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
     const top = await topOf(number);
     return top >= 0 && top < phone.viewport.height;
   };
-  // It has ended, and opens at its end all the same: the beginning is not there.
+  // The session has ended, but opens at its end because its start is not loaded.
   await answer(60).waitFor();
   await expect.poll(isSeen(60)).toBe(true);
   expect(await answer(37).count()).toBe(1);
   expect(await answer(36).count()).toBe(0);
 
-  // Far up, and then a little: what is before comes by itself, above what is read.
+  // After a jump up and a small scroll, earlier messages load automatically, above the visible ones.
   const earlier = page.getByRole('button', { name: 'Show earlier' });
   await page.evaluate('scrollTo(0, 900)');
   await page.evaluate('scrollTo(0, 800)');
@@ -52,11 +52,11 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   await page.keyboard.press('Enter');
   await answer(2).waitFor();
   expect(Math.abs((await topOf(12)) - before)).toBeLessThan(3);
-  // All of it is there: whoever had the button is at what it brought.
+  // Everything is loaded, and the focus moved from the button to the loaded entries.
   await expect.poll(() => earlier.count()).toBe(0);
   await page.locator('.conversation:focus').waitFor();
   expect(await talk.getByText(/^You said message/).count()).toBe(59);
-  // Why an old turn ended is said, too.
+  // Old turns also say why they ended.
   await talk.getByText('refused to answer').waitFor();
   expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
   await expectAccessible(page);

@@ -1,4 +1,4 @@
-// The report of what was used, in a real browser on a real service.
+// The usage report, in a real browser on a real service.
 import { expect, test } from 'vitest';
 import { parsePrices } from '../../server/src/usage/prices.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -35,7 +35,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   await rows.filter({ hasText: 'Free of charge' }).getByText('no price').waitFor();
   await page.getByLabel('Environment').selectOption('staging');
   await expect.poll(() => rows.count()).toBe(2);
-  // Nothing that was priced: the sum is not known either.
+  // No call had a price, so the sum is unknown too.
   await total.getByText('no price').waitFor();
   await page.getByLabel('Period').selectOption('7');
   await page.reload();

@@ -1,4 +1,4 @@
-// Webhooks as people set them up, watch them, and mend them where they fail.
+// Webhooks in the browser: set them up, watch them, and fix them when they fail.
 
 import { webhooks } from '@signalbox/client';
 import type { Page } from 'playwright-core';
@@ -31,7 +31,7 @@ async function receiverOf(answer?: Receiver['respond']): Promise<Receiver> {
   return receiver;
 }
 
-/** An Environment of a test's own. */
+/** Creates an environment for one test. */
 async function environment(): Promise<string> {
   const { name } = await console.service.client.environments.create({ name: `place-${++environments}` });
   return name;
@@ -70,7 +70,7 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
   const secret = await secretShown(page);
   await page.getByText('webhooks.receiver({').waitFor();
   await expectAccessible(page);
-  // Not closed by accident.
+  // Escape does not close it by accident.
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page
@@ -117,7 +117,7 @@ test('rotating a secret shows each next step until the receiver has accepted the
 
   const now = page.locator('[aria-current=step]');
   await now.getByText('Add the new secret to the receiver').waitFor();
-  // It knows the old one alone, and loses nothing.
+  // The receiver knows only the old secret, and loses nothing.
   await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('Accepted with 200.').waitFor();
   await page.getByText('Signed with secret version 1').waitFor();

@@ -12,11 +12,11 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Nothing that axe calls serious or critical, in light and in dark. */
+/** Fails on anything that axe rates serious or critical, in light and in dark. */
 export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    // By the protocol, not as a script of the page: its policy would refuse that.
+    // Through the debugging protocol, because the page's policy would refuse a script.
     await page.evaluate(`if (!window.axe) { ${source} }`);
     const found = (await page.evaluate(
       `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`,

@@ -1,4 +1,4 @@
-// A real browser for tests: the one inside an npm package on Linux x64, else the machine's own Chrome.
+// A real browser for tests: from an npm package on Linux x64, else the machine's own Chrome.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,14 +41,11 @@ async function launch(): Promise<Browser> {
     ...(lacksLibraries(executablePath) && { LD_LIBRARY_PATH: join(unpacked, 'al2023', 'lib') }),
     ...(!existsSync('/etc/fonts/fonts.conf') && { FONTCONFIG_PATH: join(unpacked, 'fonts') }),
   };
-  // Of the package's own arguments none: they switch the security of web pages off.
+  // None of the package's own arguments, because they turn off the browser's web security.
   return await chromium.launch({ executablePath, args: ['--no-sandbox'], env });
 }
 
-/**
- * Once for each version: the package unpacks into the temporary directory and trusts what it finds there, so it is given its
- * own.
- */
+/** Unpacks each version once, into its own directory: the package trusts what it finds in the temporary directory. */
 async function unpack(): Promise<string> {
   const entry = fileURLToPath(import.meta.resolve('@sparticuz/chromium'));
   const cache = join(entry, '../../../../.cache');
@@ -70,7 +67,7 @@ async function unpack(): Promise<string> {
   try {
     renameSync(own, target);
   } catch {
-    // Another test file was quicker.
+    // Another test file was faster.
     rmSync(own, { recursive: true });
   }
   return target;

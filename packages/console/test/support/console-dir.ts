@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** Where the built console stands: as `npm test` builds it, unless one's own build is to be tested. */
+/** The built console: the one of `npm test`, unless the variable names another build. */
 export const consoleDir = process.env.SIGNALBOX_CONSOLE_DIR ?? fileURLToPath(new URL('../../dist', import.meta.url));

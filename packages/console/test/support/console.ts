@@ -1,4 +1,4 @@
-// A whole service with the console and people in it, and browsers in which they are signed in.
+// A whole service with the console and its users, and browsers in which they are signed in.
 
 import type { Role } from '@signalbox/client';
 import { Signalbox } from '@signalbox/client';
@@ -19,22 +19,22 @@ export interface Person {
   email: string;
   password: string;
   userId: string;
-  /** `name=value`, of a sign-in that was made over HTTP. */
+  /** `name=value`, from a sign-in over HTTP. */
   cookie: string;
   csrfToken: string;
-  /** The client as the console uses it, with this person's session. */
+  /** The console's client, with this user's session. */
   client: Signalbox;
 }
 
 export interface TestConsole {
   service: TestService;
-  /** `http://localhost:…`: the address that people open. */
+  /** `http://localhost:…`, the address of the console. */
   origin: string;
   organizationId: string;
   owner: Person;
-  /** Invites somebody and lets them join. */
+  /** Invites a person who then joins. */
   person(role: Role, name?: string): Promise<Person>;
-  /** A browser of its own, signed in, at a page of the organization: `/agents`. */
+  /** A new browser in which the person is signed in, at a page of the organization such as `/agents`. */
   open(person: Person, path?: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -74,7 +74,7 @@ export async function startConsole(options: TestServiceOptions = {}): Promise<Te
   };
 }
 
-/** Whatever a page throws, or the browser refuses by the policy, fails the test. */
+/** Fails the test on anything that a page throws or that the browser refuses because of the policy. */
 function watch(page: Page): void {
   page.on('pageerror', (error) => {
     throw new Error(`${page.url()} threw ${error.stack}`);
@@ -85,7 +85,7 @@ function watch(page: Page): void {
   });
 }
 
-/** A call beside /api/v1 as the console makes it, without a browser. */
+/** A call outside /api/v1, as the console sends it, without a browser. */
 async function consoleCall(
   origin: string,
   path: string,

@@ -153,8 +153,8 @@ function Runs({ scheduleId }: { scheduleId: string }) {
     { label: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
   return (
-    <section className="stack" aria-labelledby="occurrences">
-      <h2 id="occurrences">Runs</h2>
+    <section className="stack" aria-labelledby="runs">
+      <h2 id="runs">Runs</h2>
       <div className="filters">
         <Select
           label="Status"
