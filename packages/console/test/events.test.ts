@@ -179,14 +179,14 @@ test('the browser verifies the hash chain and names an event that was tampered w
     console.service.db.query(sql`
     update events set body = jsonb_set(body, '{actor,name}', to_jsonb(${name}::text))
     where organization_id = ${uuid}::uuid and sequence = ${sequence}`);
-  await tamper('Somebody Else');
+  await tamper('Mallory Forger');
   await page.getByRole('button', { name: 'Verify again' }).click();
   await page.getByText(`The event log is not intact at event ${sequence.toLocaleString('en')}`).waitFor();
   await page.getByText('its hash does not match its content').waitFor();
   await page.getByRole('link', { name: 'Show the event' }).click();
   await page
     .getByRole('dialog', { name: `Event ${sequence}` })
-    .getByText('Somebody Else')
+    .getByText('Mallory Forger')
     .first()
     .waitFor();
   await tamper('Test');
