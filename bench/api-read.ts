@@ -1,4 +1,4 @@
-// A list of 20 Agents read over 64 connections; the key is checked on every request and nothing is cached.
+// A list of 20 agents read over 64 connections; the key is checked on every request and nothing is cached.
 import { Pool } from 'undici';
 import { parseId } from '../packages/server/src/lib/ids.ts';
 import { type Benchmark, measurePairs, ratePerSecond, startBench, startChild } from './support/harness.ts';

@@ -1,8 +1,8 @@
 // The journal's writer with 500 concurrent sessions. It runs in this process on the service's database, while the service is idle.
 //
-// `append` is how many chunks it writes a second where each Session always has some that wait; the limit inserts the rows of
-// the very same batches with nothing but `unnest`. `append-latency` is how long a chunk takes from the model's hand to the
-// commit at a steady 100 chunks a second and Session, the limit what such a batch takes by itself.
+// `append` is how many chunks it writes per second if each session always has some waiting; the limit inserts the rows of the
+// same batches with only `unnest`. `append-latency` is the time from the model's output of a chunk to its commit at a steady 100
+// chunks per second and session; the limit is what such a batch takes alone.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import sql from 'sql-template-tag';
@@ -26,7 +26,7 @@ const TICK_MS = 10;
 const LATENCY_SAMPLE_MS = 3_000;
 export const DELTA = ' token';
 
-/** How many chunks each Session had in one commit. */
+/** How many chunks each session had in one commit. */
 type Batch = number[];
 
 export interface Feed {
@@ -34,7 +34,7 @@ export interface Feed {
   appender: Appender;
   /** Called for each segment, after its commit. */
   onCommitted: (head: TextHead, deltas: number) => void;
-  /** What was committed so far. */
+  /** The batches committed so far. */
   batches: Batch[];
 }
 
@@ -83,7 +83,7 @@ export const append: Benchmark = {
   },
 };
 
-/** Idle ones, each named with its organization. */
+/** Creates idle sessions; each is returned with its organization. */
 export async function insertSessions(
   db: Db,
   organizationId: string,
@@ -203,12 +203,12 @@ async function latencyMs(feed: Feed): Promise<number> {
   return quantile(taken, 0.99);
 }
 
-/** Until everything that was given is committed. */
+/** Resolves when all chunks are committed. */
 async function drained({ heads }: Feed): Promise<void> {
   while (heads.some((head) => head.pending.length > 0 || head.writing)) await sleep(1);
 }
 
-/** The rows of a batch, by nothing but `unnest`. */
+/** Inserts the rows of a batch with only `unnest`. */
 function createBare(database: pg.Client, organizationId: string): (batch: Batch) => Promise<unknown> {
   const sessionIds = Array.from({ length: SESSIONS }, () => newUuid());
   const bodies = new Map<number, string>();

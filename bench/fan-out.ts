@@ -1,7 +1,7 @@
-// 5,000 streams on one node, five for each of 1,000 sessions whose models send a word a second: 1,000 chunks a second.
+// 5,000 streams on one node, five for each of 1,000 sessions whose models yield a word per second: 1,000 chunks per second.
 //
-// `fan-out` is the time from a chunk's time stamp, which it gets just before its commit, until the last of its readers has it, all of
-// them in this process. `fan-out-memory` is what the service's memory grows by for each stream after the first thousand.
+// `fan-out` is the time from a chunk's timestamp, set just before its commit, until the last of its readers has it; all readers are
+// in this process. `fan-out-memory` is how much the service's memory grows for each stream after the first thousand.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type Bench, type Benchmark, startBench } from './support/harness.ts';
@@ -12,7 +12,7 @@ const READERS = 5;
 /** Sessions whose streams are open before the memory of the others is measured. */
 const FIRST = 200;
 const WORD_MS = 1_000;
-// More than the benchmark has time for.
+// Longer than the benchmark runs.
 const WORDS = 300;
 const SAMPLES = 5;
 const SAMPLE_MS = 4_000;
@@ -39,7 +39,7 @@ export const fanOut: Benchmark = {
       await sleep(SETTLE_MS);
       return (await bench.usage()).residentMb;
     }
-    // The first ones also grow what all share: the young generation of the heap, up to 50 MB.
+    // The first ones also grow what all streams share: the young generation of the heap, up to 50 MB.
     await read(sessionIds.slice(0, FIRST));
     const before = await residentMb();
     await read(sessionIds.slice(FIRST));
@@ -63,7 +63,7 @@ export const fanOut: Benchmark = {
   },
 };
 
-/** An agent that says a word a second. */
+/** Creates an agent whose model yields a word per second. */
 export async function createTalker(bench: Bench): Promise<string> {
   const text = Array.from({ length: WORDS }, (_, at) => `word${at}`).join(' ');
   const { agent } = await bench.call<{ agent: { agentId: string } }>('POST', '/agents', {
@@ -106,7 +106,7 @@ export async function readStreams(
   }
 }
 
-/** So many calls, some at a time. */
+/** This many calls, a few at a time. */
 export async function many<T>(count: number, act: (at: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

@@ -1,5 +1,5 @@
-// From `POST /sessions` with input to the first delta on the Session's stream, one Session after the other, the model
-// answering at once. The limit: the two commits without which nothing may be shown, one after the other.
+// From `POST /sessions` with input to the first delta on the session's stream, one session after another; the model
+// responds at once. The limit: the two commits that must precede it, one after the other.
 import pg from 'pg';
 import { type Benchmark, durations, measurePairs, startBench } from './support/harness.ts';
 import { createScriptedAgent, createSessionClient } from './support/session-client.ts';

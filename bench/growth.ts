@@ -1,7 +1,7 @@
 // The cost of a long session: 100,000 chunks compared with 100. Each chunk is a segment of its own, the worst case.
 //
-// `append` is the commit of one more, `resume` a stream that begins behind the last chunk but one until it has that, `page` a page of
-// 50 from the middle of the list.
+// `append` is the commit of one more, `resume` a stream that begins after the second to last chunk until it has the last, `page` a
+// page of 50 from the middle of the list.
 
 import sql from 'sql-template-tag';
 import { Pool } from 'undici';
@@ -49,7 +49,7 @@ interface Subject {
   pool: Pool;
   feed: Feed;
   head: Feed['heads'][number];
-  /** That it had at first. */
+  /** The text that it had at first. */
   chunks: number;
 }
 
@@ -68,7 +68,7 @@ async function append({ feed, head }: Subject): Promise<void> {
   const committed = new Promise<void>((resolve) => {
     feed.onCommitted = () => resolve();
   });
-  // Otherwise it would wait for company.
+  // Otherwise it would wait for more text.
   head.first = true;
   void feed.appender.append(head, DELTA);
   await committed;

@@ -1,6 +1,6 @@
-// What a page of a list takes beside much that its filter leaves out: 300,000 sessions with an approval each, a million records
-// of the event log and a million deliveries, filled in by SQL, in one organization. Each filter is asked for with the values that
-// cost most: one that only the oldest rows match, one that none matches, two that many match and none matches both.
+// The time of a page of a list if its filter excludes much: 300,000 sessions with an approval each, a million records
+// of the event log and a million deliveries, inserted by SQL in one organization. Each filter is measured with the most expensive
+// values: one that only the oldest rows match, one that none matches, and two of which each matches many rows but both match none.
 import pg from 'pg';
 import { formatId, parseId } from '../packages/server/src/lib/ids.ts';
 import { pairOf } from '../packages/server/src/sessions/metadata.ts';
@@ -43,11 +43,11 @@ export const lists: Benchmark = {
   },
 };
 
-/** The slowest of its requests, by the median of some. */
+/** The slowest of its requests, by the median of several attempts. */
 async function measure(bench: Bench, list: string, queries: readonly string[]): Promise<Row> {
   const measured: { query: string; p50: number; best: number }[] = [];
   for (const query of queries) {
-    // The first plans and reads from the disk.
+    // The first attempt plans, and reads from the disk.
     const [, ...taken] = await durations(TIMES + 1, () => bench.call('GET', `${list}?${query}`));
     measured.push({ query, p50: quantile(taken, 0.5), best: Math.min(...taken) });
   }
@@ -141,7 +141,7 @@ function at(seconds: number): string {
   return new Date(START + seconds * 1000).toISOString();
 }
 
-/** The n-th, as `id` in `fill` has it. */
+/** The n-th id, like `id` in `fill`. */
 function idOf(n: number): string {
   const text = `${(START + n * 1000).toString(16).padStart(12, '0')}70008${n.toString(16).padStart(15, '0')}`;
   return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -155,7 +155,7 @@ async function fill(
   const subscription = `'${webhookSubscriptionId}'::uuid`;
   const database = new pg.Client(bench.databaseUrl);
   await database.connect();
-  // What they refer to is there: looking it up would take as long again.
+  // The referenced rows exist: checking them would take as long again.
   await database.query('set session_replication_role = replica');
   const id = `(lpad(to_hex(${START} + n::bigint * 1000), 12, '0') || '70008' || lpad(to_hex(n), 15, '0'))::uuid`;
   const time = `timestamptz '${at(0)}' + n * interval '1 second'`;
@@ -181,7 +181,7 @@ async function fill(
     select organization_id, session_id, session_id, agent_id, environment, 'pay', '{}', false,
       case status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, created_at
     from sessions`);
-  // Every fifth occurred two minutes before the one in front of it.
+  // Every fifth record occurred two minutes before the one before it.
   await database.query('delete from events_pending');
   await database.query('delete from events');
   await database.query(`

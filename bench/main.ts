@@ -1,5 +1,5 @@
-// `npm run bench` runs every benchmark, `npm run bench -- NAME …` some. `--parked N` parks other than a million Sessions. Speed is no
-// test: it fails only where something broke.
+// `npm run bench` runs all benchmarks, `npm run bench -- NAME …` some. `--parked N` parks another number than a million sessions.
+// Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { apiRead } from './api-read.ts';
@@ -53,5 +53,5 @@ for (const { name, run } of benchmarks) {
 }
 console.log(formatTable(rows));
 await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify({ rows }, undefined, 2)}\n`);
-// Connections kept alive would hold the process.
+// Connections that are kept alive would keep the process running.
 process.exit();

@@ -1,8 +1,8 @@
 // The cost of a million parked sessions, each waiting for an approval. Compares a service with them to one without.
 //
 // `parked` is the time from `POST /sessions` with input to the first delta on its stream: opened, found, claimed and appended to.
-// `parked-idle` is the processor time of service and database while nothing happens, `parked-disk` what the row of
-// a Session takes with its indexes. The Sessions are copies of one that the service parked, made by SQL.
+// `parked-idle` is the processor time of service and database while nothing happens, `parked-disk` the size of a session's row
+// with its indexes. The sessions are copies, made by SQL, of one that the service parked.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { parseId } from '../packages/server/src/lib/ids.ts';
@@ -49,12 +49,12 @@ export const parked: Benchmark = {
   },
 };
 
-/** How many bytes each takes with its indexes: its own row, and all but its chunks. */
+/** The bytes of each session with its indexes: its own row, and all other rows except its chunks. */
 async function park(bench: Bench, count: number): Promise<{ own: number; all: number }> {
   const sessionId = await parkOne(bench);
   const database = new pg.Client(bench.databaseUrl);
   await database.connect();
-  // What they refer to is there: looking it up would take as long again.
+  // The referenced rows exist: checking them would take as long again.
   await database.query('set session_replication_role = replica');
   await database.query(`
     create temporary table copies as

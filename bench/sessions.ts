@@ -1,5 +1,5 @@
-// Sessions a second, from `POST /sessions` with input until their stream says `idle`, with a model that answers at once in 20
-// deltas. The limit: as many commits as the database does for as many clients, divided by the commits that one Session needs.
+// Sessions per second, from `POST /sessions` with input until their stream reports `idle`, with a model that responds at once in 20
+// deltas. The limit: the commits per second of the database for as many clients, divided by the commits that one session needs.
 import pg from 'pg';
 import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './support/harness.ts';
 import { createScriptedAgent, createSessionClient, type SessionClient } from './support/session-client.ts';
@@ -41,8 +41,8 @@ async function measure(bench: Bench, agentId: string, database: pg.Pool, atATime
 }
 
 /**
- * Transactions that write, for one Session alone. PostgreSQL numbers those, at once and without gaps; its counter of commits
- * lags behind by seconds and counts reads, which wait for no disk, as well.
+ * The transactions of one session that write. PostgreSQL numbers these at once and without gaps. Its counter of commits lags
+ * behind by seconds, and includes reads, which wait for no disk.
  */
 async function commitsOfOne(client: SessionClient, database: pg.Pool): Promise<number> {
   const next = async () => {

@@ -1,5 +1,5 @@
-// Deliveries a second of healthy Sessions while the receivers of other subscriptions take what is sent and never answer, so that each
-// attempt there ends with its time-out. Ten Environments with 20 Sessions each; two of them hang. The limit: the other eight alone.
+// Deliveries per second of healthy sessions while the receivers of other subscriptions accept requests and never respond, so that each
+// attempt there times out. Ten environments with 20 sessions each; two of them hang. The limit: the other eight alone.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, growthPerSecond, measurePairs, startChild } from './support/harness.ts';

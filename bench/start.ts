@@ -1,5 +1,5 @@
-// How long `start` takes until the service answers, and what it needs when nothing happens. `start` is one on data that is there
-// already, `first-start` one in an empty directory, with nothing compiled. The limit: its PostgreSQL on the same data, alone.
+// How long `start` takes until the service responds, and what it uses when nothing happens. `start` runs on existing data,
+// `first-start` in an empty directory, with nothing compiled. The limit: its PostgreSQL on the same data, alone.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { createLog } from '../packages/server/src/lib/log.ts';
 import { type Benchmark, type Child, measurePairs, startChild } from './support/harness.ts';
 import { rowOf } from './support/table.ts';
 
-// Until everything that a start puts off is done.
+// Until all deferred work of a start is done.
 const SETTLE_MS = 5_000;
 const log = createLog({ level: 'silent' });
 
@@ -23,7 +23,7 @@ export const start: Benchmark = {
         env: {
           SIGNALBOX_DATA_DIR: dataDir,
           SIGNALBOX_PORT: '0',
-          // As the command keeps it beside itself.
+          // The command has a compile cache too.
           NODE_COMPILE_CACHE: join(directory, 'compiled'),
         },
         logFile: join(directory, 'service.log'),

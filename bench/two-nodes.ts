@@ -1,7 +1,7 @@
 // 500 sessions run on one node, with two streams each on another node, which also has 1,000 streams of sessions in which nothing
 // happens.
 //
-// Ours is the time from a chunk's time stamp, which it gets just before its commit, until the last of its readers on the other
+// Ours is the time from a chunk's timestamp, set just before its commit, until the last of its readers on the other
 // node has it; the limit is the same for two readers on the node that runs the session, measured at the same moment.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -19,7 +19,7 @@ const SETTLE_MS = 5_000;
 export const twoNodes: Benchmark = {
   name: 'two-nodes',
   async run() {
-    // It has the database and opens sessions, and runs none.
+    // It has the database and opens sessions, but runs none.
     const bench = await startBench({
       roles: 'api',
       settings: { SIGNALBOX_RATE_LIMITS: 'reads=1000000,writes=1000000' },

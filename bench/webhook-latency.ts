@@ -1,5 +1,5 @@
-// From the commit of a chunk until its receiver has answered, with 200 Sessions that get a chunk a second each, at times of their
-// own. The limit: a bare POST of the same bytes, as often.
+// From the commit of a chunk until its receiver has responded, with 200 sessions that get a chunk per second each, at different
+// times. The limit: a bare POST of the same bytes, as often.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, measurePairs, startChild } from './support/harness.ts';

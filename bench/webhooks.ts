@@ -1,8 +1,8 @@
-// Deliveries a second of 200 Sessions, one chunk each, to a receiver that answers at once. The dispatcher runs in this process,
-// as the limit does: a bare loop that posts the bytes and headers of one delivery to the same receiver, 200 at a time.
+// Deliveries per second of 200 sessions, one chunk each, to a receiver that responds at once. The dispatcher runs in this process,
+// like the limit: a loop that only posts the bytes and headers of one delivery to the same receiver, 200 at a time.
 //
-// A Session's next chunk is committed while its delivery is on its way, so there is always one to send and never two. What
-// that costs is part of ours: no delivery comes without a commit before it.
+// A session's next chunk is committed while its delivery is in flight, so there is always exactly one to send. The cost of these
+// commits is part of ours: every delivery needs a commit before it.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, growthPerSecond, measurePairs, ratePerSecond, startChild } from './support/harness.ts';

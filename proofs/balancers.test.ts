@@ -1,5 +1,5 @@
 // A rolling restart without failed requests: two nodes behind each load balancer of docs/load-balancers.md are restarted one after the
-// other while clients open sessions, read them and send requests through all balancers. `npm run prove -- balancer` does so for long.
+// other while clients open sessions, read them and send requests through all balancers. `npm run prove -- balancer` runs it for longer.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../packages/server/test/s
 import { type Balancer, balancers, isInstalled, startBalancer } from './support/balancers.ts';
 import { type Nodes, startNodes } from './support/nodes.ts';
 
-/** How often each node is restarted. Only a proof does so: how long each takes to notice the other is a matter of seconds. */
+/** How often each node is restarted. Only `npm run prove` does so: how long each balancer takes to notice is a matter of seconds. */
 const restarts = Number(process.env.SIGNALBOX_ROLLING_RESTARTS ?? 0);
 const isProof = restarts > 0;
 // nginx notices a stopped node only when a connection is refused, and then avoids it for 10 s, even if it is back. It must not avoid both.
@@ -49,7 +49,7 @@ beforeAll(async () => {
     const index = restarted % nodes.urls.length;
     await delay(NGINX_FORGETS_MS);
     await nodes.restart(index);
-    // As an operator waits for one before the next.
+    // As an operator waits for one node before the next.
     while (!(await fetch(`${nodes.urls[index]}/readyz`)).ok) await delay(50);
   }
   isOver = true;
@@ -61,7 +61,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Asks, opens Sessions and reads them by way of a balancer until it is over. */
+/** Sends requests, opens sessions and reads them through a balancer until `isOver`. */
 async function use(url: string, isOver: () => boolean): Promise<Seen> {
   const headers = { authorization: `Bearer ${nodes.apiKey}`, 'content-type': 'application/json' };
   const client = new Signalbox({ apiKey: nodes.apiKey, baseUrl: url });
@@ -70,7 +70,7 @@ async function use(url: string, isOver: () => boolean): Promise<Seen> {
   let requests = 0;
   let streams = 0;
 
-  /** Once: no client repeats it. */
+  /** Sent once: the client does not retry. */
   async function ask(method: string, path: string, body?: object): Promise<{ session?: { sessionId: string } }> {
     requests += 1;
     try {

@@ -1,4 +1,4 @@
-// Three nodes whose PostgreSQL crashes under load and comes back, and is then gone for good, with a standby in its place. (P1–P5, P7, P8)
+// Three nodes whose PostgreSQL crashes under load and recovers, and is then lost, with a standby in its place. (P1–P5, P7, P8)
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const random = createRandom(faults.seed);
 let base: string;
 const started: { dataDir: string; service: PostgresProcess }[] = [];
 let primary: { dataDir: string; service: PostgresProcess; url: string };
-/** Where the database is now. */
+/** The current primary. */
 let databaseUrl: string;
 let proxy: PostgresProxy;
 let nodes: Nodes;
@@ -37,7 +37,7 @@ function startPostgres(dataDir: string, port: number): PostgresProcess {
   return service;
 }
 
-/** By TCP, as the standby follows it. */
+/** By TCP, because the standby connects to it. */
 function atPort(url: string, port: number): string {
   const at = new URL(url);
   at.search = '';
@@ -46,7 +46,7 @@ function atPort(url: string, port: number): string {
   return at.href;
 }
 
-/** Ends a server at once, as `pg_ctl stop -m immediate` does, or a power cut. */
+/** Ends a server at once, like `pg_ctl stop -m immediate` or a power failure. */
 async function crash(dataDir: string): Promise<void> {
   const pid = await serverPidOf(dataDir);
   process.kill(pid, 'SIGQUIT');
@@ -83,14 +83,14 @@ test(`PostgreSQL crashes under load, repeatedly: nothing acknowledged is lost, a
   const broken = await load.during(async () => {
     for (let crashes = 0; crashes < faults.times; crashes += 1) {
       await load.shown(20 + chances.below(60));
-      // Its supervisor restarts it.
+      // The supervisor restarts it.
       await crash(primary.dataDir);
     }
   });
   expect(broken).toEqual([]);
 });
 
-test(`the primary is gone for good, its synchronous standby is promoted: nothing acknowledged is lost (seed ${faults.seed})`, {
+test(`the primary is lost and its synchronous standby promoted: nothing acknowledged is lost (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();

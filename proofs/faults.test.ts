@@ -13,7 +13,7 @@ import { startToolServer } from './support/tool-server.ts';
 
 const NODES = 3;
 const TIMEOUT_MS = 240_000 + faults.times * 20_000;
-/** Of the answers that say that something was committed; of text, which is the journal's fast path, more. */
+/** The share of responses to commits that are lost; more of those to text, which is the journal's fast path. */
 const LOST = 0.03;
 const LOST_OF_TEXT = 0.15;
 const LOSSES_A_TIME = 3;
@@ -46,7 +46,7 @@ const heardOf = (index: number) => nodes.metric(index, /^signalbox_wakeups_total
 
 const said = ['said to the one that stood still', 'said to the one that went on'];
 
-/** Something outside that a turn waits for: it reports the first and second call, and responds when it is allowed to. */
+/** An external request that a turn waits for: it reports the first and second call, and responds when released. */
 type Source = (asked: (index: number) => Promise<void>) => Promise<{ agent: CreateAgent; close(): Promise<void> }>;
 
 const sources: [string, Source][] = [
@@ -70,7 +70,7 @@ const sources: [string, Source][] = [
         (text, index): Reply =>
           async (response, request) => {
             await asked(index);
-            // Were the end there, the text would be written with it, as a transition.
+            // With its end in the response, the text would be written as part of the transition.
             await respond({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
           },
       );
@@ -100,7 +100,7 @@ test.each(sources)(
     const stopped = await nodes.driverOf(sessionId, database.url);
     const losses = await lossesOf(stopped);
     nodes.pause(stopped);
-    // Another node has the session and has repeated the call: the journal is as the first node left it.
+    // Another node has claimed the session and repeated the call: the journal is as the first node left it.
     await came[1]!.promise;
     mayAnswer[0]!.resolve();
     nodes.goOn(stopped);

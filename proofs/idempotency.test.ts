@@ -19,7 +19,7 @@ const NODES = 2;
 const TIMES_AT_ONCE = 3;
 /** Concurrent POSTs, each sent by several clients. */
 const LANES = 4;
-// A commit is not heard of by most chances.
+// Most responses to commits are lost.
 const UNHEARD = 0.7;
 const MAX_POSTS_OF_A_KIND = 50;
 
@@ -48,7 +48,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Tests of the subscription that came: they are of no Session. */
+/** The received tests of the subscription, which belong to no session. */
 const testsSent = () => receiver.received.filter(({ envelope }) => envelope.sessionId === 'ses_test').length;
 
 interface Posted {
@@ -78,7 +78,7 @@ test(`a POST that is repeated until it succeeds has its effect once, and one res
 
   async function makePosts(lane: number): Promise<Posted[]> {
     const all: Posted[] = [];
-    // Each kind at least once, and more as long as nodes are to be killed.
+    // Each kind at least once, and more until all nodes have been killed as often as planned.
     for (let round = 0; round < kinds.length / LANES || kills < faults.times; round += 1) {
       const [kind, prepare] = kinds[(round * LANES + lane) % kinds.length]!;
       const idempotencyKey = `${lane}-${round}`;
@@ -89,7 +89,7 @@ test(`a POST that is repeated until it succeeds has its effect once, and one res
     return all;
   }
 
-  /** A route that acts outside responds at most once: after a crash its outcome is unknown, and it is not repeated. */
+  /** A route whose effect is outside the database acts at most once: after a crash its outcome is unknown, and it is not repeated. */
   async function makeTests(): Promise<{ made: number; answered: number }> {
     const path = '/webhook_subscriptions/production/test';
     let made = 0;
@@ -108,7 +108,7 @@ test(`a POST that is repeated until it succeeds has its effect once, and one res
 
   async function killNodes(): Promise<void> {
     for (; kills < faults.times; kills += 1) {
-      // Some responses later, in the middle of any work.
+      // Some responses later, at any point of the work.
       const at = answered + 5 + random.below(20);
       await new Promise<void>((resolve) => {
         onAnswered = () => {
@@ -128,7 +128,7 @@ test(`a POST that is repeated until it succeeds has its effect once, and one res
     const texts = [...answers, ...again].map(({ status, text }) => `${status} ${text}`);
     expect(answers[0]!.status, `${what}: ${answers[0]!.text}`).toBeLessThan(300);
     expect(new Set(texts).size, `answers of ${what}`).toBe(1);
-    // `recover` and `rotate_secret` act on the one subscription, and others count there meanwhile.
+    // `recover` and `rotate_secret` act on the one subscription, which others change as well.
     if (!sharesItsCount.has(kind)) expect(await post.effects(), `effects of ${what}`).toBe(1);
   }
   expect(testsSent(), 'tests sent').toBeLessThanOrEqual(tests.made);

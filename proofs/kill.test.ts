@@ -22,7 +22,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('a node killed in the middle of an effect: it is not repeated, and the model, the stream and the event log say so', {
+test('an effect whose node is killed is not repeated, and the model, the stream and the event log report this', {
   timeout: 120_000,
 }, async () => {
   const held = { pay: Promise.withResolvers<void>(), look: Promise.withResolvers<void>() };
@@ -64,7 +64,7 @@ test('a node killed in the middle of an effect: it is not repeated, and the mode
   };
   expect(resultsOf('pay')).toMatchObject([{ outcomeUnknown: true }]);
   expect(resultsOf('look')).toMatchObject([{ output: 'seen' }]);
-  // The second has the Idempotency-Key of the first, or it would be another call.
+  // The second has the Idempotency-Key of the first: otherwise it would be another call.
   expect([...tools.calls.values()].toSorted((a, b) => a.times - b.times)).toEqual([
     { tool: 'pay', times: 1, answered: 0 },
     { tool: 'look', times: 2, answered: 1 },
@@ -76,14 +76,14 @@ test('a node killed in the middle of an effect: it is not repeated, and the mode
   await tools.close();
 });
 
-test(`any node killed again and again: nothing shown is lost, no effect is repeated, every session ends (seed ${seed})`, {
+test(`any node is killed repeatedly: nothing shown is lost, no effect is repeated, every session ends (seed ${seed})`, {
   timeout: 240_000 + times * 20_000,
 }, async () => {
   const random = createRandom(seed);
   const load = await startLoad({ nodes, random: random.fork(), databaseUrl: () => database.url });
   const broken = await load.during(async () => {
     for (let kills = 0; kills < times; kills += 1) {
-      // Some chunks later, in the middle of any work.
+      // Some chunks later, at any point of the work.
       await load.shown(20 + random.below(60));
       await nodes.kill(random.below(NODES));
     }

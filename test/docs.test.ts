@@ -1,4 +1,4 @@
-// Links and names in the documentation lead somewhere, and the program it shows is the one that the tests run.
+// Links and names in the documentation have a target, and the program it shows is the one that the tests run.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
 
-/** Declarations of what the snippets use without creating it. */
+/** Declarations of what the snippets use but do not declare. */
 const world = `
 import type { Message, ModelMessage, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
@@ -28,7 +28,7 @@ export type * from '@signalbox/client';
 export type { ModelMessage } from 'ai';
 `;
 
-/** A module with the snippet. Tools and options of `run` are shown without their surroundings. */
+/** A module with the snippet. Tools and options of `run` are shown without their context. */
 function moduleOf(snippet: string): string {
   if (/^\{ ?(type|\n)/.test(snippet))
     return `const tool: import('@signalbox/client').Tool = ${snippet};\nexport { tool };`;

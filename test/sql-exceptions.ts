@@ -1,7 +1,7 @@
-// What may go against the rules of sql-rules.ts, and why. The lint complains of an entry that nothing needs.
+// Statements that may break the rules of sql-rules.ts, and why. The lint reports an entry that nothing needs.
 import type { Exception } from './sql-rules.ts';
 
-// What is across organizations and needs all of them, so that it fails if a part of the database is away. Everything else goes through
+// Statements across all organizations, which fail if a part of the database is unavailable. Everything else goes through
 // `shards.query` and `shards.execute` (db/shards.ts).
 export const exceptions: Exception[] = [
   {
@@ -22,7 +22,7 @@ export const exceptions: Exception[] = [
   },
   {
     like: /^select count\(\*\)::integer as count, min\(occurred_at\) as oldest from \( select occurred_at from events_pending limit \$1\) counted$/,
-    reason: 'metrics say how far behind the sequencer is',
+    reason: 'metrics report how far behind the sequencer is',
   },
   {
     like: /^select m\.organization_id as "organizationId", o\.name, m\.role from members m join organizations o /,
@@ -30,7 +30,7 @@ export const exceptions: Exception[] = [
   },
   {
     like: /^select organization_id as "organizationId", name from organizations order by organization_id( limit 1)?$/,
-    reason: 'the start and the commands of the operator are about the installation',
+    reason: 'the start and the operator’s commands concern the whole installation',
   },
   {
     like: /^select organization_id as "organizationId" from organizations$/,
@@ -46,6 +46,6 @@ export const exceptions: Exception[] = [
 export const neverRun: Exception[] = [
   {
     like: /^select 1 from pg_dist_partition where logicalrelid = to_regclass\(/,
-    reason: 'a migration runs it by a client of its own, whose statements are not written down',
+    reason: 'a migration runs it on its own client, whose statements are not recorded',
   },
 ];

@@ -1,8 +1,9 @@
-// Judges every statement that the tests ran: `node test/sql-lint.ts FILE`, a JSON text a line, as the tests write it down; of one
-// that db/shards.ts sends across organizations, an object of the whole and the confined text. With `--some`, of a run of some tests, nothing is missed that they did not run.
+// Checks every statement that the tests ran: `node test/sql-lint.ts FILE`, where each line is a JSON string, as the tests record it,
+// or, for a statement that db/shards.ts sends across organizations, an object of the whole and the confined text. With `--some`, for
+// a run of some tests, a template that they did not run is not reported.
 //
-// Statements are put together at run time, so reading the sources would not show them whole. Instead, each template in the
-// sources must have been run by some test, and what was run is judged.
+// Statements are composed at run time, so the sources do not show them whole. Instead, some test must run each template in the
+// sources, and the statements that ran are checked.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { loadModule } from 'libpg-query';

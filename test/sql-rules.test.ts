@@ -12,7 +12,7 @@ beforeAll(async () => {
   await loadModule();
 });
 
-describe('the rules take', () => {
+describe('the rules accept', () => {
   test.each([
     'select 1',
     'select * from nodes',
@@ -182,7 +182,7 @@ test('a statement across organizations goes through db/shards.ts, which can conf
   expect(problemsOf(whole, { tenantTables, tables }, exceptions, 'everywhere')).toHaveLength(1);
 });
 
-test('every key of the schema begins with the organization, and every table but four and those of people has one', () => {
+test('every key of the schema begins with the organization, and every table except four and those of people has one', () => {
   const { tables, tenantTables, wrongKeys } = schemaOf(
     readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),
   );
@@ -203,7 +203,7 @@ test('every key of the schema begins with the organization, and every table but 
   expect(schemaOf(`${wrong}; create unique index on a (b)`).wrongKeys).toEqual(['a (id)', 'a (b)', 'a (b)', 'a (b)']);
 });
 
-test('templates are found whole, whatever their interpolations hold, and matched with what was run', () => {
+test('templates are found whole, whatever their interpolations contain, and matched with the statements that ran', () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text.
   const source = "x(sql`select ${a ? sql`b, ${'}`'}` : empty} from t\n where c = ${{ d: `}` }.d}`)";
   const found = templatesIn(source, 'x.ts');

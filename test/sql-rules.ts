@@ -4,25 +4,25 @@
 //   - a tenant table (one with `organization_id`) is only reached with an organization: its column equals a parameter, or
 //     that of another table in the statement which does. In a lateral or scalar subquery it equals a parameter itself: by the
 //     organization of the row outside, the subquery would be sent to every shard
-//   - tables without an organization, which are on one node, stand in no outer join with a tenant table and in no subquery that
-//     looks at its columns: a common table expression reads them first
-//   - beside an outer join, every condition has a column; one that has none is refused
-//   - it is not reached by an array of organizations beside an array of anything else: each would be looked up with each of the
-//     other. A lateral join over `unnest` looks up pairs
+//   - tables without an organization, which are on one node, are in no outer join with a tenant table and in no subquery that
+//     reads its columns: a common table expression reads them first
+//   - next to an outer join, every condition has a column; one that has none is refused
+//   - a tenant table is not reached by an array of organizations together with another array, because each element would be looked
+//     up with each of the other. A lateral join over `unnest` looks up pairs
 //   - a statement across organizations goes through `shards.query` or `shards.execute` (db/shards.ts), which can confine it to the
-//     organizations of a server: confined, it keeps to the rules above, but for arrays. It reads or deletes, and takes no row locks.
+//     organizations of a server: confined, it follows the rules above, except that about arrays. It reads or deletes, and takes no row locks.
 //     So does an exception, which needs the whole installation
-//   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
-//   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
-//   - a DELETE by age has a limit: after a pause there is more than one statement can delete before its time-out
-//   - rows are inserted from values or from a tenant table, not from bare arrays; no subquery is among the values
+//   - `returning` names columns with their table; neither clock nor random values are compared in `on conflict` or in a `set`
+//   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
+//   - a DELETE by age has a limit: after a pause, one statement may not be able to delete all of them before its time-out
+//   - rows are inserted from values or from a tenant table, not from bare arrays; values contain no subquery
 //
 // The tree is libpg-query's: nodes are objects with one key, their kind.
 import { parseSync } from 'libpg-query';
 
 type Node = { [field: string]: unknown };
 
-/** What a statement may do against the rules, and why; `like` is matched against its text with single spaces. */
+/** How a statement may break the rules, and why; `like` is matched against its text with single spaces. */
 export interface Exception {
   like: RegExp;
   reason: string;
@@ -40,12 +40,12 @@ interface Scope {
  */
 export type Across = 'everywhere' | 'confined';
 
-/** In a comparison that another node repeats, these could come out differently. */
+/** In a comparison that another node repeats, these could give different results. */
 const UNSTABLE = /^(now|clock_timestamp|statement_timestamp|transaction_timestamp|random|gen_random_uuid|uuidv7)$/;
 const ONE_NODE_ONLY = /^(nextval|currval|setval|lastval|pg_(try_)?advisory_.*)$/;
 const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
 
-/** The problems of a statement; empty if there are none. Throws if it does not parse. */
+/** The violations of a statement; empty if there are none. Throws if it does not parse. */
 export function problemsOf(
   text: string,
   { tenantTables, tables: allTables }: { tenantTables: ReadonlySet<string>; tables: ReadonlySet<string> },
@@ -71,7 +71,7 @@ export function problemsOf(
     }
     for (const [kind, value] of kindsIn(stmt)) checkNode(kind, value);
 
-    /** Follows one statement or subquery, in which `outer` is visible. */
+    /** Checks one statement or subquery, in which `outer` is visible. */
     function check(node: Node, outer: Scope): void {
       const [kind, value] = kindOf(node);
       const scope: Scope = { fixed: new Set(outer.fixed), ctes: new Map(outer.ctes) };
@@ -109,7 +109,7 @@ export function problemsOf(
       }
       checkPlacement();
 
-      /** What a planner that has to send the statement to one shard or to several can't take. */
+      /** What a planner can't handle if it has to send the statement to one shard or several. */
       function checkPlacement(): void {
         const items = [...list(value.fromClause), ...list(value.usingClause)];
         const joins = items.flatMap((item) => [...joinsIn(item)]);
@@ -143,7 +143,7 @@ export function problemsOf(
         const alias = aliasOf(range);
         if (scope.ctes.has(nameOf(range))) scope.fixed.add(alias);
         else if (tenantTables.has(nameOf(range))) {
-          // In a subquery, the name of an outer table may mean another one here.
+          // In a subquery, the name of an outer table may refer to another one.
           scope.fixed.delete(alias);
           tables.set(alias, nameOf(range));
         }
@@ -162,7 +162,7 @@ export function problemsOf(
         if (using.includes('organization_id')) links.push([sides[0]!, sides[1]!]);
       }
 
-      /** Only what must hold for every row counts, so nothing below an `or`. */
+      /** Only conditions that hold for every row count, so none below an `or`. */
       function addConditions(condition: Node | undefined): void {
         if (!condition) return;
         const [conditionKind, expression] = kindOf(condition);
@@ -190,7 +190,7 @@ export function problemsOf(
         }
       }
 
-      /** The alias whose bare organization_id this is; with one table in reach it may go without. */
+      /** The alias whose bare organization_id this is; with one visible table it may be unqualified. */
       function organizationIn(side: Node): string | undefined {
         const names = columnNames(side);
         if (names?.at(-1) !== 'organization_id') return undefined;
@@ -352,7 +352,8 @@ function* kindsIn(node: unknown): Generator<[string, Node]> {
 
 interface Subquery {
   query: Node;
-  /** Becomes a part of the query around it, so that what holds for its organization holds inside: not if it is lateral or scalar. */
+  /** Whether the planner merges it into the query around it, so that what holds for its organization holds inside: not if it is
+   * lateral or scalar. */
   isPulledUp: boolean;
 }
 
@@ -378,7 +379,7 @@ function conjuncts(condition: Node | undefined): Node[] {
   return kind === 'BoolExpr' && value.boolop === 'AND_EXPR' ? list(value.args).flatMap(conjuncts) : [condition];
 }
 
-/** `on true` is gone before anything is planned. */
+/** `on true` is removed before planning. */
 function isConstant(condition: Node): boolean {
   return kindOf(condition)[0] === 'A_Const';
 }
@@ -407,7 +408,7 @@ function aliasesIn(items: readonly Node[]): Set<string> {
   );
 }
 
-/** Whether a column of the query itself is in the condition, or one of these tables in a subquery of it. */
+/** Whether the condition contains a column of the query itself, or of one of these tables in a subquery. */
 function looksOutside(condition: Node, aliases: ReadonlySet<string>): boolean {
   const links = find(condition, 'SubLink') as Node[];
   const inLinks = new Set(links.flatMap((link) => find(link.subselect, 'ColumnRef')));
@@ -416,7 +417,7 @@ function looksOutside(condition: Node, aliases: ReadonlySet<string>): boolean {
   );
 }
 
-/** Whether a column of one of these tables is in it, by its alias. */
+/** Whether it contains a column of one of these tables, by its alias. */
 function looksAt(node: unknown, aliases: ReadonlySet<string>): boolean {
   const columns = find(node, 'ColumnRef').map((column) => columnNames({ ColumnRef: column as Node }) ?? []);
   return columns.some((names) => names.length > 1 && aliases.has(names[0]!));

@@ -1,4 +1,4 @@
-// The sql`…` templates of the sources, found by reading the text: for matching them with statements that were run.
+// The sql`…` templates of the sources, found by parsing the text, to be matched with the statements that ran.
 import { globSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
@@ -7,7 +7,7 @@ export interface SqlTemplate {
   place: string;
   /** The text between the interpolations. */
   pieces: string[];
-  /** Whether it begins as a statement does, rather than being a part of one. */
+  /** Whether it is a complete statement by its beginning, and not a part of one. */
   isStatement: boolean;
 }
 
@@ -47,7 +47,7 @@ function readTemplate(text: string, start: number): { pieces: string[]; end: num
   }
 }
 
-/** After the brace that closes an interpolation; strings and templates in it may hold braces. */
+/** Returns the position after the brace that closes an interpolation; its strings and templates may contain braces. */
 function endOfExpression(text: string, start: number): number {
   let depth = 1;
   for (let at = start; ; ) {
@@ -68,12 +68,12 @@ function endOfExpression(text: string, start: number): number {
   }
 }
 
-// What is shorter begins too many statements that have nothing to do with it.
+// Shorter ones are the beginning of too many unrelated statements.
 const LEAST_BEGINNING = 40;
 
-/** Whether the statement can have come from the template: whole or begun by it, where that begins one, else holding it. */
+/** Whether the statement can have come from the template: it begins with the template, or contains it if it is only a part. */
 export function cameFrom(statement: string, { pieces, isStatement }: SqlTemplate): boolean {
-  // One that is made of another begins with the white space of both.
+  // A template that is composed with another begins with the white space of both.
   const [first = '', ...rest] = pieces.with(0, pieces[0]!.trimStart());
   const text = statement.trimStart();
   if (isStatement && pieces.join('').length < LEAST_BEGINNING) {
@@ -89,7 +89,7 @@ export function cameFrom(statement: string, { pieces, isStatement }: SqlTemplate
   return true;
 }
 
-/** Whether the statement holds the template as a subquery: in its own parentheses, in others, or as one side of a `union`. */
+/** Whether the statement contains the template as a subquery: in its own parentheses, in others, or as one side of a `union`. */
 export function holds(statement: string, { pieces, isStatement }: SqlTemplate): boolean {
   if (!isStatement) return false;
   const [first = '', ...rest] = pieces.with(0, pieces[0]!.trim());

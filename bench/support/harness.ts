@@ -24,7 +24,7 @@ export interface BenchmarkOptions {
   parkedSessions: number;
 }
 
-/** The service under test, as people run it, except that its log goes to a file. */
+/** The service under test, as users run it, except that its log goes to a file. */
 export interface Bench {
   /** Without `/api/v1`. */
   readonly url: string;
@@ -32,9 +32,9 @@ export interface Bench {
   readonly adminKey: string;
   readonly keyId: string;
   readonly organizationId: string;
-  /** What secrets are sealed under, as `SIGNALBOX_MASTER_KEY` has it. */
+  /** The key that seals secrets, in the form of `SIGNALBOX_MASTER_KEY`. */
   readonly masterKey: string;
-  /** What it uses. The database's processes count where they can be seen, on Linux. */
+  /** Its resource use, with that of the database's processes if they are visible, on Linux. */
   usage(): Promise<Usage>;
   /** Throws unless the response is a 2xx. */
   call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
@@ -50,11 +50,11 @@ export interface Usage {
   databaseMs: number;
 }
 
-// Long enough for some checkpoints of the garbage collector and short enough for five pairs a minute.
+// Long enough for several garbage collections, and short enough for five pairs a minute.
 const SAMPLE_MS = 2_000;
 const PAIRS = 5;
 const WARM_UP_MS = 1_000;
-// What is set up by calls: as many of them as the service has connections to its database.
+// Limits the concurrent calls of the setup to the number of the service's connections to its database.
 const CALLS_AT_ONCE = 20;
 
 export async function startBench(options: { roles?: string; settings?: Record<string, string> } = {}): Promise<Bench> {
@@ -107,12 +107,12 @@ export async function startBench(options: { roles?: string; settings?: Record<st
 export interface Child {
   /** The first line of its output: its address. */
   readonly hello: string;
-  /** Of the service, which answers when it is asked. */
+  /** The resource use of the service, which reports it on request. */
   usage(): Promise<Pick<Usage, 'residentMb' | 'serviceMs'>>;
   stop(): Promise<void>;
 }
 
-/** Starts a program of this folder; it says one string when it is ready and ends on SIGTERM. */
+/** Starts a program of this folder; it prints one string when it is ready and ends on SIGTERM. */
 export async function startChild(
   file: string,
   { env = {}, logFile }: { env?: Record<string, string>; logFile?: string } = {},
@@ -150,7 +150,7 @@ async function failed(child: ChildProcess, file: string): Promise<never> {
   throw new Error(`${file} ended with ${code} before it was ready`);
 }
 
-/** Of the server in a data directory and its processes; 0 where there is no /proc. A tick is 10 ms. */
+/** The processor time of the server in a data directory and its processes; 0 if there is no /proc. A tick is 10 ms. */
 async function databaseMs(dataDir: string): Promise<number> {
   const [server = ''] = (await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n');
   const processes = await readdir('/proc').catch(() => []);
@@ -158,7 +158,7 @@ async function databaseMs(dataDir: string): Promise<number> {
   const ticks = stats.map((stat) => {
     const pid = stat.split(' ', 1)[0];
     const [, parent, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // utime, stime and, of those that have ended, cutime and cstime.
+    // utime, stime and, for those that have ended, cutime and cstime.
     return pid === server || parent === server ? rest.slice(9, 13).reduce((sum, part) => sum + Number(part), 0) : 0;
   });
   return 10 * ticks.reduce((sum, part) => sum + part, 0);
@@ -177,7 +177,7 @@ export async function measurePairs<T>(
   return pairs;
 }
 
-/** How often a second `act` ends, done again and again by this many at once. */
+/** The number of calls of `act` per second, repeated by this many callers at once. */
 export async function ratePerSecond(concurrency: number, act: () => Promise<unknown>, ms = SAMPLE_MS): Promise<number> {
   let done = 0;
   const begin = performance.now();
@@ -200,7 +200,7 @@ export async function growthPerSecond(count: () => number, ms = SAMPLE_MS): Prom
   return ((count() - from) / (performance.now() - begin)) * 1000;
 }
 
-/** How long each of so many calls takes, one after the other, in milliseconds. */
+/** The duration of each of this many sequential calls, in milliseconds. */
 export async function durations(times: number, act: () => Promise<unknown>): Promise<number[]> {
   const taken: number[] = [];
   for (let time = 0; time < times; time += 1) {

@@ -21,7 +21,7 @@ export async function createScriptedAgent(bench: Bench): Promise<string> {
 
 export function createSessionClient(bench: Bench, agentId: string, connections: number): SessionClient {
   const calls = new Pool(bench.url, { connections, pipelining: 1 });
-  // A stream that is left ends its connection.
+  // Leaving the stream ends its connection.
   const streams = new Pool(bench.url, { connections, pipelining: 1 });
   const authorization = `Bearer ${bench.adminKey}`;
   const body = JSON.stringify({ agentId, environment: 'production', input: 'Hello' });

@@ -1,6 +1,6 @@
-// What a benchmark found, as a line of a table for people and as JSON for programs.
+// The result of a benchmark, as a row of a table for people and as JSON for programs.
 
-/** A line of the table. Only `ratio` is meaningful on another machine; there is none without a limit. */
+/** A row of the table. Only `ratio` is meaningful on another machine; there is none without a limit. */
 export interface Row {
   name: string;
   unit: string;

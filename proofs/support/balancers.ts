@@ -1,4 +1,4 @@
-// Load balancers as Debian has them, in front of two nodes. Each is configured as docs/load-balancers.md has it.
+// Load balancers as Debian packages them, in front of two nodes, each configured as in docs/load-balancers.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ export interface Balancer {
 
 interface Kind {
   command: string;
-  /** How it is run in the foreground with a file. */
+  /** The command that runs it in the foreground with this file. */
   args(file: string, directory: string): string[];
   config(port: number, nodes: readonly string[], directory: string): string;
 }
@@ -82,7 +82,7 @@ export function isInstalled({ command }: Kind): boolean {
   return spawnSync(command, ['-v']).error === undefined;
 }
 
-/** `nodes` are urls. */
+/** `nodes` are URLs. */
 export async function startBalancer(kind: Kind, nodes: readonly string[]): Promise<Balancer> {
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-balancer-'));
   const port = await freePort();

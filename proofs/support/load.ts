@@ -1,6 +1,6 @@
-// The load of the fault tests. Sessions stream, call tools, get messages and are approved by two people on two nodes. One reader moves
-// from node to node, another joins later, and a webhook receiver gets the chunks too. The server's support/history.ts checks what all of
-// them saw. (P1–P5, P7, P8)
+// The load of the fault tests. Sessions stream, call tools, get messages and are approved by two approvers on two nodes. One reader
+// moves from node to node, another joins later, and a webhook receiver gets the chunks too. The server's support/history.ts checks
+// what all of them saw. (P1–P5, P7, P8)
 import { type Chunk, ConflictError, type CreateAgent, type Signalbox } from '@signalbox/client';
 import { chunkTypes } from '../../packages/contract/src/chunks.ts';
 import { leftoversIn } from '../../packages/server/test/support/database-state.ts';
@@ -20,11 +20,11 @@ import type { Nodes } from './nodes.ts';
 import { startToolServer, type ToolServer } from './tool-server.ts';
 
 export interface Load {
-  /** Resolves when readers were shown so many more chunks. */
+  /** Resolves when readers have received this many more chunks. */
   shown(chunks: number): Promise<void>;
   /**
-   * Has Sessions one after another on a few lanes, for as long as the trouble lasts, and waits for the last to end. Every promise that
-   * was broken.
+   * Runs sessions one after another on a few lanes while `trouble` runs, and waits for the last to end. Returns
+   * all violated guarantees.
    */
   during(trouble: () => Promise<void>): Promise<string[]>;
   close(): Promise<void>;
@@ -164,7 +164,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
         if (chunk.type !== 'approval.requested') continue;
         const { operationId } = chunk;
         decisions.set(operationId, []);
-        // Two people, of one mind or two.
+        // Two approvers, who may disagree.
         for (const person of [clicks.fork(), clicks.fork()]) {
           deciding.push(
             decide(operationId, person).then((told) => void (told && decisions.get(operationId)!.push(told))),

@@ -1,4 +1,4 @@
-// Nodes of one installation as processes of their own, to be killed and stopped.
+// Nodes of one installation, each in its own process, to be killed and stopped.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -9,18 +9,18 @@ import { nodeOf } from '../../packages/server/test/support/database-state.ts';
 
 const command = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 
-// So often may a call meet a node or a database that is away: for minutes.
+// How often a call may meet an unavailable node or database: for minutes.
 const MAX_RETRIES = 30;
 
 export interface Nodes {
   urls: readonly string[];
-  /** Of an admin key. */
+  /** An admin key. */
   apiKey: string;
-  /** With that key, one for each node. They are patient. */
+  /** With that key, one for each node. They retry for minutes. */
   clients: readonly Signalbox[];
-  /** `kill -9` of one, which is then started again at the same address. */
+  /** Kills a node with `kill -9` and starts it again at the same address. */
   kill(index: number): Promise<void>;
-  /** Asks one to stop by SIGTERM, as a process manager does, and starts it again at the same address. */
+  /** Stops a node with SIGTERM, like a process manager, and starts it again at the same address. */
   restart(index: number): Promise<void>;
   /** Suspends the process and its connections until `resume`. */
   pause(index: number): void;
@@ -31,7 +31,7 @@ export interface Nodes {
   driverOf(sessionId: string, databaseUrl: string): Promise<number>;
   /** The sum of a metric of the node over all matching labels. */
   metric(index: number, pattern: RegExp): Promise<number>;
-  /** Ends all of them. */
+  /** Stops all nodes. */
   end(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ interface Node {
   child: ChildProcess;
 }
 
-/** So many nodes on one database, which reach tools and receivers on this machine. */
+/** Starts this many nodes on one database, which may reach tools and receivers on this machine. */
 export async function startNodes(
   count: number,
   databaseUrl: string,
@@ -120,7 +120,7 @@ async function killNode({ child }: Node): Promise<void> {
   await once(child, 'close');
 }
 
-/** How often a test breaks something: more where `npm run prove` asks for it. And the seed of when and where. */
+/** How often a test causes a fault (more with `npm run prove`), and the seed of when and where. */
 export const faults = {
   times: Number(process.env.SIGNALBOX_FAULTS ?? 2),
   seed: Number(process.env.SIGNALBOX_FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31)),

@@ -13,7 +13,7 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-/** `answer`: what a call is answered with, and when; it is given how often it has come by now. */
+/** `answer`: the response to a call, and when it is sent; its argument is how often the call has arrived. */
 export async function startToolServer(answer: (call: SeenCall) => Promise<unknown>): Promise<ToolServer> {
   const calls = new Map<string, SeenCall>();
   const server = createServer(async (request, response) => {

@@ -1,4 +1,4 @@
-// The package as others get it: built, packed, and used in an empty folder by the program of its README.
+// The package as users install it: built, packed, and used in an empty folder by the program of its README.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -27,7 +27,7 @@ function run(command: string, args: string[], cwd: string): string {
   return stdout;
 }
 
-/** npm's own file if npm runs the tests: by name, another one may be found. */
+/** The npm that runs the tests: a search by name may find another one. */
 const npm = (args: string[], cwd: string) =>
   process.env.npm_execpath ? run(process.execPath, [process.env.npm_execpath, ...args], cwd) : run('npm', args, cwd);
 
@@ -48,7 +48,7 @@ test('the program of the README runs, and finds its data the second time', () =>
   expect(run(process.execPath, ['main.ts'], app)).toBe('{ starts: 2 }\n');
 });
 
-test('its declarations are whole: strict, with only Node’s types beside them', () => {
+test('its type declarations are complete: they compile in strict mode with only Node’s types', () => {
   const program = `import { startPostgres, PostgresError } from '@signalbox/embedded-postgres';
 ${others.join('\n')}
 const url: string = postgres.url;
@@ -71,7 +71,7 @@ export { message };
   run(process.execPath, [join(typescript, 'bin/tsc'), '-p', app], app);
 });
 
-test('it has what it needs to run and nothing else', () => {
+test('it contains what it needs to run and nothing else', () => {
   const manifest = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')) as Record<string, object>;
   const { name, dependencies, optionalDependencies } = JSON.parse(
     readFileSync(join(source, 'package.json'), 'utf8'),

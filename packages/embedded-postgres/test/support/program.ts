@@ -1,5 +1,5 @@
-// A program with nothing but a PostgreSQL, for tests that kill it: `node program.ts DIRECTORY [PORT]`.
-// Prints one JSON line, `{ "url" }` or `{ "error", "message" }`. On SIGINT it uses the database, says so and stops.
+// A program that only runs PostgreSQL, for tests that kill it: `node program.ts DIRECTORY [PORT]`.
+// Prints one JSON line, `{ "url" }` or `{ "error", "message" }`. On SIGINT it uses the database, reports it and stops.
 import { Client } from 'pg';
 import { startPostgres } from '../../src/index.ts';
 

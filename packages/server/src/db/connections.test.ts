@@ -27,7 +27,7 @@ function dbWith(options: Partial<DbOptions> = {}): Db {
   return db;
 }
 
-/** A database behind a proxy, with one connection that is idle, and the clock that its silence is measured by. */
+/** A database behind a proxy, with one idle connection, and the clock that measures its silence. */
 async function behindProxy(
   options: Partial<DbOptions> = {},
 ): Promise<{ db: Db; proxy: PostgresProxy; clock: ManualClock }> {
@@ -39,7 +39,7 @@ async function behindProxy(
   return { db, proxy, clock };
 }
 
-/** Lets seconds pass until the promise is settled; returns how many. */
+/** Advances the clock until the promise is settled; returns the number of seconds. */
 async function secondsUntil(clock: ManualClock, awaited: Promise<unknown>): Promise<number> {
   const startedAt = clock.now().getTime();
   let isSettled = false;
@@ -50,7 +50,7 @@ async function secondsUntil(clock: ManualClock, awaited: Promise<unknown>): Prom
   while (!isSettled) {
     await clock.asleep();
     clock.advance(1_000);
-    // What the clock has set off goes through real sockets; on a busy machine that takes a while.
+    // What the clock triggered runs over real sockets, which takes time on a busy machine.
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return (clock.now().getTime() - startedAt) / 1000;
@@ -116,7 +116,7 @@ describe('a database that hangs', () => {
       waiting = db.execute(sql`delete from notes where id = 3`);
       for (let second = 0; second < 30; second += 1) {
         clock.advance(1_000);
-        // The connection that was tried is closed again.
+        // The connection of the attempt is closed again.
         await new Promise((resolve) => setImmediate(resolve));
         await vi.waitUntil(() => proxy.connections === 1, { interval: 1 });
         await clock.asleep();
@@ -142,7 +142,7 @@ describe('a database that hangs', () => {
   });
 });
 
-test('a connection of which the network lost track fails its statement after the statement timeout, and is replaced', async () => {
+test('a connection that the network silently dropped fails its statement after the statement timeout, and is replaced', async () => {
   const { db, proxy, clock } = await behindProxy({ statementTimeoutMs: 20_000 });
   proxy.hang('existing');
   const asked = outcomeOf(db.query(sql`select 1`));
@@ -154,7 +154,7 @@ test('a connection of which the network lost track fails its statement after the
   for (; !isSettled; seconds += 1) {
     clock.advance(1_000);
     await new Promise((resolve) => setImmediate(resolve));
-    // A connection that was tried is closed again.
+    // The connection of an attempt is closed again.
     await vi.waitUntil(() => isSettled || proxy.connections === 1, { interval: 1 });
     await clock.asleep();
   }
@@ -166,7 +166,7 @@ test('a connection of which the network lost track fails its statement after the
 });
 
 describe('a read-only database', () => {
-  test('is unavailable, and every connection made before is replaced once it can be written to', async () => {
+  test('is unavailable, and every earlier connection is replaced once it accepts writes', async () => {
     const db = dbWith();
     const setAll = (value: string) =>
       Promise.all(
@@ -240,14 +240,14 @@ test('settings of a role or a database that change results do not reach the serv
 });
 
 describe('too few connections', () => {
-  test('a pool in use as a whole makes callers wait', async () => {
+  test('callers wait while the whole pool is in use', async () => {
     const db = dbWith({ max: 2 });
     const many = Array.from({ length: 50 }, (_, index) => db.query(sql`select ${index}::int as n`));
     expect(await Promise.all(many)).toHaveLength(50);
     expect(db.pool().total).toBe(2);
   });
 
-  test('a server without room for another one makes callers wait for those that the node has', async () => {
+  test('callers wait for the node’s connections while the server accepts no more', async () => {
     const role = `limited_${randomBytes(4).toString('hex')}`;
     await admin.execute(sql`select 1`);
     const client = await admin.connect();

@@ -30,7 +30,7 @@ afterAll(async () => {
 const ids = async () => (await db.query<{ id: number }>(sql`select id from notes order by id`)).map((row) => row.id);
 
 describe('values', () => {
-  test('are read back as they were written', async () => {
+  test('are read as they were written', async () => {
     const given = {
       big: 2 ** 53 - 1,
       at: new Date('2026-01-02T03:04:05.678Z'),
@@ -76,7 +76,7 @@ describe('values', () => {
     }
   });
 
-  test('that a number cannot hold are an error, and the connection is of use afterwards', async () => {
+  test('too large for a number are an error, and the connection still works afterwards', async () => {
     await expect(db.query(sql`select ${'9007199254740993'}::int8`)).rejects.toThrow(RangeError);
     await expect(db.query(sql`select ${() => 1}`)).rejects.toThrow(TypeError);
     expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
@@ -111,7 +111,7 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([]);
   });
 
-  test('in which an error was swallowed is not taken for committed', async () => {
+  test('in which an error was swallowed is not reported as committed', async () => {
     let ran = false;
     const failing = db.transaction(async (tx) => {
       tx.afterCommit(() => {
@@ -125,7 +125,7 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([]);
   });
 
-  test('runs none of the statements sent along behind one that failed', async () => {
+  test('runs none of the statements that were sent after one that failed', async () => {
     const failing = db.transaction(async (tx) => {
       const outcomes = await Promise.allSettled([
         tx.execute(sql`insert into notes values (1)`),
@@ -139,7 +139,7 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([]);
   });
 
-  test('commits statements that its function did not wait for, and takes none afterwards', async () => {
+  test('commits statements that its function did not wait for, and accepts none afterwards', async () => {
     let late: (() => Promise<unknown>) | undefined;
     await db.transaction(async (tx) => {
       void tx.execute(sql`insert into notes values (1)`);
@@ -149,7 +149,7 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([1]);
   });
 
-  test('that only writes takes one round trip; what is written in between goes out in its place', async () => {
+  test('that only writes takes one round trip; writes between reads are sent in order', async () => {
     const trips = vi.spyOn(CheckedOutConnection.prototype, 'run');
     try {
       await db.transaction(async (tx) => {
@@ -170,7 +170,7 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([1, 2, 3, 4]);
   });
 
-  test('fails with what was written, undone as a whole, and its connection is of use afterwards', async () => {
+  test('fails with its writes, is rolled back completely, and its connection still works afterwards', async () => {
     const one = createDb({ url: database.url, max: 1 });
     const pid = async () => (await one.query<{ pid: number }>(sql`select pg_backend_pid() as pid`))[0]?.pid;
     const before = await pid();
@@ -218,7 +218,7 @@ describe('a transaction', () => {
     expect(await db.query(sql`select * from later`)).toEqual([]);
   });
 
-  test('keeps what stands outside a savepoint that failed', async () => {
+  test('keeps writes outside a savepoint that failed', async () => {
     const ran: string[] = [];
     await db.transaction(async (tx) => {
       tx.afterCommit(() => ran.push('outer'));
@@ -236,7 +236,7 @@ describe('a transaction', () => {
     expect(ran).toEqual(['outer']);
   });
 
-  test('gives its connection back clean, whatever happened in it', async () => {
+  test('returns its connection clean, whatever happened in it', async () => {
     const one = createDb({ url: database.url, max: 1 });
     const pid = async () => (await one.query<{ pid: number }>(sql`select pg_backend_pid() as pid`))[0]?.pid;
     const before = await pid();
@@ -251,7 +251,7 @@ describe('a transaction', () => {
 });
 
 describe('a batch', () => {
-  test('gives the rows of each statement', async () => {
+  test('returns the rows of each statement', async () => {
     const statements = [sql`insert into notes values (1) returning id`, sql`select count(*) as n from notes`];
     expect(await db.batch(statements)).toEqual([[{ id: 1 }], [{ n: 1 }]]);
     expect(await db.batch([])).toEqual([]);
@@ -267,7 +267,7 @@ describe('a batch', () => {
 });
 
 describe('prepared statements', () => {
-  test('are prepared once on a connection, also when their first use failed', async () => {
+  test('are prepared once on a connection, even if their first use fails', async () => {
     const one = createDb({ url: database.url, max: 1 });
     const insert = (id: unknown) => one.execute(sql`insert into notes (id) values (${id})`);
     await expect(insert('not a number')).rejects.toMatchObject({ code: '22P02' });
@@ -281,7 +281,7 @@ describe('prepared statements', () => {
     await one.close();
   });
 
-  test('skipped behind one that failed can be used later', async () => {
+  test('that were skipped after one that failed can be used later', async () => {
     const one = createDb({ url: database.url, max: 1 });
     const skipped = sql`insert into notes values (77)`;
     await one.batch([sql`select 1 / 0`, skipped]).catch(() => {});
@@ -290,7 +290,7 @@ describe('prepared statements', () => {
     await one.close();
   });
 
-  test('whose table was changed under them work again at once', async () => {
+  test('work again at once after a change of their table', async () => {
     const one = createDb({ url: database.url, max: 1 });
     await one.execute(sql`create table growing (a int)`);
     await one.query(sql`select * from growing`);
@@ -307,13 +307,13 @@ describe('prepared statements', () => {
     await one.close();
   });
 
-  /** Statements with as many texts, each used once. */
+  /** Statements with this many texts, each used once. */
   const many = (one: Db, count: number) =>
     one.batch(
       Array.from({ length: count }, (_, index) => raw(`select ${index} as "${randomBytes(4).toString('hex')}"`)),
     );
 
-  test('of texts made at run time do not pile up on the server', async () => {
+  test('with texts created at run time do not accumulate on the server', async () => {
     const one = createDb({ url: database.url, max: 1 });
     for (let times = 0; times < 8; times += 1) {
       await many(one, 400);
@@ -323,7 +323,7 @@ describe('prepared statements', () => {
     await one.close();
   });
 
-  test('that are in use are not pushed out by texts made at run time', async () => {
+  test('in use are not evicted by texts created at run time', async () => {
     const one = createDb({ url: database.url, max: 1 });
     const isPrepared = async () => {
       const rows = await one.query(sql`select 1 from pg_prepared_statements where statement = 'select 1 as late'`);
@@ -342,8 +342,8 @@ describe('prepared statements', () => {
   });
 });
 
-describe('a database that is not there', () => {
-  test('is DatabaseUnavailable: nobody listens', async () => {
+describe('a database that cannot be reached', () => {
+  test('is DatabaseUnavailable if nothing listens', async () => {
     const gone = createDb({ url: 'postgres://user:secret@127.0.0.1:1/none' });
     for (const attempt of [gone.query(sql`select 1`), gone.transaction(async () => 1), gone.connect()]) {
       const error = await attempt.catch((reason: unknown) => reason);
@@ -354,7 +354,7 @@ describe('a database that is not there', () => {
     await gone.close();
   });
 
-  test('but a wrong database name is not: waiting does not help', async () => {
+  test('is not DatabaseUnavailable if the name of the database is wrong: waiting does not help', async () => {
     const url = new URL(database.url);
     url.pathname = '/no_such_database';
     const wrong = createDb({ url: url.href });
@@ -362,7 +362,7 @@ describe('a database that is not there', () => {
     await wrong.close();
   });
 
-  test('is DatabaseUnavailable: the connection is ended while in use; the next one works', async () => {
+  test('is DatabaseUnavailable if a connection ends while in use; the next one works', async () => {
     const other = createDb({ url: database.url });
     const failing = other.transaction(async (tx) => {
       const [row] = await tx.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -374,7 +374,7 @@ describe('a database that is not there', () => {
     await other.close();
   });
 
-  test('does not end the process when it goes away while connections are idle', async () => {
+  test('does not end the process if it becomes unavailable while connections are idle', async () => {
     const warned = Promise.withResolvers<void>();
     const other = createDb({ url: database.url, log: { warn: () => warned.resolve() } });
     const [row] = await other.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -385,13 +385,13 @@ describe('a database that is not there', () => {
   });
 });
 
-test('a lost acknowledgement of a commit says so, and the commit is there', async () => {
+test('a lost acknowledgement of a commit is reported as such, and the commit is stored', async () => {
   const proxy = await startPostgresProxy(database.url);
   proxy.losesResponse = (tags) => tags.includes('COMMIT');
   const far = createDb({ url: proxy.url });
   const failing = far.transaction((tx) => tx.execute(sql`insert into notes values (5)`));
   await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: true });
-  // It was committed before its answer was lost.
+  // It was committed before its response was lost.
   expect(await ids()).toEqual([5]);
   await far.close();
   await proxy.close();
@@ -406,7 +406,7 @@ test('a time-out ends the statement and drops its connection', async () => {
   await one.close();
 });
 
-test('a transaction that stands still is ended by the server, and keeps nobody from its rows', async () => {
+test('an idle transaction is ended by the server, which releases its rows', async () => {
   await db.execute(sql`insert into notes values (7)`);
   const one = createDb({ url: database.url, max: 1, idleInTransactionMs: 50 });
   const locked = Promise.withResolvers<void>();
@@ -425,7 +425,7 @@ test('a transaction that stands still is ended by the server, and keeps nobody f
   await one.close();
 });
 
-test('a dedicated connection hears notifications', async () => {
+test('a dedicated connection receives notifications', async () => {
   const client = await db.connect();
   await client.query('listen news');
   const heard = once(client, 'notification');

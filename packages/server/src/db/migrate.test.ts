@@ -46,8 +46,8 @@ test('each migration runs once, in order', async () => {
   expect(migrated).toEqual([1, 2, 3]);
 });
 
-test('of many nodes that start at once each migration is run by one, and all go on when it is done', async () => {
-  // Slow enough that every other node arrives while the first is in it.
+test('if many nodes start at once, each migration is run by one of them, and all continue when it is done', async () => {
+  // Slow enough that all other nodes arrive while the first one runs it.
   await write('0001_first.sql', 'select pg_sleep(0.2); create table a (id int); insert into a values (1);');
   await Promise.all(Array.from({ length: 8 }, () => migrate(database.url, log, directory)));
   expect(migrated.sort()).toEqual([1, 2]);
@@ -55,7 +55,7 @@ test('of many nodes that start at once each migration is run by one, and all go 
   expect(await db.query(sql`select * from a`)).toEqual([{ id: 1 }]);
 });
 
-test('a migration that fails leaves nothing, and is run again once it is fixed', async () => {
+test('a migration that fails leaves nothing behind, and runs again once it is fixed', async () => {
   await write('0002_second.sql', 'create table b (id int); select 1 / 0;');
   await expect(migrate(db, log, directory)).rejects.toThrow('Migration 0002_second failed: division by zero');
   expect(await versions()).toEqual([1]);
@@ -65,7 +65,7 @@ test('a migration that fails leaves nothing, and is run again once it is fixed',
   expect(await versions()).toEqual([1, 2]);
 });
 
-test('an older release refuses a newer database, and says which release to start', async () => {
+test('an older release refuses a newer database, and names the release to start', async () => {
   await migrate(db, log, directory);
   await rm(join(directory, '0002_second.sql'));
   await expect(migrate(db, log, directory)).rejects.toThrow(
@@ -73,7 +73,7 @@ test('an older release refuses a newer database, and says which release to start
   );
 });
 
-test('an older release uses a newer database when each newer migration says that it may, and logs it', async () => {
+test('an older release uses a newer database if each newer migration allows it, and logs this', async () => {
   await write('0002_second.sql', '-- Works with code of schema version 1 and later.\ncreate table b (id int);');
   await write('0003_third.sql', '-- Works with code of schema version 2 and later.\nalter table b add n int;');
   await migrate(db, log, directory);
@@ -81,7 +81,7 @@ test('an older release uses a newer database when each newer migration says that
   await rm(join(directory, '0003_third.sql'));
   await migrate(db, { info: (fields) => lines.push(fields) }, directory);
   expect(lines).toEqual([{ schemaVersion: 3, knownVersion: 2, migratedBy: release }]);
-  // What the third says of the second's code does not hold for the first's.
+  // What the third migration allows for the second's code does not apply to the first's.
   await rm(join(directory, '0002_second.sql'));
   await expect(migrate(db, log, directory)).rejects.toThrow('knows versions up to 1');
 });
@@ -97,7 +97,7 @@ test('a database that was created with other migrations is refused before anythi
   expect(await versions()).toEqual([1, 2]);
 });
 
-test('line ends of another system are no other migration', async () => {
+test('line endings of another system do not make it another migration', async () => {
   await write('0001_first.sql', 'create table a (id int);\ninsert into a values (1);\n');
   await migrate(db, log, directory);
   await write('0001_first.sql', 'create table a (id int);\r\ninsert into a values (1);\r\n');
@@ -111,7 +111,7 @@ test("another program's schema_migrations is left alone", async () => {
   expect(await db.query(sql`select * from schema_migrations`)).toEqual([{ version: '20260101000000' }]);
 });
 
-test('a database that holds something else is refused, and says so', async () => {
+test('a database that contains something else is refused with the reason', async () => {
   await db.execute(sql`create table a (id int)`);
   await expect(migrate(db, log, directory)).rejects.toThrow('The database is not empty (relation "a" already exists)');
 });
@@ -123,7 +123,7 @@ test('a command can tell whether a database is migrated without changing it', as
   expect(await isMigrated(db)).toBe(true);
 });
 
-test('a gap or a doubled number among the files is refused', async () => {
+test('a gap or a duplicate number among the files is refused', async () => {
   await write('0004_fourth.sql', '');
   await expect(readMigrations(directory)).rejects.toThrow('0003_name.sql');
   await write('0002_also.sql', '');

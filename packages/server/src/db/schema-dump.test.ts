@@ -70,10 +70,10 @@ test('shows tables, columns, constraints, indexes and storage options', async ()
   `);
 });
 
-test('is the same text for the same schema, and makes it again', async () => {
+test('is the same text for the same schema, and recreates it', async () => {
   const first = await dumpSchema(await databaseWith(PARENT, CHILD, ...INDEXES));
   const tables = first.split(/(?<=;)\n/).filter((text) => text.trim() !== '');
-  // The child refers to the parent, which the alphabet puts behind it.
+  // The child refers to the parent, which comes after it in the alphabet.
   const inOrder = tables.toSorted((a, b) => Number(b.includes('table parent')) - Number(a.includes('table parent')));
   expect(await dumpSchema(await databaseWith(...inOrder))).toBe(first);
 });
@@ -97,7 +97,7 @@ test('differs when any of it differs', async () => {
   expect(seen.size).toBe(changes.length + 1);
 });
 
-test('throws at what it cannot show, rather than leave it out', async () => {
+test('throws if there is anything it cannot show, instead of omitting it', async () => {
   const db = await databaseWith(PARENT);
   await db.execute(sql`create view v as select 1 as one`);
   await expect(dumpSchema(db)).rejects.toThrow('relation v');
@@ -149,7 +149,7 @@ test('schema.sql is the schema of the migrations: after a change to them, run `n
   expect(await dumpSchema(db, readSchemaNotes(migrations))).toBe(committed);
   await db.close();
   await migrated.drop();
-  // A comment that is not directly above what it is about would be lost.
+  // A comment that is not directly above its object would be lost.
   const comments = migrations.flatMap((text) => text.match(/^ *--.*$/gm) ?? []);
   expect(comments.filter((comment) => !committed.includes(comment.trim()))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Work for many organizations, grouped by the shard that each is on. Citus's own functions are played by the test's database.
+// Work for many organizations, grouped by the shard of each. The test's database simulates Citus's functions.
 import { channel } from 'node:diagnostics_channel';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** The last digit of an organization's id is its shard, by the rule of the moment. */
+/** The shard of an organization: the last digit of its id, unless a test changes the rule. */
 async function shard(rule = sql`ascii(right($2::text, 1))`): Promise<void> {
   await db.query(sql`create table if not exists pg_dist_partition (logicalrelid regclass)`);
   await db.query(sql`insert into pg_dist_partition values ('sessions')`);
@@ -142,7 +142,7 @@ test('if the placement fails, only unknown organizations fail, and the next call
 
 const ANYWHERE = (within: Within) => sql`select organization_id as id from organizations where true ${within()}`;
 
-/** Organizations that are there, on shards 48, 49, … and as many servers. */
+/** Organizations that exist, on shards 48, 49, … and as many servers. */
 async function organizationsOn(...digits: string[]): Promise<string[]> {
   const ids = digits.map(organizationOn);
   await db.query(sql`
@@ -195,7 +195,7 @@ test('while a server fails or hangs, the others return their rows, and it is ret
       clock.advance(1_000);
     }
     const tries = sharded.tries() - before;
-    // One that hangs is under way all the time; the other is tried after 1, 2, 4, … and then 30 s, and listed each minute.
+    // The one that hangs stays in progress; the other is tried after 1, 2, 4, … and then 30 s, and listed each minute.
     if (how === 'hangs') expect(tries).toBeLessThanOrEqual(1);
     else expect(tries).toSatisfy((count: number) => count >= 10 && count <= 25);
     sharded.find();

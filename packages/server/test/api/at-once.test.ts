@@ -48,55 +48,52 @@ interface Acknowledged {
   tries: number;
 }
 
-test.each([1, 2])(
-  'each call is decided once, runs at most once, and has one result in the transcript (seed %i)',
-  async (seed) => {
-    const random = randomFrom(seed);
-    const runs = new Map<string, number>();
-    const run: RunTool = async ({ operationId }, signal) => {
-      runs.set(operationId, (runs.get(operationId) ?? 0) + 1);
-      await clock.sleep(Math.floor(random() * 400), signal);
-      return { output: 'done' };
-    };
-    // In each turn, first calls of every kind, then a single call, then text.
-    const ask: AskModel = async function* ({ transcript }) {
-      const step = transcript.length - transcript.findLastIndex(({ role }) => role === 'user');
-      const asked = step === 1 ? ['quick', 'pay', 'own', 'pay'] : step === 3 ? ['own'] : [];
-      yield { type: 'text', delta: 'x' };
-      for (const [n, name] of asked.entries()) yield { type: 'toolCall', name, input: { n } };
-      yield { type: 'finish', reason: asked.length > 0 ? 'toolCalls' : 'endTurn', usage };
-    };
-    for (const platform of [await world.anotherNode(), world.platform]) await world.work({ platform, ask, run });
-    const nodes: PoolContext[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
-    const agentId = await world.agent([httpTool('quick'), httpTool('pay', { approval: 'always' }), clientTool('own')], {
-      limits: { approvalTimeoutSeconds: 1 },
-    });
+test.each([1, 2])('each call is decided once, runs at most once, and has one result (seed %i)', async (seed) => {
+  const random = randomFrom(seed);
+  const runs = new Map<string, number>();
+  const run: RunTool = async ({ operationId }, signal) => {
+    runs.set(operationId, (runs.get(operationId) ?? 0) + 1);
+    await clock.sleep(Math.floor(random() * 400), signal);
+    return { output: 'done' };
+  };
+  // In each turn, first calls of every kind, then a single call, then text.
+  const ask: AskModel = async function* ({ transcript }) {
+    const step = transcript.length - transcript.findLastIndex(({ role }) => role === 'user');
+    const asked = step === 1 ? ['quick', 'pay', 'own', 'pay'] : step === 3 ? ['own'] : [];
+    yield { type: 'text', delta: 'x' };
+    for (const [n, name] of asked.entries()) yield { type: 'toolCall', name, input: { n } };
+    yield { type: 'finish', reason: asked.length > 0 ? 'toolCalls' : 'endTurn', usage };
+  };
+  for (const platform of [await world.anotherNode(), world.platform]) await world.work({ platform, ask, run });
+  const nodes: PoolContext[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
+  const agentId = await world.agent([httpTool('quick'), httpTool('pay', { approval: 'always' }), clientTool('own')], {
+    limits: { approvalTimeoutSeconds: 1 },
+  });
 
-    await clock.passWhile(Promise.all(Array.from({ length: SESSIONS }, () => live(agentId))));
+  await clock.passWhile(Promise.all(Array.from({ length: SESSIONS }, () => live(agentId))));
 
-    async function live(agent: string): Promise<void> {
-      const sessionId = await world.open(agent);
-      const known: Acknowledged = { decisions: new Map(), results: new Map(), messages: new Set(), tries: 0 };
-      const at = () => nodes[Math.floor(random() * nodes.length)]!;
-      for (let deed = 0; deed < DEEDS; deed += 1) {
-        await clock.sleep(Math.floor(random() * 300));
-        // Two at a time, often on two nodes.
-        await Promise.all([act(at(), sessionId, known, random), act(at(), sessionId, known, random)]);
-      }
-      await settle(sessionId, known);
-      await check(sessionId, known, runs);
+  async function live(agent: string): Promise<void> {
+    const sessionId = await world.open(agent);
+    const known: Acknowledged = { decisions: new Map(), results: new Map(), messages: new Set(), tries: 0 };
+    const at = () => nodes[Math.floor(random() * nodes.length)]!;
+    for (let deed = 0; deed < DEEDS; deed += 1) {
+      await clock.sleep(Math.floor(random() * 300));
+      // Two at a time, often on two nodes.
+      await Promise.all([act(at(), sessionId, known, random), act(at(), sessionId, known, random)]);
     }
+    await settle(sessionId, known);
+    await check(sessionId, known, runs);
+  }
 
-    /** Decides and returns results until the session is idle. */
-    async function settle(sessionId: string, known: Acknowledged): Promise<void> {
-      while ((await getSession(world.ctx, { sessionId })).session.status !== 'idle') {
-        await decide(world.ctx, sessionId, known, 'approved');
-        await giveResult(world.ctx, sessionId, known);
-        await clock.sleep(20);
-      }
+  /** Decides and returns results until the session is idle. */
+  async function settle(sessionId: string, known: Acknowledged): Promise<void> {
+    while ((await getSession(world.ctx, { sessionId })).session.status !== 'idle') {
+      await decide(world.ctx, sessionId, known, 'approved');
+      await giveResult(world.ctx, sessionId, known);
+      await clock.sleep(20);
     }
-  },
-);
+  }
+});
 
 async function act(ctx: PoolContext, sessionId: string, known: Acknowledged, random: () => number): Promise<void> {
   const choice = random();

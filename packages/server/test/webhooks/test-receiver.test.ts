@@ -1,4 +1,4 @@
-// The built-in test receiver, which shows webhooks arriving without a receiver of the integrator's.
+// The built-in test receiver, which shows webhooks without a receiver of one's own.
 import { NotFoundError, UnprocessableError, webhooks } from '@signalbox/client';
 import { type Envelope, testReceiverUrl } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';

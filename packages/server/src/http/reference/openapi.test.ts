@@ -17,12 +17,12 @@ test('the committed openapi.json is that of the contract: node packages/server/s
 });
 
 describe('the document', () => {
-  test('is OpenAPI 3.1, says a validator of its own', async () => {
+  test('is valid OpenAPI 3.1, according to an independent validator', async () => {
     const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
     expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
   });
 
-  test('has every route once, with its permission, and every tag explained', () => {
+  test('has every route once, with its permission, and explains every tag', () => {
     const described = operations.map(({ path, method, operation }) => [
       operation.operationId,
       `${method.toUpperCase()} ${path}`,
@@ -50,7 +50,7 @@ describe('the document', () => {
     expect(document.components.schemas).toHaveProperty('SessionList');
   });
 
-  test('says what is in every array', () => {
+  test('describes the items of every array', () => {
     const arrays: unknown[] = [];
     JSON.stringify(document, (_, value) => {
       if (value?.type === 'array' && !('items' in value)) arrays.push(value);
@@ -59,7 +59,7 @@ describe('the document', () => {
     expect(arrays).toEqual([]);
   });
 
-  test('refers to nothing that it does not hold', () => {
+  test('refers only to what it contains', () => {
     const references = [...JSON.stringify(document).matchAll(/"(#\/[^"]+)"/g)].map(([, path = '']) => path);
     expect(references.length).toBeGreaterThan(100);
     for (const path of new Set(references)) {
@@ -79,7 +79,7 @@ describe('the document', () => {
     }
   });
 
-  test('names the codes that a route can answer with', () => {
+  test('names the error codes of each route', () => {
     const codes = (name: RouteName) =>
       operations.find(({ operation }) => operation.operationId === name)?.operation['x-error-codes'];
     expect(codes('resolveApproval')).toEqual(
