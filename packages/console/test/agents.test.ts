@@ -18,7 +18,7 @@ beforeAll(async () => {
 const wide = { viewport: { width: 1440, height: 900 } };
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-async function agentOf(more: Partial<CreateAgent> = {}): Promise<Agent> {
+async function createAgent(more: Partial<CreateAgent> = {}): Promise<Agent> {
   return await console.service.client.agents.create({ name: 'Helper', model: 'scripted/test', ...more });
 }
 const newest = (agentId: string) => console.service.client.agents.get(agentId);
@@ -56,7 +56,7 @@ test('an agent is created from a template through the form, and the event log na
 });
 
 test('the form and the JSON stay in sync, and invalid JSON breaks neither', async () => {
-  const { agentId } = await agentOf();
+  const { agentId } = await createAgent();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('By the form');
   expect(JSON.parse(await json(page).inputValue()).name).toBe('By the form');
@@ -136,8 +136,8 @@ test('errors appear at their field with the service’s wording, both before a r
 });
 
 test('tools of each type are added, described in plain words, reordered and removed with the keyboard', async () => {
-  const other = await agentOf({ name: 'Researcher' });
-  const { agentId } = await agentOf();
+  const other = await createAgent({ name: 'Researcher' });
+  const { agentId } = await createAgent();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   const add = async (type: string, toolName: string) => {
     await page.getByRole('button', { name: `Add ${type}` }).press('Enter');
@@ -194,7 +194,7 @@ test('tools of each type are added, described in plain words, reordered and remo
 });
 
 test('concurrent changes are reported, and overwritten only after they were shown', async () => {
-  const { agentId } = await agentOf({ instructions: 'First.' });
+  const { agentId } = await createAgent({ instructions: 'First.' });
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Mine');
   await console.service.client.agents.update(agentId, { instructions: 'Second.' });
@@ -226,7 +226,7 @@ test('concurrent changes are reported, and overwritten only after they were show
 });
 
 test('leaving with unsaved changes asks first', async () => {
-  const { agentId } = await agentOf();
+  const { agentId } = await createAgent();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Half done');
   const elsewhere = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' });
@@ -241,7 +241,7 @@ test('leaving with unsaved changes asks first', async () => {
 });
 
 test('versions show what changed and who changed it; restoring one saves its content as a new version', async () => {
-  const { agentId } = await agentOf({ instructions: 'Be kind.\nBe short.' });
+  const { agentId } = await createAgent({ instructions: 'Be kind.\nBe short.' });
   await member.client.agents.update(agentId, { instructions: 'Be kind.\nBe long.', metadata: { team: 'a' } });
   await console.service.client.agents.update(agentId, { name: 'Other' });
   const page = await console.open(member, `/agents/${agentId}/versions`, wide);
@@ -272,7 +272,7 @@ test('versions show what changed and who changed it; restoring one saves its con
 
 test('an agent is tried in a session next to the form, and its next turn uses what was saved since', async () => {
   const say = (text: string) => ({ provider: 'scripted' as const, model: 't', settings: { script: [{ text }] } });
-  const { agentId } = await agentOf({ model: say('You said {{input}}.') });
+  const { agentId } = await createAgent({ model: say('You said {{input}}.') });
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await page.getByRole('tab', { name: 'Try it' }).click();
   await page.getByLabel('Message').fill('hello there');
@@ -297,7 +297,7 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
 });
 
 test('archiving an agent asks first; archived agents are listed separately and can’t be changed', async () => {
-  await agentOf({ name: 'Old hand' });
+  await createAgent({ name: 'Old hand' });
   const page = await console.open(member, '/agents', wide);
   await page.getByRole('link', { name: 'Old hand' }).click();
   await page.getByRole('button', { name: 'Other actions' }).click();
@@ -317,7 +317,7 @@ test('archiving an agent asks first; archived agents are listed separately and c
 
 test('a viewer sees everything and is offered no changes', async () => {
   const viewer = await console.person('viewer');
-  const { agentId } = await agentOf({ name: 'Look at me', instructions: 'Read me.' });
+  const { agentId } = await createAgent({ name: 'Look at me', instructions: 'Read me.' });
   await console.service.client.agents.update(agentId, { name: 'Look at me now' });
   const page = await console.open(viewer, '/agents', wide);
   await page.getByText('You need the member role to create agents.').waitFor();
@@ -341,7 +341,7 @@ test('a viewer sees everything and is offered no changes', async () => {
 test('hostile text is shown as text, and no page is wider than a phone', async () => {
   const hostile = `<img src=x onerror="document.title='taken'">`;
   const tool = { type: 'client' as const, name: 'a'.repeat(64), description: hostile, inputSchema: { type: 'object' } };
-  const { agentId } = await agentOf({
+  const { agentId } = await createAgent({
     name: `${hostile} ${'w'.repeat(150)}`,
     description: `${hostile} ${'v'.repeat(300)}`,
     instructions: `${hostile}\n${'u'.repeat(5_000)}`,

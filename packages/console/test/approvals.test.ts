@@ -367,6 +367,6 @@ test('the filters are in the URL, and decided approvals are listed with who deci
   await page.getByText('No matching approvals. Change the filters to see others.').waitFor();
   await page.getByLabel('Session').fill('ses_');
   await page.getByLabel('Session').press('Enter');
-  await page.getByText('Enter a Session id').waitFor();
+  await page.getByText('Enter a session ID').waitFor();
   await page.context().close();
 });

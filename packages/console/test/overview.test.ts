@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 /** Creates an agent that answers, or whose tool needs approval. */
-async function makeAgent(name: string, toolName?: string): Promise<string> {
+async function createAgent(name: string, toolName?: string): Promise<string> {
   const { agentId } = await console.service.client.agents.create({
     name,
     model: {
@@ -51,7 +51,7 @@ test('an empty installation links to Getting started until there is an agent or 
   await expectAccessible(page);
   const link = page.getByRole('link', { name: 'Get started' });
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
-  await makeAgent(hostile);
+  await createAgent(hostile);
   await link.waitFor({ state: 'detached' });
   // Names are shown as text.
   await page.getByText(`Test created an agent: ${hostile}`).waitFor();
@@ -65,9 +65,9 @@ test('pending approvals, session counts and problems update without a reload', a
   const tile = (status: string) => page.getByRole('link', { name: new RegExp(`^\\d+ ${status}$`) });
   await tile('waiting').waitFor();
   expect(await tile('waiting').textContent()).toBe('0 waiting');
-  const agentId = await makeAgent('Refund desk', 'pay_back');
+  const agentId = await createAgent('Refund desk', 'pay_back');
   const sessionId = await openSession(agentId, 'waiting');
-  await openSession(await makeAgent('Answers'), 'completed', true);
+  await openSession(await createAgent('Answers'), 'completed', true);
   await client.keys.create({
     name: 'soon over',
     permission: 'read',
@@ -103,7 +103,7 @@ test('a failing webhook is shown with a link', async () => {
   const { client } = console.service;
   // Nothing listens on this port.
   await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
-  const agentId = await makeAgent('Speaks');
+  const agentId = await createAgent('Speaks');
   await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
   await expect.poll(async () => (await client.overview()).webhooks.failing).toBe(1);
   const page = await console.open(console.owner);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   console = await startConsole();
 });
 
-async function fresh(): Promise<Page> {
+async function newBrowserPage(): Promise<Page> {
   return await (await (await browser()).newContext()).newPage();
 }
 
@@ -22,7 +22,7 @@ async function signIn(page: Page, { email, password }: { email: string; password
 }
 
 test('signing in leads to the page that was asked for; a wrong password reveals nothing else', async () => {
-  const page = await fresh();
+  const page = await newBrowserPage();
   await page.goto(`${console.origin}/console/${console.organizationId}/environments?environment=staging`);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await expectAccessible(page);
@@ -45,7 +45,7 @@ test('signing in never redirects to another site', async () => {
     '/%2F/evil.example',
     'javascript:alert(1)',
   ]) {
-    const page = await fresh();
+    const page = await newBrowserPage();
     await page.goto(`${console.origin}/console/sign-in?from=${encodeURIComponent(from)}`);
     await signIn(page, console.owner);
     await page.getByRole('navigation', { name: 'Pages' }).or(page.getByText('Page not found')).waitFor();
@@ -66,8 +66,8 @@ test('signing out applies to every tab, and signing out everywhere to every brow
   await first.getByRole('heading', { name: 'Sign in' }).waitFor();
   await first.context().close();
 
-  const here = await fresh();
-  const there = await fresh();
+  const here = await newBrowserPage();
+  const there = await newBrowserPage();
   for (const page of [here, there]) {
     await page.goto(`${console.origin}/console/sign-in`);
     await signIn(page, member);
@@ -97,7 +97,7 @@ test('an admin invites, changes a role and removes a member, with immediate effe
   await page.getByRole('table', { name: 'Invitations' }).getByText('Mara Member').waitFor();
   await expectAccessible(page);
 
-  const hers = await fresh();
+  const hers = await newBrowserPage();
   await hers.goto(link);
   await hers.getByRole('heading', { name: 'Join Acme' }).waitFor();
   expect(await hers.getByLabel('Your name').inputValue()).toBe('Mara Member');
@@ -156,7 +156,7 @@ test('hostile names and user agents are shown as text on every page', async () =
   await console.owner.client.organization.update({ name: hostile });
   const pages: Page[] = [];
   for (const path of ['/people', '/events']) pages.push(await console.open(console.owner, path));
-  pages.push(await console.open(named, '/account'), await fresh(), await fresh());
+  pages.push(await console.open(named, '/account'), await newBrowserPage(), await newBrowserPage());
   await pages.at(-2)!.goto(link!);
   await pages.at(-1)!.goto(`${console.origin}/console/sign-in?error=${encodeURIComponent(hostile)}`);
   for (const page of pages) {
@@ -202,7 +202,7 @@ test('a second link opened in the same tab replaces the first', async () => {
     watchSecret(new URL(link!).hash.slice(1));
     links.push(link!);
   }
-  const page = await fresh();
+  const page = await newBrowserPage();
   await page.goto(links[0]!);
   await page.getByText('as viewer').waitFor();
   await page.getByLabel('Your name').fill('Typed into the first');
@@ -244,7 +244,7 @@ test('every button in a table row has an accessible name that identifies the row
 
 test('changing the password keeps the page signed in and signs out other browsers', async () => {
   const member = await console.person('member', 'Paul Password');
-  const other = await fresh();
+  const other = await newBrowserPage();
   await other.goto(`${console.origin}/console/sign-in`);
   await signIn(other, member);
   await other.getByRole('navigation', { name: 'Pages' }).waitFor();

@@ -17,7 +17,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-async function fresh(path: string): Promise<Page> {
+async function newBrowserPage(path: string): Promise<Page> {
   const page = await (await (await browser()).newContext()).newPage();
   await page.goto(path.startsWith('http') ? path : `${console.origin}/console${path}`);
   return page;
@@ -27,14 +27,14 @@ test('an invited person joins with the provider, and later signs in with it to t
   const { link } = await console.owner.client.invitations.create({ role: 'member' });
   watchSecret(new URL(link!).hash.slice(1));
   provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida Invited' };
-  const first = await fresh(link!);
+  const first = await newBrowserPage(link!);
   await first.getByRole('button', { name: 'Continue with Acme accounts' }).click();
   await first.getByText('You are signed in as Ida Invited').waitFor();
   await first.getByRole('button', { name: 'Join Acme' }).click();
   await first.getByRole('button', { name: /^Ida Invited/ }).waitFor();
   await first.context().close();
 
-  const again = await fresh(`/${console.organizationId}/environments?environment=staging`);
+  const again = await newBrowserPage(`/${console.organizationId}/environments?environment=staging`);
   await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
   await again.getByRole('heading', { name: 'Environments' }).waitFor();
   expect(new URL(again.url()).searchParams.get('environment')).toBe('staging');
@@ -48,7 +48,7 @@ test.each([
   'a person without an invitation is refused with the reason, even with the email of a member: %s',
   async (email, why) => {
     provider.next = { sub: 'eve', email, email_verified: true, name: 'Eve' };
-    const page = await fresh('/sign-in');
+    const page = await newBrowserPage('/sign-in');
     await page.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
     await page.getByText(why).waitFor();
     expect(await page.context().cookies()).not.toContainEqual(
@@ -65,7 +65,7 @@ test('a signed-in user connects the provider to their account and disconnects it
   await page.getByRole('button', { name: 'Connect with Acme accounts' }).click();
   await page.getByText('Your account there is connected').waitFor();
   await page.context().close();
-  const again = await fresh('/sign-in');
+  const again = await newBrowserPage('/sign-in');
   await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
   await again.getByRole('button', { name: /^Connie Connected/ }).click();
   await again.getByRole('menuitem', { name: 'Your account' }).click();

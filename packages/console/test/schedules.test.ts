@@ -16,13 +16,13 @@ beforeAll(async () => {
   console = await startConsole({ clock });
   member = await console.person('member', 'Mara Member');
   viewer = await console.person('viewer', 'Vito Viewer');
-  ({ agentId } = await agentOf('Reporter'));
+  ({ agentId } = await createAgent('Reporter'));
 });
 
 // The open pages' requests wait on this clock, too.
 afterAll(() => clock.passWhile(console.service.stop()));
 
-const agentOf = (name: string) =>
+const createAgent = (name: string) =>
   console.service.client.agents.create({
     name,
     model: { provider: 'scripted', model: 'r', settings: { script: [{ text: 'Report: {{input}}' }] } },
@@ -111,7 +111,7 @@ test('each run shows its session, that it was missed, or why it failed', async (
   const { client } = console.service;
   const schedule = { agentId, environment: 'staging', cron: '0 * * * *', input: 'now' };
   const { scheduleId } = await client.schedules.create(schedule);
-  const archived = await agentOf('Retired');
+  const archived = await createAgent('Retired');
   const { scheduleId: failing } = await client.schedules.create({ ...schedule, agentId: archived.agentId });
   await client.agents.archive(archived.agentId);
   clock.advance(3 * HOUR_MS);

@@ -39,27 +39,28 @@ test('a turn is shown to its end across a restart of the service, with nothing l
   });
   const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'Say it all' });
   const page = await console.open(console.owner, `/sessions/${sessionId}`);
-  const talk = page.getByRole('region', { name: 'Conversation' });
-  await talk.getByText('waiting for result').waitFor();
+  const conversation = page.getByRole('region', { name: 'Conversation' });
+  await conversation.getByText('waiting for result').waitFor();
   const { waitingFor } = await client.sessions.get(sessionId);
   await client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output: 'found' });
-  await talk.getByText('w5 w6').waitFor();
+  await conversation.getByText('w5 w6').waitFor();
 
   const { port } = new URL(console.origin);
   await console.service.stop();
   await page.getByRole('status').filter({ hasText: 'Reconnecting' }).waitFor();
   // The text stays, and no error is shown.
-  expect(await talk.getByText('Before it.').count()).toBe(1);
+  expect(await conversation.getByText('Before it.').count()).toBe(1);
   expect(await page.getByRole('alert').count()).toBe(0);
 
   again = await startTestService({ database, consoleDir, config: { ...config, port: Number(port) } });
   const { sessions } = again.client;
-  await talk.getByText('w60').waitFor({ timeout: 60_000 });
+  await conversation.getByText('w60').waitFor({ timeout: 60_000 });
   await expect.poll(async () => (await sessions.get(sessionId)).status).toBe('idle');
   await expect.poll(() => page.getByText('Reconnecting').count()).toBe(0);
-  const seen = async () => (await talk.innerText()).match(/\bw\d+\b/g);
+  const seen = async () => (await conversation.innerText()).match(/\bw\d+\b/g);
   await expect.poll(seen).toEqual(words);
-  for (const text of ['Say it all', 'Before it.', 'found']) expect(await talk.getByText(text).count(), text).toBe(1);
+  for (const text of ['Say it all', 'Before it.', 'found'])
+    expect(await conversation.getByText(text).count(), text).toBe(1);
 
   // The restart did interrupt a step: the model call was retried, and its earlier text was dropped.
   expect((await sessions.chunks(sessionId, { types: ['message.reset'] })).data).toHaveLength(1);
@@ -67,7 +68,7 @@ test('a turn is shown to its end across a restart of the service, with nothing l
   // The page works as before, and shows the same after a reload.
   await page.getByRole('textbox', { name: 'Message' }).fill('once more');
   await page.getByRole('textbox', { name: 'Message' }).press('Enter');
-  await talk.getByText('once more').waitFor();
+  await conversation.getByText('once more').waitFor();
   const shown = await page.getByRole('list').filter({ hasText: 'Say it all' }).getByRole('listitem').count();
   expect(shown).toBeGreaterThanOrEqual(5);
   await page.reload();

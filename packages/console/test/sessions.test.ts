@@ -24,7 +24,7 @@ type Script = {
 
 const lookUp = { type: 'client' as const, name: 'look_up', description: 'Looks up.', inputSchema: { type: 'object' } };
 
-async function agentOf(script: Script, name = 'Helper', tools: object[] = [lookUp]): Promise<string> {
+async function createAgent(script: Script, name = 'Helper', tools: object[] = [lookUp]): Promise<string> {
   const { agentId } = await console.service.client.agents.create({
     name,
     model: { provider: 'scripted', model: 'demo', settings: { script } },
@@ -33,41 +33,41 @@ async function agentOf(script: Script, name = 'Helper', tools: object[] = [lookU
   return agentId;
 }
 
-async function sessionOf(
+async function openSession(
   script: Script,
   { input = 'go', name, tools, ...more }: { input?: string; name?: string; tools?: object[]; metadata?: object } = {},
 ): Promise<string> {
-  const agentId = await agentOf(script, name, tools);
+  const agentId = await createAgent(script, name, tools);
   const opened = { agentId, environment: 'staging', input, ...(more as { metadata?: Record<string, string> }) };
   return (await console.service.client.sessions.open(opened)).sessionId;
 }
 
-const until = (sessionId: string, status: string) =>
+const untilStatus = (sessionId: string, status: string) =>
   expect.poll(async () => (await console.service.client.sessions.get(sessionId)).status).toBe(status);
 
-const talk = (page: Page) => page.getByRole('region', { name: 'Conversation' });
+const conversation = (page: Page) => page.getByRole('region', { name: 'Conversation' });
 const box = (page: Page) => page.getByRole('textbox', { name: 'Message' });
 
 const tab = (page: Page, name: string) => page.getByRole('tab', { name });
 /** Nothing is wider than the screen. */
-const expectNoSideways = (page: Page) =>
+const expectNoHorizontalScroll = (page: Page) =>
   expect
     .poll(() => page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
     .toBeLessThanOrEqual(0);
 
 test('the agent’s text streams in, and the message box starts the next turn', async () => {
-  const sessionId = await sessionOf([
+  const sessionId = await openSession([
     { text: 'one two three four five', tokenDelayMs: 40 },
     { text: 'You said {{input}}.' },
   ]);
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByText('one two').waitFor();
-  await talk(page).getByText('one two three four five').waitFor();
+  await conversation(page).getByText('one two').waitFor();
+  await conversation(page).getByText('one two three four five').waitFor();
   await box(page).fill('first line');
   await box(page).press('Shift+Enter');
   await box(page).pressSequentially('second line');
   await box(page).press('Enter');
-  await talk(page).getByText('You said first line').waitFor();
+  await conversation(page).getByText('You said first line').waitFor();
   await expect.poll(() => box(page).inputValue()).toBe('');
   const said = page.getByRole('log', { name: 'New messages' });
   await expect.poll(() => said.getByText('You said first line').count()).toBe(1);
@@ -80,15 +80,15 @@ test('an approval is decided and a tool result entered within the conversation',
     { text: 'I look.', toolCalls: [{ name: 'look_up', input: { order: '1042' } }] },
     { text: 'Found it.' },
   ];
-  const sessionId = await sessionOf(script, { tools: [asking] });
-  await until(sessionId, 'waiting');
+  const sessionId = await openSession(script, { tools: [asking] });
+  await untilStatus(sessionId, 'waiting');
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByText('waiting for approval').waitFor();
-  await talk(page).getByText('1042').waitFor();
+  await conversation(page).getByText('waiting for approval').waitFor();
+  await conversation(page).getByText('1042').waitFor();
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
-  await talk(page).getByText('by you').waitFor();
+  await conversation(page).getByText('by you').waitFor();
   await page.getByRole('button', { name: 'Enter result' }).click();
   await page.getByLabel('JSON').check();
   await page.getByLabel('Output').fill('{"state": ');
@@ -96,15 +96,15 @@ test('an approval is decided and a tool result entered within the conversation',
   await page.getByText('This is not valid JSON').waitFor();
   await page.getByLabel('Output').fill('{"state":"sent"}');
   await page.getByRole('button', { name: 'Enter result' }).click();
-  await talk(page).getByText('Found it.').waitFor();
+  await conversation(page).getByText('Found it.').waitFor();
   // As the output of the call; the form with the same text may not have closed yet.
-  await talk(page).locator('pre').getByText('"sent"').waitFor();
+  await conversation(page).locator('pre').getByText('"sent"').waitFor();
   // The transcript shows the same.
   await page.reload();
-  await talk(page).getByText('Found it.').waitFor();
-  await talk(page).getByText('by you').waitFor();
-  expect(await talk(page).getByRole('listitem').filter({ hasText: 'I look.' }).count()).toBe(1);
-  expect(await talk(page).getByText('waiting for').count()).toBe(0);
+  await conversation(page).getByText('Found it.').waitFor();
+  await conversation(page).getByText('by you').waitFor();
+  expect(await conversation(page).getByRole('listitem').filter({ hasText: 'I look.' }).count()).toBe(1);
+  expect(await conversation(page).getByText('waiting for').count()).toBe(0);
 
   await tab(page, 'Timeline').click();
   await page.getByRole('row', { name: /Approval of Look up approved/ }).waitFor();
@@ -116,29 +116,29 @@ test('an approval is decided and a tool result entered within the conversation',
 
 test('a message during a turn is queued, or stops the turn', async () => {
   const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ');
-  const sessionId = await sessionOf([{ text: words, tokenDelayMs: 50 }, { text: 'Then {{input}}.' }]);
+  const sessionId = await openSession([{ text: words, tokenDelayMs: 50 }, { text: 'Then {{input}}.' }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByText('w1 ').waitFor();
+  await conversation(page).getByText('w1 ').waitFor();
   await box(page).fill('later');
   await box(page).press('Enter');
-  await talk(page).getByRole('listitem').filter({ hasText: 'later' }).getByText('queued').waitFor();
+  await conversation(page).getByRole('listitem').filter({ hasText: 'later' }).getByText('queued').waitFor();
   await page.getByLabel('Now (stop this turn)').check();
   await box(page).fill('now');
   await box(page).press('Enter');
-  await talk(page).getByText('Then now.').waitFor();
-  await talk(page).getByText('Then later.').waitFor();
-  await talk(page).getByText('The turn was interrupted.').waitFor();
-  await until(sessionId, 'idle');
-  await expect.poll(() => talk(page).getByText('queued').count()).toBe(0);
+  await conversation(page).getByText('Then now.').waitFor();
+  await conversation(page).getByText('Then later.').waitFor();
+  await conversation(page).getByText('The turn was interrupted.').waitFor();
+  await untilStatus(sessionId, 'idle');
+  await expect.poll(() => conversation(page).getByText('queued').count()).toBe(0);
 });
 
 test('interrupt, close, cancel and delete work with the keyboard, and ask for confirmation', async () => {
-  const sessionId = await sessionOf([{ text: 'slow '.repeat(500), tokenDelayMs: 100 }]);
+  const sessionId = await openSession([{ text: 'slow '.repeat(500), tokenDelayMs: 100 }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByText('slow slow').waitFor();
+  await conversation(page).getByText('slow slow').waitFor();
   await page.getByRole('button', { name: 'Interrupt' }).press('Enter');
-  await until(sessionId, 'idle');
-  await talk(page).getByText('The turn was interrupted.').waitFor();
+  await untilStatus(sessionId, 'idle');
+  await conversation(page).getByText('The turn was interrupted.').waitFor();
   await expect.poll(() => page.getByRole('button', { name: 'Interrupt' }).count()).toBe(0);
 
   const actions = page.getByRole('button', { name: 'Actions for this session' });
@@ -155,7 +155,7 @@ test('interrupt, close, cancel and delete work with the keyboard, and ask for co
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Cancel' }).press('Enter');
   await page.getByRole('button', { name: 'Cancel session' }).press('Enter');
-  await until(sessionId, 'cancelled');
+  await untilStatus(sessionId, 'cancelled');
   await page.getByText('accepts no more messages').waitFor();
   await actions.and(page.locator(':focus')).waitFor();
 
@@ -167,9 +167,9 @@ test('interrupt, close, cancel and delete work with the keyboard, and ask for co
 });
 
 test('filters in the URL survive a reload, and invalid parameters are ignored', async () => {
-  const mine = await sessionOf([{ text: 'ok' }], { name: 'Filtered', metadata: { customer: '17', note: 'a=b' } });
-  await sessionOf([{ text: 'ok' }], { name: 'Other', metadata: { customer: '18' } });
-  await until(mine, 'idle');
+  const mine = await openSession([{ text: 'ok' }], { name: 'Filtered', metadata: { customer: '17', note: 'a=b' } });
+  await openSession([{ text: 'ok' }], { name: 'Other', metadata: { customer: '18' } });
+  await untilStatus(mine, 'idle');
   const page = await console.open(member, '/sessions?status=nonsense&agentId=%3Cscript%3E');
   const rows = page.getByRole('table', { name: 'Sessions, newest first' }).getByRole('row');
   await rows.filter({ hasText: 'Other' }).waitFor();
@@ -194,7 +194,7 @@ test('filters in the URL survive a reload, and invalid parameters are ignored', 
 });
 
 test('a new session is started in a dialog, and its page opens', async () => {
-  await agentOf([{ text: 'Hello, {{input}}.' }], 'Greeter');
+  await createAgent([{ text: 'Hello, {{input}}.' }], 'Greeter');
   const page = await console.open(member, '/sessions');
   await page.getByRole('button', { name: 'New session' }).click();
   const dialog = page.getByRole('dialog', { name: 'New session' });
@@ -210,7 +210,7 @@ test('a new session is started in a dialog, and its page opens', async () => {
   await dialog.getByLabel('Metadata').fill('customer = 17');
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Start session' }).click();
-  await talk(page).getByText('Hello, world.').waitFor();
+  await conversation(page).getByText('Hello, world.').waitFor();
   await page.getByText('accepts no more messages').waitFor();
   await page.getByRole('heading', { name: 'Session of Greeter' }).waitFor();
   await page.getByText('of 3, including child sessions').waitFor();
@@ -219,10 +219,10 @@ test('a new session is started in a dialog, and its page opens', async () => {
 });
 
 test('a viewer sees everything and is offered no changes', async () => {
-  const sessionId = await sessionOf([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
-  await until(sessionId, 'waiting');
+  const sessionId = await openSession([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
+  await untilStatus(sessionId, 'waiting');
   const page = await console.open(viewer, `/sessions/${sessionId}`);
-  await talk(page).getByText('waiting for result').waitFor();
+  await conversation(page).getByText('waiting for result').waitFor();
   await page.getByText('You need the member role to send messages').waitFor();
   for (const name of ['Interrupt', 'Actions for this session', 'Enter result', 'Send'])
     expect(await page.getByRole('button', { name }).count(), name).toBe(0);
@@ -233,20 +233,20 @@ test('a viewer sees everything and is offered no changes', async () => {
 });
 
 test('parent and child sessions link to each other', async () => {
-  const child = await agentOf([{ text: 'Child says hi.' }], 'Assistant');
+  const child = await createAgent([{ text: 'Child says hi.' }], 'Assistant');
   const tool = { type: 'agent', name: 'ask_assistant', description: 'Asks.', agentId: child };
-  const sessionId = await sessionOf(
+  const sessionId = await openSession(
     [{ toolCalls: [{ name: 'ask_assistant', input: { input: 'hi' } }] }, { text: 'Done.' }],
     {
       tools: [tool],
       name: 'Chief',
     },
   );
-  await until(sessionId, 'idle');
+  await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByRole('link', { name: 'Child session' }).click();
+  await conversation(page).getByRole('link', { name: 'Child session' }).click();
   await page.getByRole('heading', { name: 'Session of Assistant' }).waitFor();
-  await talk(page).getByText('Child says hi.').waitFor();
+  await conversation(page).getByText('Child says hi.').waitFor();
   await page.getByRole('link', { name: 'Parent session' }).click();
   await page.getByRole('heading', { name: 'Session of Chief' }).waitFor();
   await page.getByRole('complementary').getByRole('link', { name: 'Assistant' }).waitFor();
@@ -257,7 +257,7 @@ test('content from an agent, a tool or a program is shown as text', async () => 
   const turned = 'pay \u202E001 ot';
   const long = 'x'.repeat(3000);
   const toolCalls = [{ name: 'look_up', input: { [script]: turned, long } }];
-  const sessionId = await sessionOf(
+  const sessionId = await openSession(
     [{ text: `${script} ${turned} ${long}`, toolCalls }, { text: '{{lastToolResult}}' }],
     {
       name: script,
@@ -265,16 +265,16 @@ test('content from an agent, a tool or a program is shown as text', async () => 
       metadata: { [script.slice(0, 60)]: `${script}${turned}`, long: long.slice(0, 500) },
     },
   );
-  await until(sessionId, 'waiting');
+  await untilStatus(sessionId, 'waiting');
   const { waitingFor } = await console.service.client.sessions.get(sessionId);
   const output = { [script]: script, list: [turned, long] };
   await console.service.client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output });
-  await until(sessionId, 'idle');
+  await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`, phone);
-  await talk(page).getByText(script).first().waitFor();
+  await conversation(page).getByText(script).first().waitFor();
   // A character that would reverse the text is shown as its code point.
-  await talk(page).getByText('U+202E').first().waitFor();
-  await expectNoSideways(page);
+  await conversation(page).getByText('U+202E').first().waitFor();
+  await expectNoHorizontalScroll(page);
   await expectAccessible(page);
   for (const name of ['Timeline', 'Chunks']) {
     await tab(page, name).click();
@@ -283,18 +283,18 @@ test('content from an agent, a tool or a program is shown as text', async () => 
         ? page.getByRole('heading', { name: 'Turn 1' })
         : page.getByRole('button', { name: 'turn.completed' });
     await seen.waitFor();
-    await expectNoSideways(page);
+    await expectNoHorizontalScroll(page);
   }
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions`);
   await page.getByRole('link', { name: script }).waitFor();
-  await expectNoSideways(page);
+  await expectNoHorizontalScroll(page);
   expect(await page.title()).toContain('Sessions');
   expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0);
 });
 
 test('ten thousand chunks scroll with at most a hundred in the page, and new ones are appended', async () => {
-  const sessionId = await sessionOf([{ text: 'a '.repeat(9_999) }, { text: 'the last word' }]);
-  await until(sessionId, 'idle');
+  const sessionId = await openSession([{ text: 'a '.repeat(9_999) }, { text: 'the last word' }]);
+  await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}?tab=chunks`);
   const chunks = page.getByRole('region', { name: 'Chunks' });
   await chunks.getByRole('listitem').first().waitFor();
@@ -309,7 +309,7 @@ test('ten thousand chunks scroll with at most a hundred in the page, and new one
   await expectAccessible(page);
   await console.service.client.sessions.sendMessage(sessionId, { content: 'more' });
   await expect.poll(async () => (await console.service.client.sessions.get(sessionId)).turn).toBe(2);
-  await until(sessionId, 'idle');
+  await untilStatus(sessionId, 'idle');
   await page.getByRole('button', { name: 'Jump to end' }).click();
   await chunks.getByText(/" ?word/).waitFor();
   await most();
@@ -320,7 +320,7 @@ test('ten thousand chunks scroll with at most a hundred in the page, and new one
 });
 
 test('a reader who scrolled up stays there, and a click returns to the end', async () => {
-  const sessionId = await sessionOf([{ text: 'line\n'.repeat(300), tokenDelayMs: 30 }]);
+  const sessionId = await openSession([{ text: 'line\n'.repeat(300), tokenDelayMs: 30 }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
   const top = () => page.evaluate<number>('document.scrollingElement.scrollTop');
   const left = () =>
@@ -348,20 +348,20 @@ test('structured output is shown as JSON, a worker turn names its queue, and a c
     outputSchema: { type: 'object', properties: { kind: { type: 'string' }, sure: { type: 'boolean' } } },
   });
   const { sessionId } = await client.sessions.open({ agentId: classifier, environment: 'staging', input: 'what?' });
-  await until(sessionId, 'idle');
+  await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).locator('pre').getByText('"refund"').waitFor();
+  await conversation(page).locator('pre').getByText('"refund"').waitFor();
 
   const { agentId: own } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'support' } });
   const worked = await client.sessions.open({ agentId: own, environment: 'staging', input: 'hello' });
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${worked.sessionId}`);
   await page.getByText('by your worker, from the queue support', { exact: true }).waitFor();
 
-  const child = await agentOf([{ toolCalls: [{ name: 'look_up', input: {} }] }], 'Asker', [
+  const child = await createAgent([{ toolCalls: [{ name: 'look_up', input: {} }] }], 'Asker', [
     { ...lookUp, approval: 'always' },
   ]);
   const tool = { type: 'agent', name: 'ask_asker', description: 'Asks.', agentId: child };
-  const parent = await sessionOf([{ toolCalls: [{ name: 'ask_asker', input: { input: 'hi' } }] }], { tools: [tool] });
+  const parent = await openSession([{ toolCalls: [{ name: 'ask_asker', input: { input: 'hi' } }] }], { tools: [tool] });
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${parent}`);
-  await talk(page).getByText('for 1 approval').waitFor();
+  await conversation(page).getByText('for 1 approval').waitFor();
 });

@@ -25,8 +25,8 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   const status = async () => (await client.sessions.get(sessionId)).status;
   await expect.poll(status, { timeout: 120_000 }).toBe('completed');
   const page = await console.open(member, `/sessions/${sessionId}`, phone);
-  const talk = page.getByRole('region', { name: 'Conversation' });
-  const answer = (number: number) => talk.getByText(`You said message ${number}.`, { exact: true });
+  const conversation = page.getByRole('region', { name: 'Conversation' });
+  const answer = (number: number) => conversation.getByText(`You said message ${number}.`, { exact: true });
   const topOf = async (number: number) => Math.round((await answer(number).boundingBox())!.y);
   const isSeen = (number: number) => async () => {
     const top = await topOf(number);
@@ -55,9 +55,9 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   // Everything is loaded, and the focus moved from the button to the loaded entries.
   await expect.poll(() => earlier.count()).toBe(0);
   await page.locator('.conversation:focus').waitFor();
-  expect(await talk.getByText(/^You said message/).count()).toBe(59);
+  expect(await conversation.getByText(/^You said message/).count()).toBe(59);
   // Old turns also say why they ended.
-  await talk.getByText('refused to answer').waitFor();
+  await conversation.getByText('refused to answer').waitFor();
   expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
   await expectAccessible(page);
 }, 240_000);

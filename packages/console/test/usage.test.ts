@@ -27,7 +27,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 
   await page.getByLabel('Group by').selectOption('agent');
-  const rows = page.getByRole('table', { name: 'Usage by Agent' }).getByRole('row');
+  const rows = page.getByRole('table', { name: 'Usage by agent' }).getByRole('row');
   await rows
     .filter({ hasText: 'Costly' })
     .getByText(/^\$0\.0000/)

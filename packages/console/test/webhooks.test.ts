@@ -32,18 +32,18 @@ async function receiverOf(answer?: Receiver['respond']): Promise<Receiver> {
 }
 
 /** Creates an environment for one test. */
-async function environment(): Promise<string> {
+async function createEnvironment(): Promise<string> {
   const { name } = await console.service.client.environments.create({ name: `place-${++environments}` });
   return name;
 }
 
-async function subscribed(url: string): Promise<string> {
-  const name = await environment();
+async function createSubscription(url: string): Promise<string> {
+  const name = await createEnvironment();
   await console.service.client.webhookSubscriptions.create({ environment: name, url });
   return name;
 }
 
-function say(name: string) {
+function startSession(name: string) {
   return console.service.client.sessions.open({ agentId, environment: name, input: 'Hi' });
 }
 
@@ -55,7 +55,7 @@ async function secretShown(page: Page): Promise<string> {
 }
 
 test('a webhook is added with the keyboard; its secret verifies deliveries, is shown once and then leaves the page', async () => {
-  const name = await environment();
+  const name = await createEnvironment();
   const receiver = await receiverOf();
   const page = await console.open(console.owner, '/webhooks');
   await page.getByRole('button', { name: `Add webhook to ${name}` }).focus();
@@ -90,7 +90,7 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
 });
 
 test('rotating a secret shows each next step until the receiver has accepted the new one', async () => {
-  const name = await environment();
+  const name = await createEnvironment();
   const made = console.service.client.webhookSubscriptions;
   const known: string[] = [];
   const receiver = await receiverOf(async ({ body, headers }) =>
@@ -137,8 +137,8 @@ test('rotating a secret shows each next step until the receiver has accepted the
 test('a failing receiver is explained with its response as text; once fixed it gets what was queued, and a resend sends everything again', async () => {
   const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
   const receiver = await receiverOf(() => ({ status: 502, headers: { 'content-type': 'text/html' }, body: hostile }));
-  const name = await subscribed(receiver.url);
-  const { sessionId } = await say(name);
+  const name = await createSubscription(receiver.url);
+  const { sessionId } = await startSession(name);
   await receiver.first(1);
   const page = await console.open(console.owner, `/webhooks/${name}`);
   await page.getByText('The last attempt failed').waitFor();
@@ -176,8 +176,8 @@ test('a failing receiver is explained with its response as text; once fixed it g
 
 test('a disabled webhook says why, queues deliveries, and sends them when it is enabled', async () => {
   const receiver = await receiverOf(() => 410);
-  const name = await subscribed(receiver.url);
-  const { sessionId } = await say(name);
+  const name = await createSubscription(receiver.url);
+  const { sessionId } = await startSession(name);
   const page = await console.open(console.owner, `/webhooks/${name}`);
   await page.getByText('Disabled because the receiver returned 410').waitFor();
   await page.getByText('make the receiver return 2xx and enable the webhook').waitFor();
@@ -198,8 +198,8 @@ test('a disabled webhook says why, queues deliveries, and sends them when it is 
 
 test('an exhausted delivery says what the receiver is missing, and its session is resent from there', async () => {
   const receiver = await receiverOf();
-  const name = await subscribed(receiver.url);
-  const { sessionId } = await say(name);
+  const name = await createSubscription(receiver.url);
+  const { sessionId } = await startSession(name);
   const { deliveries } = console.service.client.webhookSubscriptions;
   const { client, db } = console.service;
   await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
@@ -222,7 +222,7 @@ test('an exhausted delivery says what the receiver is missing, and its session i
 });
 
 test('a blocked webhook says why and how to fix it', async () => {
-  const name = await subscribed('https://example.com/hook');
+  const name = await createSubscription('https://example.com/hook');
   await console.service.db.query(sql`
     update webhook_subscriptions set sealed_secret = '\\x00' where environment = ${name}`);
   const page = await console.open(console.owner, '/webhooks');
@@ -236,7 +236,7 @@ test('a blocked webhook says why and how to fix it', async () => {
 });
 
 test('a degraded webhook says since when it fails, when it is retried and when it will be disabled, and then how to enable it', async () => {
-  const name = await subscribed('https://example.com/hook');
+  const name = await createSubscription('https://example.com/hook');
   const { db } = console.service;
   await db.query(sql`
     update webhook_subscriptions set failing_since = now() - interval '30 hours', degraded = true, failures = 40,
@@ -264,7 +264,7 @@ test('a degraded webhook says since when it fails, when it is retried and when i
 
 test('the URL is changed, an invalid one is refused at its field, and deleting asks first', async () => {
   const [before, after] = [await receiverOf(() => 404), await receiverOf()];
-  const name = await subscribed(before.url);
+  const name = await createSubscription(before.url);
   const page = await console.open(console.owner, `/webhooks/${name}`);
   const change = async (url: string) => {
     const dialog = page.getByRole('dialog');
@@ -296,8 +296,8 @@ test('the URL is changed, an invalid one is refused at its field, and deleting a
 
 test('delivery filters are in the URL, so a reload or a shared link shows the same', async () => {
   const receiver = await receiverOf();
-  const name = await subscribed(receiver.url);
-  const [first, second] = [await say(name), await say(name)];
+  const name = await createSubscription(receiver.url);
+  const [first, second] = [await startSession(name), await startSession(name)];
   const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries`);
   await page.getByTitle(second.sessionId).first().waitFor();
   await page.getByLabel('Status').selectOption('succeeded');
@@ -320,7 +320,7 @@ test('delivery filters are in the URL, so a reload or a shared link shows the sa
 });
 
 test('the test receiver shows deliveries as they arrive and that they are verified', async () => {
-  const name = await environment();
+  const name = await createEnvironment();
   const page = await console.open(console.owner, '/webhooks');
   await page.getByRole('button', { name: `Add webhook to ${name}` }).click();
   await page.getByRole('radio', { name: /^The test receiver/ }).check();
@@ -329,7 +329,7 @@ test('the test receiver shows deliveries as they arrive and that they are verifi
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page.getByRole('tab', { name: 'Test receiver' }).click();
   await page.getByText('Nothing received yet.').waitFor();
-  const { sessionId } = await say(name);
+  const { sessionId } = await startSession(name);
   await page.getByText(sessionId).first().click();
   await page.getByText('verified', { exact: true }).first().waitFor();
   await page.getByText(`"sessionId"`).first().waitFor();
@@ -339,10 +339,10 @@ test('the test receiver shows deliveries as they arrive and that they are verifi
 
 test('a viewer sees everything and can change nothing', async () => {
   const receiver = await receiverOf(() => 500);
-  const name = await subscribed(receiver.url);
-  await say(name);
+  const name = await createSubscription(receiver.url);
+  await startSession(name);
   const [{ deliveryId } = { deliveryId: '' }] = await receiver.first(1);
-  const bare = await environment();
+  const bare = await createEnvironment();
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/webhooks');
   await page.getByText(bare).waitFor();

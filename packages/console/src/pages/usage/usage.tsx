@@ -180,7 +180,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
         </div>
       ) : (
         <Rows
-          caption={`Usage by ${groupings[groupBy]}`}
+          caption={`Usage by ${groupings[groupBy].toLowerCase()}`}
           items={rows}
           columns={columns}
           rowKey={({ group }) => group ?? ''}
