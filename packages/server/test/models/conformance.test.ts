@@ -1,5 +1,5 @@
-// What the turn machine may rely on, for every provider, over the wire: each is asked against a local server that speaks its
-// real format. A provider is one row of `adapters`; what a case expects of all of them is written once.
+// What the turn machine relies on, for every provider, over the wire: each is called at a local server with its real format. A
+// provider is one row of `adapters`; expectations that are the same for all of them are written once.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';
@@ -27,17 +27,17 @@ interface Adapter {
   model: string;
   wire: Wire;
   path: string;
-  /** Of a request: the header that carries KEY, and its value. */
+  /** Of a request: the header that contains KEY, and its value. */
   key: [string, string];
-  /** Of a request: what is said with each, where a tool, settings and limits are given. */
+  /** Of a request with a tool, settings and limits: the fields for them. */
   settings: object;
-  /** How little reasoning is asked for. */
+  /** The fields for low reasoning effort. */
   reasoning: object;
-  /** How the answer's schema is asked for. */
+  /** The fields for a response schema. */
   schema: object;
-  /** Of the second request of a turn with tools: the whole transcript, and only it. */
+  /** Of the second request of a turn with tools: the fields of the transcript, and no others. */
   transcript: object;
-  /** The same, where the provider is not given back what it wanted to see again. */
+  /** The same without the provider's own data. */
   plainTranscript: object;
 }
 
@@ -45,7 +45,7 @@ const KEY = 'sk-test-4711';
 const PROMPT = 'a prompt that nobody else may read';
 const INSTRUCTIONS = 'Be brief.';
 
-/** The answer to the first step of a turn: reasoning, text, two calls at once, each under the provider's seal. */
+/** The response to the first step of a turn: reasoning, text, two parallel calls, with the provider's signatures. */
 const FIRST_STEP: ModelResponse = {
   parts: [
     { reasoning: ['hm', 'm'], seal: 'seal-of-reasoning' },
@@ -131,7 +131,7 @@ const googleTranscript = (parts: object[], callSeal: string) => ({
       parts: [
         ...parts,
         { functionCall: { id: LOOK_ID, name: 'look', args: CALLS[0]![1] }, thoughtSignature: callSeal },
-        // Google signs the first of several calls; the SDK stands in for a first one without.
+        // Google signs only the first of several calls; if that has no signature, the SDK adds a dummy.
         {
           functionCall: { id: NOTIFY_ID, name: 'notify', args: CALLS[1]![1] },
           ...(callSeal !== 'seal-of-call' && { thoughtSignature: callSeal }),
@@ -287,7 +287,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     };
   }
 
-  /** Everything that a call gave, and how it ended. */
+  /** All events of a call, and how it ended. */
   async function outcomeOf(call: ModelCall) {
     const events: ModelEvent[] = [];
     let failure: ModelFailure | undefined;
@@ -316,8 +316,8 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   const setKey = (value = KEY) =>
     setSecret(base.ctx, { env: 'production', name: 'MODEL_KEY', value, allowedHosts: [server.host] });
 
-  describe('an answer', () => {
-    test('is given delta by delta, with its usage; cached tokens are counted apart and in the input', async () => {
+  describe('a response', () => {
+    test('is streamed in deltas, with its usage; cached tokens are part of the input and also counted separately', async () => {
       const outcome = await outcomeAfter(
         wire.respond({ parts: [{ text: ['Hel', 'lo ', '😀'] }], usage: { input: 12, cached: 8, output: 3 } }),
       );
@@ -329,7 +329,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       });
     });
 
-    test('comes before the server is done', async () => {
+    test('is streamed before the server has finished', async () => {
       server.next(wire.respond({ parts: [{ text: ['first'] }], end: 'hang' }));
       const events = ask(callOf());
       expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
@@ -337,26 +337,26 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(await server.requests[0]!.closed).toBe(false);
     });
 
-    test('does not hold the model’s reasoning', async () => {
+    test('does not contain the model’s reasoning', async () => {
       const parts = [{ reasoning: ['hm', 'm'] }, { text: ['Yes'] }];
       expect((await outcomeAfter(wire.respond({ parts }))).deltas).toEqual(['Yes']);
     });
 
-    test('may be nothing but reasoning', async () => {
+    test('may consist only of reasoning', async () => {
       expect(await outcomeAfter(wire.respond({ parts: [{ reasoning: ['hm'] }] }))).toMatchObject({
         deltas: [],
         reason: 'endTurn',
       });
     });
 
-    test('whose bytes come one by one is the same', async () => {
+    test('is the same if its bytes arrive one by one', async () => {
       const { deltas, calls } = await outcomeAfter(byteByByte(wire.respond(FIRST_STEP)));
       expect([deltas.join(''), calls]).toEqual(['One moment', CALLS]);
       const parts = [{ text: ['ü', '😀', '漢'] }];
       expect((await outcomeAfter(byteByByte(wire.respond({ parts })))).deltas.join('')).toBe('ü😀漢');
     });
 
-    test('that is cut by its token limit says so, also with calls, whose input may be broken', async () => {
+    test('that is cut off by its token limit says so, also with calls, whose input may be incomplete', async () => {
       const reply = wire.respond({ parts: [{ text: ['Half a'] }], stop: 'maxOutputTokens' });
       expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'maxOutputTokens' });
       // Google sends a call in one piece.
@@ -365,7 +365,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(await outcomeAfter(cut)).toMatchObject({ calls: [['look', input]], reason: 'maxOutputTokens' });
     });
 
-    test('that repeats the key is given without it, also if it is split, in a call or in what the model thought', async () => {
+    test('that repeats the key is redacted, also if the key is split, in a call or in reasoning', async () => {
       await setKey();
       const outcome = await outcomeAfter(
         wire.respond({
@@ -384,7 +384,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(JSON.stringify(outcome)).not.toContain(KEY);
     });
 
-    test('that is nothing but the key fails before it has multiplied', async () => {
+    test('that only repeats the key fails before redaction makes it much longer', async () => {
       await setKey('k');
       const reply = wire.respond({ parts: [{ text: ['k'.repeat(100_000)] }] });
       const { failure, deltas } = await outcomeAfter(reply, callOf({}, { apiKeySecret: 'MODEL_KEY' }));
@@ -392,35 +392,35 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(deltas).toEqual([]);
     });
 
-    test('that is a refusal is one, and asks for no calls', async () => {
+    test('that is a refusal has the reason refusal, and no calls', async () => {
       const refusal = await outcomeAfter(wire.respond({ parts: [{ text: ['No.'] }], stop: 'refusal' }));
       expect(refusal).toMatchObject({ calls: [], reason: 'refusal', failure: undefined });
     });
   });
 
   describe('tool calls', () => {
-    test('in pieces, several at once, are given whole, in order, after the text', async () => {
+    test('that arrive in interleaved pieces are complete, in order, after the text', async () => {
       const outcome = await outcomeAfter(wire.respond(FIRST_STEP));
       expect(outcome).toMatchObject({ deltas: ['One ', 'moment'], reason: 'toolCalls' });
       expect(outcome.calls).toEqual(CALLS);
     });
 
-    test('without arguments have an empty object', async () => {
+    test('without arguments have an empty object as input', async () => {
       expect((await outcomeAfter(wire.respond({ parts: [{ call: 'look', input: {} }] }))).calls).toEqual([
         ['look', {}],
       ]);
     });
 
-    test.each(['cut', 'reset', 'overloaded'] as const)('are not given where the stream ends %s', async (end) => {
+    test.each(['cut', 'reset', 'overloaded'] as const)('are dropped if the stream ends %s', async (end) => {
       expect(await outcomeAfter(wire.respond({ ...FIRST_STEP, end }))).toMatchObject({
         calls: [],
         failure: { code: 'model_unavailable', retryable: true },
       });
     });
 
-    test('are not given with a refusal', async () => {
+    test('are dropped with a refusal', async () => {
       expect((await outcomeAfter(wire.respond({ ...FIRST_STEP, stop: 'refusal' }))).calls).toHaveLength(
-        // OpenAI ends such an answer as any other: calls and what is said beside them both count.
+        // OpenAI ends such a response like any other, so both its calls and its text count.
         provider === 'openai' ? 2 : 0,
       );
     });
@@ -435,7 +435,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       ],
     };
 
-    function answered(providerData: unknown): ModelEntry {
+    function responseEntry(providerData: unknown): ModelEntry {
       return {
         role: 'assistant',
         content: [
@@ -443,7 +443,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
           { type: 'tool_call', toolCallId: LOOK_ID, tool: 'look', input: CALLS[0]![1] },
           { type: 'tool_call', toolCallId: NOTIFY_ID, tool: 'notify', input: CALLS[1]![1] },
         ],
-        // Stored and read again.
+        // As after storing and reading it.
         ...(providerData !== undefined && { providerData: JSON.parse(JSON.stringify(providerData)) }),
       };
     }
@@ -451,14 +451,14 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     async function firstStep() {
       const { providerData } = await outcomeAfter(wire.respond(FIRST_STEP));
       server.requests.length = 0;
-      return answered(providerData);
+      return responseEntry(providerData);
     }
 
-    /** Only the fields that hold the transcript. */
+    /** Only the fields of the transcript. */
     const transcriptOf = (body: object) => pick(body, Object.keys(expected.transcript));
     const done = wire.respond({ parts: [{ text: ['done'] }] });
 
-    test('tells the model its calls, their results, and what it wanted to see again, each in its place', async () => {
+    test('sends calls, results and the provider’s own data, each at its place', async () => {
       const entry = await firstStep();
       expect(await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
         deltas: ['done'],
@@ -466,19 +466,19 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(transcriptOf(server.requests[0]!.body)).toEqual(expected.transcript);
     });
 
-    test('does without where there is nothing of the kind', async () => {
-      await outcomeAfter(done, callOf({ transcript: [user(PROMPT), answered(undefined), results] }));
+    test('works without the provider’s own data', async () => {
+      await outcomeAfter(done, callOf({ transcript: [user(PROMPT), responseEntry(undefined), results] }));
       expect(transcriptOf(server.requests[0]!.body)).toEqual(expected.plainTranscript);
     });
 
-    test('of another model does without', async () => {
+    test('of another model does not send the provider’s own data', async () => {
       const entry = await firstStep();
       const other = callOf({ transcript: [user(PROMPT), entry, results] }, { model: `${model}-2` });
       await outcomeAfter(done, other);
       expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-|hmm/);
     });
 
-    test('that the provider refuses is taken once more, without what may be at fault', async () => {
+    test('that the provider refuses is retried once without the provider’s own data', async () => {
       const entry = await firstStep();
       server.next(refuse(400, { body: wire.error(400, 'This block is bound to another conversation') }), done);
       expect(await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
@@ -489,7 +489,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(server.requests).toHaveLength(2);
     });
 
-    test('that the provider refuses again fails', async () => {
+    test('that the provider refuses twice fails', async () => {
       const entry = await firstStep();
       server.next(refuse(400), refuse(400));
       const { failure } = await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }));
@@ -497,7 +497,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(server.requests).toHaveLength(2);
     });
 
-    test('of another turn is not told the reasoning of this one', async () => {
+    test('in another turn does not send the reasoning of this one', async () => {
       const entry = await firstStep();
       await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results, user('And now?')] }));
       expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-reasoning|hmm/);
@@ -505,7 +505,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   });
 
   describe('a request', () => {
-    test('goes to the base url with its query, with the key that is allowed there', async () => {
+    test('goes to the base URL with its query, and has the key that is allowed there', async () => {
       await setKey();
       const query = path.includes('?') ? '&tenant=7' : '?tenant=7';
       const call = callOf({}, { apiKeySecret: 'MODEL_KEY', baseUrl: `${server.url}/?tenant=7` });
@@ -514,30 +514,30 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(server.requests[0]!.headers[key[0]]).toBe(key[1]);
     });
 
-    test('names tools, settings and limits', async () => {
+    test('contains tools, settings and limits', async () => {
       const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
       const call = callOf({ tools: [TOOL], limits: { maxOutputTokens: 99 } }, { settings });
       await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.body).toMatchObject(expected.settings);
     });
 
-    test('says how much the model is to think', async () => {
+    test('contains the reasoning effort', async () => {
       const call = callOf({}, { settings: { reasoning: 'low' } });
       await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.body).toMatchObject(expected.reasoning);
       expect(server.requests[0]!.body).not.toHaveProperty('reasoning.summary');
     });
 
-    test('asks for an answer that matches a schema', async () => {
+    test('asks for a response that matches a schema', async () => {
       await outcomeAfter(wire.respond({ parts: [{ text: ['{"total":1}'] }] }), callOf({ outputSchema: SCHEMA }));
       expect(server.requests[0]!.body).toMatchObject(expected.schema);
     });
 
-    test('asks in words for an answer that is no object', async () => {
+    test('asks in the instructions for a response that is not an object', async () => {
       const outputSchema = { type: 'array', items: { type: 'string' } };
       await outcomeAfter(wire.respond({ parts: [{ text: ['[]'] }] }), callOf({ outputSchema }));
-      const asked = JSON.stringify(JSON.stringify(outputSchema)).slice(1, -1);
-      expect(JSON.stringify(server.requests[0]!.body)).toContain(asked);
+      const schemaText = JSON.stringify(JSON.stringify(outputSchema)).slice(1, -1);
+      expect(JSON.stringify(server.requests[0]!.body)).toContain(schemaText);
       expect(server.requests[0]!.body).not.toMatchObject(expected.settings);
     });
   });
@@ -559,7 +559,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(server.requests).toHaveLength(1);
     });
 
-    test('with 429 says how long to wait', async () => {
+    test('with 429 gives the time to wait', async () => {
       const reply = refuse(429, { headers: { 'retry-after': '2' }, body: wire.error(429, 'Slow down') });
       expect((await outcomeAfter(reply)).failure).toMatchObject({
         code: 'model_rate_limited',
@@ -570,7 +570,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   });
 
   describe('a stream', () => {
-    test.each(['cut', 'reset'] as const)('that is %s is model_unavailable, after what it has shown', async (end) => {
+    test.each(['cut', 'reset'] as const)('that is %s is model_unavailable, after its text', async (end) => {
       const outcome = await outcomeAfter(wire.respond({ parts: [{ text: ['one', ' two'] }], end }));
       expect(outcome).toMatchObject({ failure: { code: 'model_unavailable', retryable: true } });
       expect(outcome.reason).toBeUndefined();
@@ -579,7 +579,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     test.each([
       ['overloaded', 'model_unavailable'],
       ['rateLimited', 'model_rate_limited'],
-    ] as const)('with the event that it is %s is %s', async (end, code) => {
+    ] as const)('with an event for %s is %s', async (end, code) => {
       const first = await outcomeAfter(wire.respond({ end }));
       expect(first).toMatchObject({ deltas: [], failure: { code, retryable: true } });
       const later = await outcomeAfter(wire.respond({ parts: [{ text: ['one'] }], end }));
@@ -589,8 +589,12 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     test.each([
       ['is empty', raw([]), 'model_unavailable'],
       ['is garbage', raw(['data: {nope\n\n']), 'model_protocol'],
-      ['is another format’s', raw(['data: {"type":17,"choices":"many","candidates":3}\n\n']), 'model_protocol'],
-      ['is a page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' }), 'model_protocol'],
+      ['has another format', raw(['data: {"type":17,"choices":"many","candidates":3}\n\n']), 'model_protocol'],
+      [
+        'is an HTML page',
+        refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' }),
+        'model_protocol',
+      ],
     ])('that %s is a failure', async (_title, reply, code) => {
       expect((await outcomeAfter(reply)).failure).toMatchObject({ code });
     });
@@ -619,7 +623,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   describe('an abort', () => {
     const reason = new Error('interrupted');
 
-    test('before the answer throws its reason and closes the connection', async () => {
+    test('before the response throws its reason and closes the connection', async () => {
       const arrived = Promise.withResolvers<void>();
       const abort = new AbortController();
       server.next(() => arrived.resolve());
@@ -630,7 +634,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(await server.requests[0]!.closed).toBe(false);
     });
 
-    test('in the middle of the answer throws its reason and closes the connection', async () => {
+    test('during the response throws its reason and closes the connection', async () => {
       const abort = new AbortController();
       server.next(wire.respond({ parts: [{ text: ['one'] }], end: 'hang' }));
       const events = ask(callOf(), abort.signal);
@@ -643,7 +647,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     });
   });
 
-  describe('no failure holds the prompt or the key', () => {
+  describe('no failure contains the prompt or the key', () => {
     const secret = 'sk-4711.secret_key';
     const quote =
       (reply: (sent: string) => Reply): Reply =>
@@ -652,7 +656,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
 
     test.each<[string, Reply]>([
       ['a refusal that quotes both', quote((sent) => refuse(400, { body: wire.error(400, sent) }))],
-      ['one that gives the key as its code', refuse(401, { body: { error: { code: secret, type: secret } } })],
+      ['a refusal with the key as its code', refuse(401, { body: { error: { code: secret, type: secret } } })],
       ['garbage that quotes both', quote((sent) => raw([`data: {${sent}\n\n`]))],
       [
         'an event that quotes both',

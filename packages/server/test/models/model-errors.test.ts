@@ -1,4 +1,4 @@
-// A model that fails: what is asked again, when, and what is seen of it.
+// Failing model calls: which are retried, when, and what the session shows of them.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/runtime/models/model.ts';
@@ -10,10 +10,10 @@ import { answering, createWorld, httpTool, outline, usage, type World } from '..
 
 let world: World;
 let clock: ManualClock;
-/** How long somebody slept or sleeps. */
+/** The durations of all sleeps so far, including current ones. */
 let sleeps: number[];
 beforeEach(async () => {
-  // In the middle of the eighth that is added by chance; nothing else sleeps as long.
+  // Fixes the jitter, so that no other sleep has the same duration.
   vi.spyOn(Math, 'random').mockReturnValue(0.5);
   sleeps = [];
   const manual = createManualClock();
@@ -38,7 +38,7 @@ function failure(code: ModelFailureCode, more: { retryable?: boolean; retryAfter
   return new ModelFailure(code, `It went wrong (${code}).`, { retryable: true, ...more });
 }
 
-/** Fails as often, showing this text each time, and answers then. */
+/** Fails this many times, showing the text each time, and then responds. */
 function failing(times: number, error: ModelFailure, text = ''): AskModel & { asked: number } {
   const ask: AskModel & { asked: number } = Object.assign(
     async function* (...[call, signal]: Parameters<AskModel>): ReturnType<AskModel> {
@@ -52,14 +52,14 @@ function failing(times: number, error: ModelFailure, text = ''): AskModel & { as
   return ask;
 }
 
-/** Resolves when as many have been sleeping for so long. */
+/** Resolves when there have been this many sleeps of this duration. */
 async function sleeping(ms: number, times = 1): Promise<void> {
   while (sleeps.filter((slept) => slept === ms).length < times)
     await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unavailable', 'model_protocol'])(
-  '%s is asked again four times, after waits that double, and fails the session then',
+  '%s is retried four times, after waits that double, and then fails the session',
   async (code) => {
     const ask = failing(9, failure(code));
     await world.work({ ask });
@@ -83,7 +83,7 @@ test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unava
   },
 );
 
-test('a model that answers at the last try is as good as one that answers at once', async () => {
+test('a model call that succeeds at the last attempt has the same result as one that succeeds at once', async () => {
   const ask = failing(4, failure('model_unavailable'));
   await world.work({ ask });
   const sessionId = await world.open(await world.agent());
@@ -100,9 +100,9 @@ test('a model that answers at the last try is as good as one that answers at onc
   expect((await getSession(world.ctx, { sessionId })).session.usage).toMatchObject({ ...usage, steps: 1 });
 });
 
-test('a provider that says how long to wait is asked no sooner, and one that says less than we would wait no sooner than that', async () => {
+test('a retry waits as long as the provider asks for, and at least as long as the back-off', async () => {
   const ask = failing(1, failure('model_rate_limited', { retryAfterMs: 123_456 }));
-  const worker = await world.work({ ask });
+  const node = await world.work({ ask });
   const sessionId = await world.open(await world.agent());
   await sleeping(123_456);
   clock.advance(123_455);
@@ -110,7 +110,7 @@ test('a provider that says how long to wait is asked no sooner, and one that say
   expect(ask.asked).toBe(1);
   clock.advance(1);
   await world.until(sessionId, is('idle'));
-  await worker.stop();
+  await node.stop();
 
   await world.work({ ask: failing(1, failure('model_rate_limited', { retryAfterMs: 10 })) });
   const other = await world.open(await world.agent());
@@ -119,7 +119,7 @@ test('a provider that says how long to wait is asked no sooner, and one that say
   await world.until(other, is('idle'));
 });
 
-test('a wait that the turn has no time for fails the session at once, and says how long it would have been', async () => {
+test('a wait beyond the deadline of the turn fails the session at once, and the error says how long it would be', async () => {
   const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 60_000 }));
   await world.work({ ask });
   const sessionId = await world.open(await world.agent([], { limits: { turnTimeoutSeconds: 60 } }));
@@ -132,7 +132,7 @@ test('a wait that the turn has no time for fails the session at once, and says h
   });
 });
 
-test('an interrupt does not wait for the next try', async () => {
+test('an interrupt does not wait for the next attempt', async () => {
   const ask = failing(9, failure('model_unavailable'), 'Hm');
   await world.work({ ask });
   const sessionId = await world.open(await world.agent());
@@ -140,12 +140,12 @@ test('an interrupt does not wait for the next try', async () => {
   await interruptSession(world.ctx, { sessionId });
   await world.until(sessionId, is('idle'));
   expect(ask.asked).toBe(1);
-  // What the failed try has said is void.
+  // The text of the failed attempt is void.
   const { data } = await listMessages(world.ctx, { sessionId });
   expect(data.map(({ role }) => role)).toEqual(['user']);
 });
 
-test('text that was shown is taken back each time, and only that of the step that failed', async () => {
+test('each failure voids the text of its own step, and no other text', async () => {
   let shown = Promise.withResolvers<void>();
   let failures = 0;
   await world.work({
@@ -188,7 +188,7 @@ test('text that was shown is taken back each time, and only that of the step tha
 });
 
 test.each<ModelFailureCode>(['model_rejected', 'model_not_allowed', 'model_rate_limited', 'model_protocol'])(
-  '%s that asking again cannot mend fails the session at once, in words',
+  '%s that is not retryable fails the session at once, with its message',
   async (code) => {
     const ask = failing(9, failure(code, { retryable: false }));
     await world.work({ ask });
@@ -200,7 +200,7 @@ test.each<ModelFailureCode>(['model_rejected', 'model_not_allowed', 'model_rate_
   },
 );
 
-test('a worker that dies between two tries leaves the next one to another, and what was said stays void', async () => {
+test('if a node dies between two attempts, another node makes the next, and earlier text stays void', async () => {
   const dying = await world.work({ ask: failing(9, failure('model_unavailable'), 'Hm') });
   const sessionId = await world.open(await world.agent());
   await sleeping(waits[0]!);
@@ -214,7 +214,7 @@ test('a worker that dies between two tries leaves the next one to another, and w
   expect(data.map(({ content }) => content)).toEqual([[{ type: 'text', text: 'go' }], [{ type: 'text', text: 'ok' }]]);
 });
 
-test('a worker that takes a turn over goes on counting, and waits as long as the provider has asked for', async () => {
+test('a node that takes over a turn continues the count of attempts, and waits as long as the provider asked for', async () => {
   const first = failing(9, failure('model_rate_limited', { retryAfterMs: 30_000 }));
   const leaving = await world.work({ ask: first });
   const sessionId = await world.open(await world.agent());

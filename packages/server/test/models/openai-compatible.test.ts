@@ -1,4 +1,4 @@
-// What all providers share, in every corner, on the plainest of the formats. What each must do is in conformance.test.ts.
+// Edge cases of what all providers share, with the simplest format. What each provider must do is in conformance.test.ts.
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import type { Model, Tool } from '@signalbox/contract';
@@ -51,7 +51,7 @@ function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): Mod
   };
 }
 
-/** Everything that a call gave, and how it ended. */
+/** All events of a call, and how it ended. */
 async function outcomeOf(call: ModelCall) {
   const events: ModelEvent[] = [];
   let failure: ModelFailure | undefined;
@@ -77,8 +77,8 @@ async function outcomeAfter(reply: Reply, call = callOf()) {
 const setKey = (allowedHosts: string[], name = 'MODEL_KEY', value = KEY) =>
   setSecret(base.ctx, { env: 'production', name, value, allowedHosts });
 
-describe('an answer', () => {
-  test('is given as it streams, with its usage', async () => {
+describe('a response', () => {
+  test('is streamed, with its usage', async () => {
     const reply = respond({ text: ['Hel', 'lo ', '😀'], usage: { prompt: 12, completion: 3, cached: 8 } });
     expect(await outcomeAfter(reply)).toEqual({
       text: 'Hello 😀',
@@ -88,21 +88,21 @@ describe('an answer', () => {
     });
   });
 
-  test('comes delta by delta, before the server is done', async () => {
+  test('is streamed in deltas before the server has finished', async () => {
     server.next(respond({ text: 'first', end: 'hang' }));
     const events = ask(callOf());
     expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
     await events.return(undefined);
   });
 
-  test('uses no tokens where the server does not say, or says nonsense', async () => {
+  test('counts no tokens if the server reports none, or impossible numbers', async () => {
     const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
     expect((await outcomeAfter(respond({ text: 'x', usage: null }))).finish).toMatchObject({ usage: none });
     const nonsense = respond({ text: 'x', usage: { prompt: -1, completion: 1e300, cached: 0.5 } });
     expect((await outcomeAfter(nonsense)).finish).toMatchObject({ usage: none });
   });
 
-  test('after more reasoning than is kept comes without it', async () => {
+  test('with more reasoning than is kept has none of it', async () => {
     const thought = 'x'.repeat(PROVIDER_DATA_MAX_CHARACTERS / 2);
     const dataAfter = async (reasoning: string[]) => {
       const { finish } = await outcomeAfter(respond({ reasoning, text: 'Yes' }));
@@ -112,7 +112,7 @@ describe('an answer', () => {
     expect(await dataAfter([thought, thought])).toBeUndefined();
   });
 
-  test('does not hold the model’s reasoning', async () => {
+  test('does not contain the model’s reasoning', async () => {
     expect((await outcomeAfter(respond({ reasoning: ['hm', 'm'], text: 'Yes' }))).text).toBe('Yes');
   });
 
@@ -125,14 +125,14 @@ describe('an answer', () => {
     expect((await outcomeAfter(respond({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
   });
 
-  test('that is said to be a refusal is one, whatever it ends with', async () => {
+  test('with a refusal has the reason refusal, whatever its finish reason', async () => {
     expect(await outcomeAfter(respond({ refusal: ['I can', 'not.'], finishReason: 'stop' }))).toMatchObject({
       text: 'I cannot.',
       finish: { reason: 'refusal' },
     });
   });
 
-  test('whose characters are cut in two on the wire is put together again', async () => {
+  test('is correct if its characters are split on the wire', async () => {
     const event = (content: string) => ({ choices: [{ delta: { content }, finish_reason: null }] });
     const bytes = Buffer.from(
       `data: ${JSON.stringify(event('😀'))}\n\ndata: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
@@ -143,7 +143,7 @@ describe('an answer', () => {
 });
 
 describe('tool calls', () => {
-  test('in pieces, several at once, are given whole and in order', async () => {
+  test('that arrive in interleaved pieces are complete and in order', async () => {
     const toolCalls = [
       { name: 'refund', arguments: { order: 'A-1', cents: 1250, note: 'ü"' } },
       { name: 'notify', arguments: { who: ['a', 'b'] } },
@@ -153,13 +153,13 @@ describe('tool calls', () => {
     expect(outcome.calls).toEqual(toolCalls.map((call) => [call.name, call.arguments]));
   });
 
-  test('count where the server says "stop" after them', async () => {
+  test('count if the server reports "stop" after them', async () => {
     const reply = respond({ toolCalls: [{ name: 'a', arguments: {} }], finishReason: 'stop' });
     expect((await outcomeAfter(reply)).finish).toMatchObject({ reason: 'toolCalls' });
   });
 
   test.each([
-    ['without arguments have an empty object', '', {}],
+    ['without arguments have an empty object as input', '', {}],
     ['whose arguments are not JSON keep their text', '{"a": tru', '{"a": tru'],
     ['whose arguments are nested too deeply keep their text', '['.repeat(5000) + ']'.repeat(5000), expect.any(String)],
   ])('%s', async (_title, text, input) => {
@@ -167,19 +167,19 @@ describe('tool calls', () => {
     expect((await outcomeAfter(reply)).calls).toEqual([['a', input]]);
   });
 
-  test('are not given where the stream breaks off after them', async () => {
+  test('are dropped if the stream breaks off after them', async () => {
     const reply = respond({ toolCalls: [{ name: 'a', arguments: { n: 1 } }], end: 'cut' });
     expect(await outcomeAfter(reply)).toMatchObject({ calls: [], failure: { code: 'model_unavailable' } });
   });
 
-  test('are at most a hundred', async () => {
+  test('are limited to 100', async () => {
     const callsOf = (count: number) =>
       respond({ toolCalls: Array.from({ length: count }, () => ({ name: 'look', arguments: {} })) });
     expect((await outcomeAfter(callsOf(100))).calls).toHaveLength(100);
     expect(await outcomeAfter(callsOf(101))).toMatchObject({ calls: [], failure: { code: 'model_protocol' } });
   });
 
-  test('without an end are broken off', async () => {
+  test('that never end are aborted', async () => {
     const piece = JSON.stringify({
       choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: 'x'.repeat(300_000) } }] } }],
     });
@@ -195,7 +195,7 @@ describe('tool calls', () => {
 });
 
 describe('the request', () => {
-  test('tells the model the whole transcript', async () => {
+  test('contains the whole transcript', async () => {
     const id = (n: number) => `call_0000000000000000000000000${n}`;
     await outcomeAfter(
       respond({ text: 'ok' }),
@@ -256,7 +256,7 @@ describe('the request', () => {
     ]);
   });
 
-  test('names tools and settings, and asks for usage', async () => {
+  test('contains tools and settings, and asks for usage', async () => {
     const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: { properties: { q: {} } } };
     const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
     const limits = { maxOutputTokens: 99 };
@@ -282,19 +282,19 @@ describe('the request', () => {
     });
   });
 
-  test('leaves out what is not set', async () => {
+  test('omits settings that are not set', async () => {
     await outcomeAfter(respond({ text: 'ok' }));
     expect(Object.keys(server.requests[0]!.body).sort()).toEqual(['messages', 'model', 'stream', 'stream_options']);
   });
 
-  test('keeps the base url’s path and query', async () => {
+  test('keeps the base URL’s path and query', async () => {
     await outcomeAfter(respond({ text: 'ok' }), callOf({}, { baseUrl: `${server.url}/deep/?api-version=2` }));
     expect(server.requests[0]?.path).toBe('/v1/deep/chat/completions?api-version=2');
   });
 });
 
 describe('the key', () => {
-  test('goes to a host that its secret allows', async () => {
+  test('is sent to a host that its secret allows', async () => {
     await setKey([server.host]);
     expect((await outcomeAfter(respond({ text: 'ok' }), callOf({}, { apiKeySecret: 'MODEL_KEY' }))).text).toBe('ok');
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
@@ -303,7 +303,7 @@ describe('the key', () => {
   test.each([
     ['another host', ['api.example.com']],
     ['another port', ['127.0.0.1:1']],
-  ])('that is for %s goes nowhere, and the failure names the secret alone', async (_title, hosts) => {
+  ])('that is for %s is not sent, and the failure contains only the name of the secret', async (_title, hosts) => {
     await setKey(hosts);
     const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'MODEL_KEY' }));
     expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
@@ -312,20 +312,20 @@ describe('the key', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('that is not there means no request', async () => {
+  test('that does not exist means no request', async () => {
     const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'NO_SUCH_KEY' }));
     expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
     expect(failure?.message).toContain('NO_SUCH_KEY');
     expect(server.requests).toEqual([]);
   });
 
-  test('of another Environment is not there', async () => {
+  test('of another environment is not used', async () => {
     await setKey([server.host]);
     const { failure } = await outcomeOf(callOf({ environment: 'staging' }, { apiKeySecret: 'MODEL_KEY' }));
     expect(failure).toMatchObject({ code: 'model_not_allowed' });
   });
 
-  test('is never one of the service’s own environment, and without a secret there is none', async () => {
+  test('is never read from the service’s environment variables: without a secret, none is sent', async () => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-operator');
     vi.stubEnv('OPENAI_COMPATIBLE_API_KEY', 'sk-of-the-operator');
     vi.stubEnv('PROVIDER_API_KEY', 'sk-of-the-operator');
@@ -335,14 +335,14 @@ describe('the key', () => {
     expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-operator');
   });
 
-  test('that no header can carry means no request', async () => {
+  test('that is not allowed in a header means no request', async () => {
     await setKey([server.host], 'MODEL_KEY', `${KEY}\r\nx: y`);
     const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'MODEL_KEY' }));
     expect(failure).toMatchObject({ code: 'model_not_allowed' });
     expect(server.requests).toEqual([]);
   });
 
-  test('that cannot be read because the database is away: asking again can help', async () => {
+  test('that cannot be read because the database is unavailable is retryable', async () => {
     const db = { ...base.platform.db, query: () => Promise.reject(new Error(`select ${KEY}`)) };
     const call = callOf({}, { apiKeySecret: 'MODEL_KEY' });
     const events = createModels({ ...base.platform, clock, db })(call, new AbortController().signal);
@@ -380,21 +380,21 @@ describe('a refusal', () => {
     [{ 'retry-after-ms': '150', 'retry-after': '9' }, 150],
     [{ 'retry-after': 'soon' }, undefined],
     [{ 'retry-after': '-1' }, expect.toSatisfy((ms) => ms === undefined || ms === 0)],
-  ])('with %o says how long to wait', async (headers, retryAfterMs) => {
+  ])('with %o gives the time to wait', async (headers, retryAfterMs) => {
     for (const status of [429, 503]) {
       const { failure } = await outcomeAfter(refuse(status, { headers: headers as Record<string, string> }));
       expect(failure).toMatchObject({ retryable: true, retryAfterMs });
     }
   });
 
-  test('names the provider’s code', async () => {
+  test('contains the provider’s code', async () => {
     const error = { message: 'x', type: 'invalid_request_error', code: 'context_length_exceeded' };
     const { failure } = await outcomeAfter(refuse(400, { body: { error } }));
     expect(failure?.message).toBe('The model’s provider responded with HTTP 400 (context_length_exceeded)');
   });
 
   test.each(['insufficient_quota', 'billing_not_active', 'exceeded_current_quota_error'])(
-    'because no money is left (%s) does not pass by waiting',
+    'because of an exhausted balance (%s) is not retryable',
     async (word) => {
       const body = { error: { message: 'x', type: word, code: word } };
       const { failure } = await outcomeAfter(refuse(429, { body, headers: { 'retry-after': '1' } }));
@@ -409,7 +409,7 @@ describe('a refusal', () => {
     ['[1]'],
     ['{"error":"text"}'],
     [`{"error":{"code":"${'x'.repeat(100_000)}"}}`],
-  ])('whatever its body is', async (body) => {
+  ])('has a message, whatever its body is', async (body) => {
     const { failure } = await outcomeAfter(refuse(400, { body }));
     expect(failure?.message).toBe('The model’s provider responded with HTTP 400');
   });
@@ -425,13 +425,13 @@ describe('a stream', () => {
     ['ends with an error', raw(['data: {"error":{"message":"overloaded","code":503}}\n\n'])],
     ['ends with an error in another form', raw(['data: {"error":"overloaded"}\n\n'])],
     ['ends with an error as its reason', respond({ text: 'x', finishReason: 'error' })],
-  ])('that %s is model_unavailable, and asking again can help', async (_title, reply) => {
+  ])('that %s is model_unavailable, and retryable', async (_title, reply) => {
     const { failure, finish } = await outcomeAfter(reply);
     expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
     expect(finish).toBeUndefined();
   });
 
-  test('that ends with an error about the rate is model_rate_limited', async () => {
+  test('that ends with a rate limit error is model_rate_limited', async () => {
     const reply = raw(['data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}\n\n']);
     expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_rate_limited', retryable: true });
   });
@@ -440,14 +440,14 @@ describe('a stream', () => {
     ['is garbage', raw(['data: {nope\n\n'])],
     ['has events of another form', raw(['data: {"choices":"many"}\n\n'])],
     ['has tool calls without a name', raw(['data: {"choices":[{"delta":{"tool_calls":[{"function":{}}]}}]}\n\n'])],
-    ['is a page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' })],
+    ['is an HTML page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' })],
     ['is JSON', refuse(200, { body: { choices: [] } })],
   ])('that %s is model_protocol', async (_title, reply) => {
     expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_protocol' });
   });
 });
 
-describe('an answer without an end', () => {
+describe('an endless response', () => {
   const endless =
     (status: number, contentType: string, piece: string): Reply =>
     async (response, { closed }) => {
@@ -458,13 +458,13 @@ describe('an answer without an end', () => {
       }
     };
 
-  test('is broken off when it is longer than any real one', async () => {
+  test('is aborted when it is longer than any real one', async () => {
     const { failure } = await outcomeAfter(endless(200, 'text/event-stream', `: ${'x'.repeat(1024 * 1024)}\n`));
     expect(failure).toMatchObject({ code: 'model_protocol', retryable: false });
     expect(await server.requests[0]!.closed).toBe(false);
   });
 
-  test('of a refusal is not waited for', async () => {
+  test('with an error status is not read to its end', async () => {
     const { failure } = await outcomeAfter(endless(500, 'text/plain', 'x'.repeat(65_536)));
     expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
     expect(await server.requests[0]!.closed).toBe(false);
@@ -487,7 +487,7 @@ describe('a server that cannot be reached', () => {
 });
 
 describe('silence', () => {
-  test('for 300 seconds before the answer is model_timeout', async () => {
+  test('for 300 seconds before the response is model_timeout', async () => {
     const arrived = Promise.withResolvers<void>();
     server.next(() => arrived.resolve());
     const outcome = outcomeOf(callOf());
@@ -499,7 +499,7 @@ describe('silence', () => {
     expect(await server.requests[0]!.closed).toBe(false);
   });
 
-  test('for 300 seconds in the middle of it is model_timeout', async () => {
+  test('for 300 seconds during the response is model_timeout', async () => {
     server.next(respond({ text: 'one', end: 'hang' }));
     const events = ask(callOf());
     await events.next();
@@ -509,7 +509,7 @@ describe('silence', () => {
     expect(await server.requests[0]!.closed).toBe(false);
   });
 
-  test('is ended by anything that the server sends', async () => {
+  test('ends with anything that the server sends', async () => {
     const comment = Promise.withResolvers<void>();
     const rest = Promise.withResolvers<void>();
     server.next(async (response) => {
@@ -520,9 +520,9 @@ describe('silence', () => {
       await rest.promise;
       response.end('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n');
     });
-    let heard = () => {};
+    let onNow = () => {};
     const now = () => {
-      heard();
+      onNow();
       return clock.now();
     };
     const listening = { ...clock, sleep: clock.sleep, now };
@@ -531,7 +531,7 @@ describe('silence', () => {
     const next = events.next();
     clock.advance(299_000);
     await new Promise<void>((resolve) => {
-      heard = resolve;
+      onNow = resolve;
       comment.resolve();
     });
     clock.advance(299_000);
@@ -540,7 +540,7 @@ describe('silence', () => {
     expect((await next).value).toMatchObject({ type: 'finish' });
   });
 
-  test('of a reader that is busy is not the server’s', async () => {
+  test('is not counted while the reader is busy', async () => {
     server.next(respond({ text: ['one', 'two'] }));
     const events = ask(callOf());
     await events.next();
@@ -559,7 +559,7 @@ describe('an abort', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('before the answer throws its reason and closes the connection', async () => {
+  test('before the response throws its reason and closes the connection', async () => {
     const arrived = Promise.withResolvers<void>();
     const abort = new AbortController();
     server.next(() => arrived.resolve());
@@ -570,7 +570,7 @@ describe('an abort', () => {
     expect(await server.requests[0]!.closed).toBe(false);
   });
 
-  test('in the middle of the answer throws its reason and closes the connection', async () => {
+  test('during the response throws its reason and closes the connection', async () => {
     const abort = new AbortController();
     server.next(respond({ text: 'one', end: 'hang' }));
     const events = ask(callOf(), abort.signal);
@@ -582,7 +582,7 @@ describe('an abort', () => {
     expect(clock.sleepers).toBe(0);
   });
 
-  test('shows nothing of what had come already', async () => {
+  test('drops events that have arrived but were not read', async () => {
     const abort = new AbortController();
     server.next(respond({ text: ['one', 'two', 'three'], end: 'hang' }));
     const events = ask(callOf(), abort.signal);
@@ -592,7 +592,7 @@ describe('an abort', () => {
   });
 });
 
-test('who stops reading closes the connection', async () => {
+test('a reader that stops early closes the connection', async () => {
   server.next(respond({ text: 'one', end: 'hang' }));
   for await (const event of ask(callOf())) {
     expect(event.type).toBe('text');
@@ -602,12 +602,12 @@ test('who stops reading closes the connection', async () => {
   expect(clock.sleepers).toBe(0);
 });
 
-test('a finished answer leaves no timer behind', async () => {
+test('a finished response leaves no timer behind', async () => {
   await outcomeAfter(respond({ text: 'one' }));
   expect(clock.sleepers).toBe(0);
 });
 
-describe('no failure holds the prompt or the key', () => {
+describe('no failure contains the prompt or the key', () => {
   const key = 'sk-4711.secret_key';
   const word = 'prompt-word';
   const echo =

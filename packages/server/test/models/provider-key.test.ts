@@ -1,4 +1,4 @@
-// Whose key goes where. Requests do not leave the machine: a stand-in for the way out records them.
+// Which key is sent to which server. Requests do not leave the machine: a fake egress records them.
 import { type Model, ownProvider } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Egress } from '../../src/egress/egress.ts';
@@ -13,8 +13,12 @@ import type { ProviderKeys } from '../../src/vault/provider-keys.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'key-of-the-environment';
-const LENT = 'key-of-the-operator';
-const lent: ProviderKeys = { OPENAI_API_KEY: LENT, ANTHROPIC_API_KEY: LENT, GOOGLE_GENERATIVE_AI_API_KEY: LENT };
+const OPERATOR_KEY = 'key-of-the-operator';
+const operatorKeys: ProviderKeys = {
+  OPENAI_API_KEY: OPERATOR_KEY,
+  ANTHROPIC_API_KEY: OPERATOR_KEY,
+  GOOGLE_GENERATIVE_AI_API_KEY: OPERATOR_KEY,
+};
 
 let base: TestPlatform;
 let requests: { url: string; headers: Headers; body: string }[];
@@ -36,7 +40,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-async function failureOf(config: Model, keys: ProviderKeys = lent): Promise<ModelFailure> {
+async function failureOf(config: Model, keys: ProviderKeys = operatorKeys): Promise<ModelFailure> {
   const call: ModelCall = {
     organizationId: base.organizationId,
     environment: 'production',
@@ -57,7 +61,7 @@ async function failureOf(config: Model, keys: ProviderKeys = lent): Promise<Mode
     );
 }
 
-/** Everything that went out, whichever header or place it may be in. */
+/** Everything that was sent, in any header or other part of a request. */
 const sent = () => requests.map(({ url, headers, body }) => [url, ...[...headers].flat(), body].join('\n')).join('\n');
 
 const providers = [
@@ -78,7 +82,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
     }
   });
 
-  test('is asked at its own server with the Environment’s secret of its key’s name', async () => {
+  test('is called at its own server with the environment’s secret for its key', async () => {
     await set(keyName, SECRET, host);
     expect(await failureOf(config)).toMatchObject({ httpStatus: 500 });
     expect(requests).toHaveLength(1);
@@ -87,7 +91,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
     expect(requests[0]!.headers.get(keyHeader[0])).toBe(header + SECRET);
   });
 
-  test('or with the one that the Agent names', async () => {
+  test('is called with the secret that the agent names', async () => {
     await set(keyName, 'not-this', host);
     await set('OTHER', SECRET, host);
     await failureOf({ ...config, apiKeySecret: 'OTHER' });
@@ -95,11 +99,11 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
     expect(sent()).not.toContain('not-this');
   });
 
-  test('without a secret gets the key that the operator lends', async () => {
+  test('gets the operator’s key if the environment has no secret', async () => {
     await failureOf(config);
     await failureOf({ ...config, baseUrl });
     await failureOf({ ...config, apiKeySecret: keyName });
-    expect(requests.map(({ headers }) => headers.get(keyHeader[0]))).toEqual(Array(3).fill(header + LENT));
+    expect(requests.map(({ headers }) => headers.get(keyHeader[0]))).toEqual(Array(3).fill(header + OPERATOR_KEY));
   });
 
   test.each([
@@ -110,14 +114,14 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
     ['its name as a user', `https://${host}@example.com/v1`],
   ])('with %s is never given the operator’s key', async (_title, elsewhere) => {
     await failureOf({ ...config, baseUrl: elsewhere });
-    expect(sent()).not.toContain(LENT);
+    expect(sent()).not.toContain(OPERATOR_KEY);
     expect(requests[0]?.headers.has(keyHeader[0]) ?? false).toBe(false);
     const failure = await failureOf({ ...config, baseUrl: elsewhere, apiKeySecret: keyName });
     expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
-    expect(sent()).not.toContain(LENT);
+    expect(sent()).not.toContain(OPERATOR_KEY);
   });
 
-  test('is given the Environment’s secret where its list allows, and nowhere else', async () => {
+  test('gets the environment’s secret only at hosts that the secret allows', async () => {
     await set(keyName, SECRET, 'gateway.example.com');
     await failureOf({ ...config, baseUrl: 'https://gateway.example.com/v1' });
     expect(requests[0]!.headers.get(keyHeader[0])).toBe(header + SECRET);
@@ -128,26 +132,26 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
       expect(failure.message).toContain(keyName);
       expect(failure.message).not.toContain(SECRET);
     }
-    // The operator's is no way around.
+    // The operator's key is not used instead.
     expect(requests).toEqual([]);
   });
 
-  test('without any key is not asked, and the failure says which secret to set', async () => {
+  test('is not called without a key, and the failure says which secret to set', async () => {
     const failure = await failureOf(config, {});
     expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
     expect(failure.message).toBe(`The environment has no secret ${keyName}`);
     expect(requests).toEqual([]);
   });
 
-  test('is not asked with another provider’s key', async () => {
-    for (const other of Object.keys(lent).filter((key) => key !== keyName)) {
+  test('is not called with another provider’s key', async () => {
+    for (const other of Object.keys(operatorKeys).filter((key) => key !== keyName)) {
       const failure = await failureOf({ ...config, apiKeySecret: other });
       expect(failure).toMatchObject({ code: 'model_not_allowed' });
     }
     expect(requests).toEqual([]);
   });
 
-  test('takes nothing from the service’s environment by itself', async () => {
+  test('reads no environment variables of the service by itself', async () => {
     for (const variable of ['OPENAI', 'ANTHROPIC', 'GOOGLE_GENERATIVE_AI', 'GEMINI', 'GOOGLE']) {
       vi.stubEnv(`${variable}_API_KEY`, 'key-of-the-shell');
       vi.stubEnv(`${variable}_BASE_URL`, 'https://shell.example.com/v1');
@@ -161,7 +165,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
   });
 });
 
-test('a request to another server than the key is for does not leave', async () => {
+test('a request to another server than the one for the key is not sent', async () => {
   const connection = openConnection(
     { egress, clock: base.platform.clock },
     { baseUrl: new URL('https://api.example.com/v1'), keyHeader: ['authorization', 'Bearer '], key: SECRET },
@@ -174,7 +178,7 @@ test('a request to another server than the key is for does not leave', async () 
   expect(requests).toEqual([]);
 });
 
-test('anthropic is asked to cache at its own server, and no other server is', async () => {
+test('only Anthropic’s own server is asked to cache the prompt', async () => {
   await failureOf({ provider: 'anthropic', model: 'claude' });
   await failureOf({ provider: 'anthropic', model: 'claude', baseUrl: 'https://gateway.example.com/v1' });
   expect(requests.map(({ body }) => JSON.parse(body).cache_control)).toEqual([{ type: 'ephemeral' }, undefined]);

@@ -1,5 +1,5 @@
-// Sessions on the providers' own formats, end to end: what a provider wants to see again is kept while a person decides, and is
-// shown to nobody.
+// Sessions with the providers' own formats, end to end: data that a provider must receive again is kept while an approval is pending,
+// and is never shown.
 import type { Chunk, Model } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
@@ -38,61 +38,64 @@ const providers: [Model['provider'], string, string, Wire][] = [
   ['google', 'gemini-3-pro-preview', 'GOOGLE_GENERATIVE_AI_API_KEY', generateContent],
 ];
 
-test.each(providers)('%s: a call that a person approves, and the reasoning before it', async (...row) => {
-  const [name, model, keyName, wire] = row;
-  const { client } = service;
-  await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
-  provider.next(
-    refuse(429, { headers: { 'retry-after': '0' }, body: wire.error(429, 'Slow down') }),
-    wire.respond({
-      parts: [
-        { reasoning: [THOUGHT], seal: SEAL },
-        { text: ['One moment'] },
-        { call: 'refund', input: { cents: 1250 } },
-      ],
-      usage: { input: 100, cached: 80, output: 20 },
-    }),
-    wire.respond({ parts: [{ text: ['Done'] }], usage: { input: 150, cached: 100, output: 5 } }),
-  );
-  const { agentId } = await client.agents.create({
-    name: 'Clerk',
-    model: { provider: name, model, baseUrl: provider.url },
-    tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'always' }],
-  });
-  const { sessionId } = await client.sessions.open({
-    agentId,
-    environment: 'production',
-    input: 'I want my money back',
-    closeOnIdle: true,
-  });
+test.each(providers)(
+  '%s: after an approval, the provider gets back the reasoning that came before the call',
+  async (...row) => {
+    const [name, model, keyName, wire] = row;
+    const { client } = service;
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+    provider.next(
+      refuse(429, { headers: { 'retry-after': '0' }, body: wire.error(429, 'Slow down') }),
+      wire.respond({
+        parts: [
+          { reasoning: [THOUGHT], seal: SEAL },
+          { text: ['One moment'] },
+          { call: 'refund', input: { cents: 1250 } },
+        ],
+        usage: { input: 100, cached: 80, output: 20 },
+      }),
+      wire.respond({ parts: [{ text: ['Done'] }], usage: { input: 150, cached: 100, output: 5 } }),
+    );
+    const { agentId } = await client.agents.create({
+      name: 'Clerk',
+      model: { provider: name, model, baseUrl: provider.url },
+      tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'always' }],
+    });
+    const { sessionId } = await client.sessions.open({
+      agentId,
+      environment: 'production',
+      input: 'I want my money back',
+      closeOnIdle: true,
+    });
 
-  const chunks: Chunk[] = [];
-  for await (const envelope of client.sessions.stream(sessionId)) {
-    chunks.push(...envelope.chunks);
-    for (const chunk of envelope.chunks) {
-      const { operationIds = [], toolCallIds = [] } = (chunk.type === 'session.status' && chunk.waitingFor) || {};
-      for (const operationId of operationIds) await client.approvals.approve(operationId);
-      for (const toolCallId of toolCallIds)
-        await client.sessions.sendToolResult(sessionId, { toolCallId, output: 'ok' });
+    const chunks: Chunk[] = [];
+    for await (const envelope of client.sessions.stream(sessionId)) {
+      chunks.push(...envelope.chunks);
+      for (const chunk of envelope.chunks) {
+        const { operationIds = [], toolCallIds = [] } = (chunk.type === 'session.status' && chunk.waitingFor) || {};
+        for (const operationId of operationIds) await client.approvals.approve(operationId);
+        for (const toolCallId of toolCallIds)
+          await client.sessions.sendToolResult(sessionId, { toolCallId, output: 'ok' });
+      }
     }
-  }
 
-  expect(chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('|')).toMatch(
-    /^One moment\|Done$/,
-  );
-  const session = await client.sessions.get(sessionId);
-  expect(session).toMatchObject({
-    status: 'completed',
-    usage: { inputTokens: 250, cachedTokens: 180, outputTokens: 25, steps: 2, toolCalls: 1 },
-  });
-  expect(JSON.stringify(provider.requests.at(-1)!.body)).toContain(SEAL);
+    expect(chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('|')).toMatch(
+      /^One moment\|Done$/,
+    );
+    const session = await client.sessions.get(sessionId);
+    expect(session).toMatchObject({
+      status: 'completed',
+      usage: { inputTokens: 250, cachedTokens: 180, outputTokens: 25, steps: 2, toolCalls: 1 },
+    });
+    expect(JSON.stringify(provider.requests.at(-1)!.body)).toContain(SEAL);
 
-  const shown = JSON.stringify([chunks, session, (await client.sessions.messages(sessionId)).data]);
-  for (const secret of [THOUGHT, SEAL, KEY]) expect(shown).not.toContain(secret);
-});
+    const shown = JSON.stringify([chunks, session, (await client.sessions.messages(sessionId)).data]);
+    for (const secret of [THOUGHT, SEAL, KEY]) expect(shown).not.toContain(secret);
+  },
+);
 
 test.each([...providers, compatible])(
-  '%s: an answer that its token limit cut ends the turn as that',
+  '%s: a response that is cut off by its token limit ends the turn with that reason',
   async (...row) => {
     const [name, model, keyName, wire] = row;
     const { client } = service;

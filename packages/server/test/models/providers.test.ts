@@ -1,4 +1,4 @@
-// What one provider alone does, or says in its own words.
+// Behaviour and error formats that are specific to one provider.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
@@ -52,8 +52,8 @@ async function outcomeAfter(reply: Reply, call: ModelCall) {
   return { text, calls: events.filter((event) => event.type === 'toolCall'), finish, failure };
 }
 
-/** The body of the request that tells the model of `answer`, given back as it came. */
-async function toldOf(call: ModelCall, content: ModelEntry['content'], providerData: unknown) {
+/** The body of the next request, after a response with this content and data. */
+async function nextRequestOf(call: ModelCall, content: ModelEntry['content'], providerData: unknown) {
   const results = content.flatMap((part) =>
     part.type === 'tool_call' ? [{ type: 'tool_result' as const, toolCallId: part.toolCallId, output: 1 }] : [],
   );
@@ -79,7 +79,7 @@ describe('anthropic', () => {
     { type: 'message_stop' },
   ];
 
-  test('gets its thinking blocks back in the order of its answer, redacted ones too', async () => {
+  test('gets its thinking blocks back in their original order, including redacted ones', async () => {
     const { finish } = await outcomeAfter(
       frames(
         start,
@@ -96,7 +96,9 @@ describe('anthropic', () => {
       { type: 'text', text: 'First. Then.' },
       { type: 'tool_call', toolCallId: 'call_1', tool: 'look', input: {} },
     ];
-    const { messages } = (await toldOf(call(), content, finish?.providerData)) as { messages: { content: unknown }[] };
+    const { messages } = (await nextRequestOf(call(), content, finish?.providerData)) as {
+      messages: { content: unknown }[];
+    };
     expect(messages[1]?.content).toEqual([
       { type: 'thinking', thinking: '', signature: 'a' },
       { type: 'text', text: 'First.' },
@@ -106,7 +108,7 @@ describe('anthropic', () => {
     ]);
   });
 
-  test('may send events that nobody knows yet', async () => {
+  test('may send unknown events', async () => {
     const news = { type: 'news_of_tomorrow', what: 1 };
     const reply = frames(
       start,
@@ -118,18 +120,18 @@ describe('anthropic', () => {
     expect(await outcomeAfter(reply, call())).toMatchObject({ text: 'Hi', failure: undefined });
   });
 
-  test('of before structured answers gives its answer as a tool’s input, and it is the text', async () => {
+  test('without structured output responds with a tool’s input, which becomes the text', async () => {
     const outputSchema = { type: 'object', properties: { total: { type: 'number' } } };
-    const told = callOf('anthropic', 'claude-3-5-haiku-20241022', { outputSchema });
+    const call = callOf('anthropic', 'claude-3-5-haiku-20241022', { outputSchema });
     const reply = anthropicMessages.respond({ parts: [{ text: ['Sure: '] }, { call: 'json', input: { total: 7 } }] });
-    expect(await outcomeAfter(reply, told)).toMatchObject({
+    expect(await outcomeAfter(reply, call)).toMatchObject({
       text: '{"total":7}',
       calls: [],
       finish: { reason: 'endTurn' },
     });
   });
 
-  test('is told of tools in words that all who speak its format know', async () => {
+  test('gets tools with only the fields that every server of its format supports', async () => {
     const tools = [{ name: 'look', description: 'Looks', inputSchema: {} }];
     await outcomeAfter(refuse(500), { ...call(), tools });
     expect(server.requests[0]!.body.tools).toEqual([
@@ -142,14 +144,14 @@ describe('anthropic', () => {
     ['max_tokens', 'maxOutputTokens'],
     ['model_context_window_exceeded', 'maxOutputTokens'],
     ['refusal', 'refusal'],
-  ])('that stops with %s comes to %s', async (reason, expected) => {
+  ])('that stops with %s has the reason %s', async (reason, expected) => {
     const text = block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' });
     expect((await outcomeAfter(frames(start, ...text, ...end(reason)), call())).finish).toMatchObject({
       reason: expected,
     });
   });
 
-  test('that ran out of money is rejected, not asked again', async () => {
+  test('with an exhausted balance is rejected, and not retried', async () => {
     const error = { type: 'billing_error', message: 'x' };
     const { failure } = await outcomeAfter(frames(start, { type: 'error', error }), call());
     expect(failure).toMatchObject({ code: 'model_rejected', retryable: false });
@@ -160,7 +162,7 @@ describe('openai', () => {
   const call = () => callOf('openai', 'gpt-5');
   const created = { type: 'response.created', response: { id: 'r', created_at: 1, model: 'gpt-5' } };
 
-  test('that has no credit left says so in its stream: waiting does not help', async () => {
+  test('with an exhausted balance says so in its stream, and is not retried', async () => {
     const error = { code: 'insufficient_quota', message: 'x' };
     const reply = frames(created, {
       type: 'response.failed',
@@ -171,38 +173,38 @@ describe('openai', () => {
   });
 
   test.each([
-    ['as its reference has it', { code: 'rate_limit_exceeded', message: 'x', param: null }],
-    ['as it comes', { error: { type: 'tokens', code: 'rate_limit_exceeded', message: 'x', param: null } }],
-  ])('says in its stream that it is asked too often, %s', async (_title, more) => {
+    ['as documented', { code: 'rate_limit_exceeded', message: 'x', param: null }],
+    ['as observed', { error: { type: 'tokens', code: 'rate_limit_exceeded', message: 'x', param: null } }],
+  ])('reports a rate limit in its stream, %s', async (_title, more) => {
     const reply = frames(created, { type: 'error', sequence_number: 1, ...more });
     expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_rate_limited', retryable: true });
   });
 
-  test('says in its stream that something went wrong, without a code', async () => {
+  test('reports an error without a code in its stream', async () => {
     const error = { type: 'server_error', code: null, message: 'x', param: null };
     const { failure } = await outcomeAfter(frames(created, { type: 'error', error, sequence_number: 1 }), call());
     expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
   });
 
-  test('whose filter stops the answer refuses', async () => {
+  test('refuses if its filter stops the response', async () => {
     const response = { incomplete_details: { reason: 'content_filter' }, usage: { input_tokens: 4, output_tokens: 1 } };
     expect(await outcomeAfter(frames(created, { type: 'response.incomplete', response }), call())).toMatchObject({
       finish: { reason: 'refusal', usage: { inputTokens: 4, outputTokens: 1 } },
     });
   });
 
-  test('whose address speaks chat completions instead is no such provider', async () => {
+  test('fails if its server uses the chat completions format', async () => {
     const chunk = { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hi' } }] };
     expect((await outcomeAfter(frames(chunk), call())).failure).toMatchObject({ code: 'model_protocol' });
   });
 
-  test('may send events that nobody knows yet', async () => {
+  test('may send unknown events', async () => {
     const done = { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } };
     const reply = frames(created, { type: 'response.news_of_tomorrow', what: 1 }, done);
     expect(await outcomeAfter(reply, call())).toMatchObject({ failure: undefined, finish: { reason: 'endTurn' } });
   });
 
-  test('without reasoning is not asked for its seal', async () => {
+  test('without reasoning is not asked for encrypted reasoning', async () => {
     await outcomeAfter(refuse(500), callOf('openai', 'gpt-4o'));
     expect(server.requests[0]!.body).toMatchObject({ store: false });
     expect(server.requests[0]!.body).not.toHaveProperty('include');
@@ -214,7 +216,7 @@ describe('google', () => {
   const parts = (...given: object[]) => ({ candidates: [{ content: { role: 'model', parts: given }, index: 0 }] });
   const finished = (finishReason: string) => ({ candidates: [{ finishReason, index: 0 }] });
 
-  test('says in the body how long to wait', async () => {
+  test('reports in the body how long to wait', async () => {
     const details = [
       { '@type': 'type.googleapis.com/google.rpc.QuotaFailure' },
       { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' },
@@ -225,7 +227,7 @@ describe('google', () => {
     expect(failure?.message).toBe('The model’s provider responded with HTTP 429 (RESOURCE_EXHAUSTED)');
   });
 
-  test('that blocks a prompt refuses', async () => {
+  test('refuses if it blocks the prompt', async () => {
     const blocked = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 4 } };
     expect(await outcomeAfter(frames(blocked), call())).toMatchObject({
       text: '',
@@ -234,7 +236,7 @@ describe('google', () => {
   });
 
   test.each(['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'])(
-    'that ends with %s refuses',
+    'refuses if it ends with %s',
     async (reason) => {
       const reply = frames(parts({ text: 'Let me' }), finished(reason));
       expect(await outcomeAfter(reply, call())).toMatchObject({ finish: { reason: 'refusal' }, failure: undefined });
@@ -248,22 +250,22 @@ describe('google', () => {
     'MALFORMED_RESPONSE',
     'MISSING_THOUGHT_SIGNATURE',
     'OTHER',
-  ])('that ends with %s is asked again', async (reason) => {
+  ])('that ends with %s is retried', async (reason) => {
     const reply = frames(parts({ text: 'Let me' }), finished(reason));
     expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_unavailable', retryable: true });
   });
 
-  test('gets back a signature that came with no text', async () => {
+  test('gets back a signature that arrived without text', async () => {
     const reply = frames(parts({ text: 'Hi' }), parts({ text: '', thoughtSignature: 'late' }), finished('STOP'));
     const { finish } = await outcomeAfter(reply, call());
-    const { contents } = (await toldOf(call(), [{ type: 'text', text: 'Hi' }], finish?.providerData)) as {
+    const { contents } = (await nextRequestOf(call(), [{ type: 'text', text: 'Hi' }], finish?.providerData)) as {
       contents: object[];
     };
     expect(contents[1]).toEqual({ role: 'model', parts: [{ text: 'Hi', thoughtSignature: 'late' }] });
   });
 
   test.each(['../../v1/files?x=', 'a/b/c', 'gemini:batchGenerateContent#', '..', ''])(
-    'has no model named %j: nothing is asked',
+    'has no model named %j: no request is sent',
     async (model) => {
       const { failure } = await outcomeAfter(refuse(500), callOf('google', model));
       expect(failure).toMatchObject({ code: 'model_rejected', retryable: false });
@@ -271,12 +273,12 @@ describe('google', () => {
     },
   );
 
-  test('knows models by a path of its own', async () => {
+  test('accepts models with a path', async () => {
     await outcomeAfter(refuse(500), callOf('google', 'tunedModels/mine-1'));
     expect(server.requests[0]!.path).toBe('/v1/tunedModels/mine-1:streamGenerateContent?alt=sse');
   });
 });
 
-test('a worker’s model is asked by nobody', () => {
+test('a node does not call the model of a worker’s agent', () => {
   expect(() => createModels(base.platform)(callOf('worker', ''), new AbortController().signal)).toThrow(TypeError);
 });
