@@ -10,11 +10,11 @@
 //   - a tenant table is not reached by an array of organizations together with another array, because each element would be looked
 //     up with each of the other. A lateral join over `unnest` looks up pairs
 //   - a statement across organizations goes through `shards.query` or `shards.execute` (db/shards.ts), which can confine it to the
-//     organizations of a server: confined, it follows the rules above, except that about arrays. It reads or deletes, and takes no row locks.
-//     So does an exception, which needs the whole installation
+//     organizations of a server: confined, it follows the rules above, except the one about arrays. It reads or deletes, and takes no
+//     row locks. So does an exception, which needs the whole installation
 //   - `returning` names columns with their table; neither clock nor random values are compared in `on conflict` or in a `set`
 //   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
-//   - a DELETE by age has a limit: after a pause, one statement may not be able to delete all of them before its time-out
+//   - a DELETE by age has a limit: after a pause, one statement might not delete all old rows before its time-out
 //   - rows are inserted from values or from a tenant table, not from bare arrays; values contain no subquery
 //
 // The tree is libpg-query's: nodes are objects with one key, their kind.

@@ -13,15 +13,15 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-/** `answer`: the response to a call, and when it is sent; its argument is how often the call has arrived. */
-export async function startToolServer(answer: (call: SeenCall) => Promise<unknown>): Promise<ToolServer> {
+/** `respond` gets each call, with how often it has arrived, and resolves with its response when that may be sent. */
+export async function startToolServer(respond: (call: SeenCall) => Promise<unknown>): Promise<ToolServer> {
   const calls = new Map<string, SeenCall>();
   const server = createServer(async (request, response) => {
     const operationId = String(request.headers['idempotency-key']);
     const call = calls.get(operationId) ?? { tool: request.url!.slice(1), times: 0, answered: 0 };
     calls.set(operationId, call);
     call.times += 1;
-    const output = await answer({ ...call });
+    const output = await respond({ ...call });
     if (!response.closed) call.answered += 1;
     response.setHeader('content-type', 'application/json').end(JSON.stringify(output));
   });

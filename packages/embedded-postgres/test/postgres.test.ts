@@ -159,7 +159,7 @@ describe('a server', () => {
     expect(await ask(any.tcpUrl!, 'select inet_server_addr()::text as address')).toEqual([{ address: '127.0.0.1/32' }]);
   });
 
-  test('has the user and the database that were asked for, and its settings', async () => {
+  test('has the requested user, database and settings', async () => {
     const { url } = await start({ settings: { work_mem: '6MB' } });
     expect(
       await ask(
@@ -207,7 +207,7 @@ describe('a server', () => {
 });
 
 describe('a temporary server', () => {
-  test('is empty, and gone with its files when it is disposed of', async () => {
+  test('is empty, and is removed with its files when it is disposed of', async () => {
     let data = '';
     let pid = 0;
     {
@@ -470,7 +470,7 @@ describe.runIf(root)('as root', () => {
     expect(said).toBe('EACCES\nEACCES\n');
   });
 
-  test('an ordinary user can start it as well, but not on the data of another user', async (context) => {
+  test('an ordinary user can start a server too, but not on the data of another user', async (context) => {
     if (!(await isReachable(dirname(program), { uid: NOBODY, gid: NOBODY })))
       return context.skip('sources in a private directory');
     await fs.chmod(base, 0o777);

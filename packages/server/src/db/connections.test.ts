@@ -186,7 +186,7 @@ describe('a read-only database', () => {
     expect(await Promise.all(writes)).toEqual([1, 1, 1, 1]);
   });
 
-  test('gives no new connection, is detected by a check, and is used again without a restart', async () => {
+  test('provides no new connection, is detected by a check, and is used again without a restart', async () => {
     const [name] = await admin.query<{ name: string }>(sql`select current_database() as name`);
     const alter = async (text: string) => {
       const client = await admin.connect();
@@ -258,7 +258,7 @@ describe('too few connections', () => {
     const db = createDb({ url: url.href, max: 10 });
     const many = Array.from({ length: 40 }, (_, index) => db.query(sql`select ${index}::int as n, pg_sleep(0.01)`));
     expect(await Promise.all(many)).toHaveLength(40);
-    // The server answers, and the node has connections: it is ready.
+    // The server responds, and the node has connections: it is ready.
     await db.check();
     await db.close();
     await client.query(`drop role ${role}`);
@@ -266,7 +266,7 @@ describe('too few connections', () => {
   });
 });
 
-test('of several hosts the first that takes connections is used, and the next one when it is gone', async () => {
+test('of several hosts the first that accepts connections is used, and the next one when it is unavailable', async () => {
   const [one, other] = await Promise.all([startPostgresProxy(database.url), startPostgresProxy(database.url)]);
   onTestFinished(() => other.close());
   const [first, second] = [new URL(one.url), new URL(other.url)];

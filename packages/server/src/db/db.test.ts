@@ -48,7 +48,7 @@ describe('values', () => {
     expect(row).toEqual(given);
   });
 
-  test('in arrays as well, whatever characters they hold', async () => {
+  test('in arrays are read as they were written, whatever characters they contain', async () => {
     const texts = ['', 'NULL', 'a,b', '{}', '"', '\\', "'", ' x ', 'ü😀', null, '\n'];
     const given = {
       texts,

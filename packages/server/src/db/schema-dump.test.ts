@@ -103,7 +103,7 @@ test('throws if there is anything it cannot show, instead of omitting it', async
   await expect(dumpSchema(db)).rejects.toThrow('relation v');
 });
 
-test('tables and indexes are in the order of the migrations, with their comments, also of columns that were added later', async () => {
+test('tables and indexes are in the order of the migrations, with their comments, including those of columns that were added later', async () => {
   const migrations = [
     '-- What this is.\n\n-- Comes first.\ncreate table zebra (\n  -- Its name.\n  -- In full.\n  id int primary key\n);',
     '-- Works with code of schema version 1 and later.\n\n-- By hand.\ncreate table ant (\n  id int\n);\n-- Finds it.\ncreate index z on ant (id);\ncreate index a on ant (id);',

@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => clock.passWhile(world.close()));
 
 const SESSIONS = 12;
-const DEEDS = 14;
+const ROUNDS = 14;
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
 function randomFrom(seed: number): () => number {
@@ -76,7 +76,7 @@ test.each([1, 2])('each call is decided once, runs at most once, and has one res
     const sessionId = await world.open(agent);
     const known: Acknowledged = { decisions: new Map(), results: new Map(), messages: new Set(), tries: 0 };
     const at = () => nodes[Math.floor(random() * nodes.length)]!;
-    for (let deed = 0; deed < DEEDS; deed += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       await clock.sleep(Math.floor(random() * 300));
       // Two at a time, often on two nodes.
       await Promise.all([act(at(), sessionId, known, random), act(at(), sessionId, known, random)]);

@@ -238,7 +238,7 @@ test('checks run in an order that reveals nothing to strangers', async () => {
   expect(asProblem(forbidden).code).toBe('insufficient_permission');
 });
 
-test('a path to nothing is a 404, whatever its form; a malformed URL is a 400', async () => {
+test('an unknown path is a 404, whatever its form; a malformed URL is a 400', async () => {
   for (const path of [
     '/api_keys/key_00000000000000000000000000',
     '/api_keys/nonsense',

@@ -26,7 +26,7 @@ describe('a node whose pool has one connection', () => {
   });
 
   /** With an Idempotency-Key, so that a POST runs in the transaction of its record. */
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: responses of every shape
   async function call(name: RouteName, input: Record<string, unknown> = {}): Promise<any> {
     const route: Route = routes[name];
     const body = { ...input };

@@ -58,7 +58,7 @@ test('a change that expects a version is applied only to that version', async ()
   expect((await change(9, 2)).version).toBe(3);
 });
 
-test('an archived agent accepts no new sessions, messages or changes, and is in a list of its own', async () => {
+test('an archived agent accepts no new sessions, messages or changes, and is listed separately', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create(scripted);
   const session = await client.sessions.open({ agentId, environment: 'production' });

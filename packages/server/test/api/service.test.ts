@@ -204,7 +204,7 @@ test('keys create requires the organization if there are several', async () => {
   expect(made.organizationId).toBe(organizationId);
 });
 
-test('keys create on a database that no service has set up says so', async () => {
+test('keys create reports a database that no service has set up', async () => {
   const database = await createTestDatabase({ empty: true });
   const config = readConfig({}, { DATABASE_URL: database.url });
   await expect(createKeyOnHost(config, { name: 'a', permission: 'read' })).rejects.toThrow('Start the service once');

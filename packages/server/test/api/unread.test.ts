@@ -98,7 +98,7 @@ function memoryInUse(): number {
   return heapUsed + external;
 }
 
-test('60 unread streams of a session hold 64 KiB each, and are closed a minute later', async () => {
+test('60 unread streams of a session buffer 64 KiB each, and are closed a minute later', async () => {
   await start();
   const sessionId = await sessionOf([
     ...Array.from({ length: 20 }, (_, n) => `${n} ${'a'.repeat(300)}`),

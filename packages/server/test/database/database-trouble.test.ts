@@ -90,7 +90,7 @@ async function post(): Promise<number> {
 
 const ready = async () => (await fetch(`${service.url}/readyz`)).status;
 
-/** Writes until one succeeds; every other is answered with 503, whatever happens meanwhile. */
+/** Writes until one succeeds; every other gets a 503, whatever happens meanwhile. */
 async function untilWritten(during: () => Promise<unknown>): Promise<void> {
   const others = new Set<number>();
   const trouble = during();

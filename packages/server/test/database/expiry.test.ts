@@ -82,13 +82,13 @@ beforeAll(async () => {
 afterAll(() => platform.close());
 
 test.each([
-  ['answers kept for idempotency keys', dropExpiredResponses, ['idempotency_records']],
+  ['stored responses of idempotency keys', dropExpiredResponses, ['idempotency_records']],
   ['retired secrets and deleted keys', dropRetiredSecrets, ['retired_key_secrets', 'api_keys']],
-  ['notes of refusals', dropAccessDenials, ['access_denials']],
+  ['records of denied requests', dropAccessDenials, ['access_denials']],
   ['links', dropExpiredLinks, ['invitations', 'password_resets']],
   ['sign-ins and challenges', dropExpiredSignIns, ['sign_ins', 'verifications']],
 ] as const)(
-  '%s are deleted a thousand at a time, by an index, and only if they have expired',
+  '%s are deleted at most a thousand at a time, by an index, and only if they have expired',
   async (_, drop, tables) => {
     const heard = listenTo(db);
     const counts: number[] = [];

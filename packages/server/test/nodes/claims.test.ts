@@ -54,13 +54,13 @@ async function openElsewhere(): Promise<{ organizationId: string; sessionId: str
 }
 
 /** As if a node had run them all when it died. */
-async function bury(organizationIds: readonly string[]): Promise<void> {
+async function assignToDeadNode(organizationIds: readonly string[]): Promise<void> {
   await world.platform.db.execute(sql`
     update sessions set node_id = ${newUuid()}, epoch = epoch + 1
     where organization_id = any(${[...organizationIds]}::uuid[])`);
 }
 
-async function heldBy(): Promise<Map<string | null, number>> {
+async function sessionsByNode(): Promise<Map<string | null, number>> {
   const rows = await world.platform.db.query<{ nodeId: string | null; count: number }>(sql`
     select node_id as "nodeId", count(*)::integer as count from sessions
     where organization_id = ${world.organizationId} and status = 'running' group by node_id`);
@@ -71,7 +71,7 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
   const agentId = await world.agent();
   const input = randomBytes(768 * 1024).toString('base64');
   for (let n = 0; n < 20; n += 1) await world.open(agentId, { input });
-  await bury([world.organizationId]);
+  await assignToDeadNode([world.organizationId]);
   const goOn = Promise.withResolvers<void>();
   const ask: SessionRunnerOptions['ask'] = async function* (...args) {
     await goOn.promise;
@@ -79,23 +79,23 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
   };
   const first = await work(await world.anotherNode(), { ask, maxActiveBytes: 2 * 1024 * 1024 });
   // Four MiB are loaded at once; sessions that were claimed beyond them are released.
-  await expect.poll(async () => (await heldBy()).get(null), { timeout: 20_000 }).toBe(16);
+  await expect.poll(async () => (await sessionsByNode()).get(null), { timeout: 20_000 }).toBe(16);
   const second = await work(await world.anotherNode(), { ask, maxActiveBytes: 64 * 1024 * 1024 });
-  await expect.poll(heldBy, { timeout: 20_000 }).toEqual(
+  await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(
     new Map([
       [first, 4],
       [second, 16],
     ]),
   );
   goOn.resolve();
-  await expect.poll(heldBy, { timeout: 20_000 }).toEqual(new Map());
+  await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(new Map());
 });
 
 test('sessions of 40 organizations are taken over by three statements for each 32 of them', async () => {
   const opened: { organizationId: string }[] = [];
   for (let n = 0; n < 40; n += 1) opened.push(await openElsewhere());
   const organizationIds = opened.map(({ organizationId }) => organizationId);
-  await bury(organizationIds);
+  await assignToDeadNode(organizationIds);
   const statements: Sql[] = [];
   await work(await world.anotherNode({ onQuery: (statement) => statements.push(statement) }), {});
   const idle = () =>

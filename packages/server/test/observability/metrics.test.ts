@@ -238,7 +238,7 @@ test('metrics are only for this machine, by the address of the socket, and never
 
 const TOKEN = 'metrics-token-0123456789abcdef';
 
-test('the token gives access to /metrics, and is in no response and no line of the log', async () => {
+test('the token gives access to /metrics, and is in no response and no log line', async () => {
   watchSecret(TOKEN);
   const { service } = await start({ metricsToken: TOKEN, trustProxy: ['127.0.0.1/32'] });
   const read = (headers: Record<string, string>) => fetch(`${service.url}/metrics`, { headers });
@@ -250,7 +250,7 @@ test('the token gives access to /metrics, and is in no response and no line of t
   expect(await opened.text()).not.toContain(TOKEN);
 });
 
-test('a node without the API serves its metrics on a port of its own', async () => {
+test('a node without the API serves its metrics on a separate port', async () => {
   const first = await start();
   const { service } = first;
   const node = await startTestService({

@@ -185,7 +185,7 @@ describe('roles', () => {
     expect(await client.organization.update({ name: 'Acme & Co' })).toMatchObject({ name: 'Acme & Co' });
   });
 
-  test('an approval says who resolved it', async () => {
+  test('an approval names the person who resolved it', async () => {
     const { agentId } = await service.client.agents.create({
       name: 'Asks',
       model: {
