@@ -421,7 +421,6 @@ const NOT_REWORDED: readonly string[] = [
   'packages/server/test/approvals/',
   'packages/server/test/events/',
   'packages/server/test/fixtures/',
-  'packages/server/test/sessions/',
   'packages/server/test/tools/',
   'packages/server/test/usage/',
   'packages/server/test/workers/',

@@ -1,4 +1,4 @@
-// Children as integrators meet them: on a whole service, through the client, by streams and webhooks.
+// Child sessions on a whole service, as integrators use them: through the client, streams and webhooks.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

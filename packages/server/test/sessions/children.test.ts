@@ -1,4 +1,4 @@
-// Child Sessions: an Agent that uses another. What passes through to the child, what comes back, and what stops it.
+// Child sessions: an agent that calls another agent. What the child gets, what it returns, and what stops it.
 import type { Chunk, Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
@@ -42,13 +42,13 @@ async function inWorld(options: Parameters<typeof createWorld>[0], act: () => Pr
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const callsHelper = { calls: [['helper', { input: 'help' }]] as [string, unknown][] };
 const parent = answering([callsHelper, { text: 'Done' }]);
-/** Says something, and goes on until it is stopped. */
+/** A model that says something and then runs until it is aborted. */
 const hanging: AskModel = async function* (_, signal) {
   yield { type: 'text', delta: 'Hm' };
   await never(signal);
 };
 
-/** What the parent's model is told of its calls, once its turn is over. */
+/** The results of calls that the parent's model gets, once its turn is over. */
 async function resultsOf(sessionId: string): Promise<object[]> {
   await world.until(sessionId, is('idle'));
   const { data } = await listMessages(world.ctx, { sessionId });
@@ -59,7 +59,7 @@ async function statusOf(sessionId: string): Promise<Session['status']> {
   return (await getSession(world.ctx, { sessionId })).session.status;
 }
 
-test('a call of an agent tool opens a child session, waits for it, and has its response as result', async () => {
+test('a call of an agent tool opens a child session, waits for it, and gets its response as result', async () => {
   const seen: ModelCall[] = [];
   await world.work({ ask: byModel({ parent, child: answering([{ text: 'Helped' }], (call) => seen.push(call)) }) });
   const sessionId = await openFamily(world, { open: { environment: 'staging', metadata: { of: 'the parent' } } });
@@ -103,7 +103,7 @@ test('a call of an agent tool opens a child session, waits for it, and has its r
     transcript: [{ role: 'user', content: [{ type: 'text', text: 'help' }] }],
   });
   expect(await resultsOf(sessionId)).toMatchObject([{ output: 'Helped' }]);
-  // What the child used is its own.
+  // The usage of the child is not the parent's.
   expect((await getSession(world.ctx, { sessionId })).session.usage).toMatchObject({ steps: 2, toolCalls: 1 });
   expect(child.usage).toMatchObject({ steps: 1, toolCalls: 0 });
 
@@ -136,7 +136,7 @@ test('a child requests its own approvals, which are listed under its own session
   expect(environments).toEqual(['staging']);
 });
 
-test('a call of an agent tool can itself need approval, and its input be edited', async () => {
+test('a call of an agent tool can itself need approval, and the approver can edit its input', async () => {
   const seen: ModelCall[] = [];
   await world.work({ ask: byModel({ parent, child: answering([{ text: 'ok' }], (call) => seen.push(call)) }) });
   const sessionId = await openFamily(world, { helper: { approval: 'always' } });
@@ -203,7 +203,7 @@ test('however a child ends, its parent continues and gets the reason as text', a
   }
 });
 
-test('closing a child lets it end its turn; a message to it has its turn, and is what the parent is told of', async () => {
+test('a closed child finishes its turn; a message to a child has its turn, whose response the parent gets', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: byModel({
@@ -253,7 +253,7 @@ test('several children run at once, and their results reach the model in its own
   const sessionId = await openFamily(world);
   await world.until(sessionId, (_, all) => all.filter(({ type }) => type === 'tool.result').length === 2);
   const [first] = await childrenOf(world, sessionId, 3);
-  // The last status says what is still awaited.
+  // The last status has what is still awaited.
   const { session } = await getSession(world.ctx, { sessionId });
   expect(session).toMatchObject({ status: 'waiting', waitingFor: { type: 'session', sessionIds: [first!.sessionId] } });
   hold.resolve();
@@ -265,7 +265,7 @@ test('several children run at once, and their results reach the model in its own
   ]);
 });
 
-test('a child, a client tool and an approval are awaited together; what is left is said each time', async () => {
+test('a child, a client tool and an approval are awaited together, and each status has what is still awaited', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: byModel({
@@ -302,9 +302,9 @@ test('a child, a client tool and an approval are awaited together; what is left 
   expect(await resultsOf(sessionId)).toMatchObject([{ output: 'Helped' }, { output: 'here' }, { output: 'paid' }]);
 });
 
-// ── What stops a parent stops its children ───────────────────────────────────────────────────────────────────────────
+// ── Cancellation of children ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** A parent, its child and its child's child, the last of which is in the middle of its model's answer. */
+/** A parent, its child and its grandchild, which is in the middle of its model's response. */
 async function openThree(): Promise<[parent: string, child: string, grandchild: string]> {
   const grandchildAgent = await world.agent([], { model: 'scripted/grandchild' });
   const sessionId = await openFamily(world, { childTools: [agentTool('deeper', grandchildAgent)] });
@@ -328,7 +328,7 @@ test('cancelling a parent cancels all its descendants', async () => {
   expect(outline(await world.chunks(sessionId)).at(-1)).toBe('cancelled');
 });
 
-test('a parent that is interrupted or steered cancels its children, and its model is told so', async () => {
+test('an interrupted or steered parent cancels its children, and its model gets this as their result', async () => {
   const seen: ModelCall[] = [];
   await world.work({
     ask: byModel({
@@ -357,7 +357,7 @@ test('a parent that is interrupted or steered cancels its children, and its mode
   await world.until(sessionId, (chunk) => chunk.turn === 3 && is('idle')(chunk));
 });
 
-test('a turn that takes too long cancels its children; one that only waits for them has all the time there is', async () => {
+test('a turn that times out cancels its children; the time in which it only waits for them does not count', async () => {
   const clock = createManualClock();
   await inWorld({ clock }, async () => {
     const [begun, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -377,7 +377,7 @@ test('a turn that takes too long cancels its children; one that only waits for t
     const { sessionId: childId } = await childOf(world, sessionId);
     await world.until(childId, (chunk) => chunk.type === 'message.chunk');
     await world.until(sessionId, is('waiting'));
-    // The child's own turn may take 600 s.
+    // The timeout of the child's own turn is 600 s.
     clock.advance(600_000);
     await world.until(childId, is('completed'));
     await begun.promise;
@@ -397,7 +397,7 @@ test('a turn that takes too long cancels its children; one that only waits for t
 test('a child on another node is cancelled without any wake-up', async () => {
   const first = await world.work({ platform: await world.anotherNode(), ask: three });
   const [sessionId, childId, grandchildId] = await openThree();
-  // The grandchild is taken over by a node that nobody tells anything.
+  // A node that receives no wake-ups claims the grandchild.
   const taken = Promise.withResolvers<void>();
   await world.work({
     platform: await world.anotherNode(),
@@ -412,7 +412,7 @@ test('a child on another node is cancelled without any wake-up', async () => {
   for (const id of [childId, grandchildId]) await world.until(id, is('cancelled'));
 });
 
-test('an interrupt that comes while a parent is about to wait for its child is never lost, nor the call ended twice', async () => {
+test('an interrupt of a parent that is about to wait for its child is never lost, and the call ends once', async () => {
   await world.work({ ask: byModel({ parent, child: hanging }) });
   const sessions = await Promise.all(Array.from({ length: 20 }, () => openFamily(world)));
   await Promise.all(
@@ -430,10 +430,10 @@ test('an interrupt that comes while a parent is about to wait for its child is n
   );
 });
 
-// ── What may not be ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Limits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('agents call one another five deep, and the sixth call is refused with a reason', async () => {
-  // An Agent that calls itself, which only a later version can.
+test('agents call each other up to five levels deep, and the sixth call is refused with a reason', async () => {
+  // An agent that calls itself, which is possible only in a later version.
   const agentId = await world.agent([], { model: 'scripted/deep' });
   await updateAgent(world.ctx, { agentId, tools: [agentTool('helper', agentId)] });
   const told: unknown[] = [];
@@ -457,7 +457,7 @@ test('agents call one another five deep, and the sixth call is refused with a re
   expect(told).toEqual([expect.stringMatching(/5 deep/), 'ok', 'ok', 'ok', 'ok', 'ok']);
 });
 
-test('an agent that is archived takes no child sessions, and one under way ends as usual', async () => {
+test('an archived agent starts no child sessions, and a running one ends as usual', async () => {
   await world.work({ ask: byModel({ parent: answering([callsHelper, callsHelper, { text: 'Done' }]), child: slow }) });
   const begun = Promise.withResolvers<void>();
   const hold = Promise.withResolvers<void>();
@@ -478,7 +478,7 @@ test('an agent that is archived takes no child sessions, and one under way ends 
   expect(await childrenOf(world, sessionId)).toHaveLength(1);
 });
 
-test('an ended child stays as long as its parent and its root are open, for its share of the budget', async () => {
+test('an ended child stays as long as its parent and its root are open, because of its share of the budget', async () => {
   await world.work({ ask: byModel({ ...threeEnding }) });
   const grandchildAgent = await world.agent([], { model: 'scripted/grandchild' });
   const sessionId = await openFamily(world, { childTools: [agentTool('deeper', grandchildAgent)] });
@@ -499,7 +499,7 @@ const threeEnding = {
   grandchild: answering([{ text: 'ok' }]),
 };
 
-test('deleting a session deletes its children, also those whose cancellation has not taken effect', async () => {
+test('deleting a session deletes its children, including those whose cancellation has not taken effect', async () => {
   const first = await world.work({ ask: three });
   const [sessionId, childId, grandchildId] = await openThree();
   await first.stop();
@@ -529,7 +529,7 @@ test('a node whose active session is deleted stops working on it', async () => {
   await stopped.promise;
 });
 
-test('children are listed by their parent', async () => {
+test('the sessions of a parent can be listed', async () => {
   await world.work({ ask: byModel({ parent, child: answering([{ text: 'ok' }]) }) });
   const [one, other] = await Promise.all([openFamily(world), openFamily(world)]);
   await Promise.all([one, other].map((sessionId) => world.until(sessionId, is('idle'))));

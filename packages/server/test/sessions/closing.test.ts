@@ -1,4 +1,4 @@
-// Readers that vanish, and the end of the service: nobody is waited for without end.
+// Readers that disconnect, and shutdown: the service waits for neither without a limit.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Sql } from 'sql-template-tag';
@@ -15,10 +15,10 @@ let app: App;
 let port: number;
 let key: string;
 let sessionId: string;
-/** Holds up the query for a Session's head until it is resolved. */
+/** Delays the query of a session's head until it is resolved. */
 let gate: PromiseWithResolvers<void>;
 let asked: PromiseWithResolvers<void>;
-/** When the interface waits no longer for requests under way. */
+/** Resolved when the API stops waiting for requests in progress. */
 let graceOver: PromiseWithResolvers<void>;
 let following: number;
 let ended: PromiseWithResolvers<void>;
@@ -70,7 +70,7 @@ beforeEach(async () => {
     version: 'test',
     limits: readConfig({}, {}),
     monitoring: { scrape, token: undefined, isDraining: () => false },
-    // Nobody signs in here.
+    // No one signs in here.
     identity: { cookieIn: () => undefined } as unknown as Identity,
     provider: undefined,
   });
@@ -93,19 +93,19 @@ async function request(path: string): Promise<Socket> {
   return socket;
 }
 
-test('a reader that is gone before its stream begins is not followed', async () => {
+test('a reader that disconnects before its stream begins leaves nothing open', async () => {
   const socket = await request(`/sessions/${sessionId}/stream`);
   await asked.promise;
   socket.resetAndDestroy();
   await once(socket, 'close');
-  // Whoever is served after it, the server has noticed.
+  // Once the server has responded to a later request, it has noticed the disconnect.
   await (await fetch(`http://127.0.0.1:${port}/healthz`)).text();
   gate.resolve();
   await ended.promise;
   expect(following).toBe(0);
 });
 
-test('a stream that is about to begin when the service ends does not hold it up', async () => {
+test('a stream that is about to begin does not delay the shutdown', async () => {
   const socket = await request(`/sessions/${sessionId}/stream`);
   let answer = '';
   socket.on('data', (data) => {
@@ -119,7 +119,7 @@ test('a stream that is about to begin when the service ends does not hold it up'
   expect(answer).toContain('503');
 });
 
-test('a request under way is answered at the end, and its connection not waited for', async () => {
+test('a request in progress gets its response at shutdown, which does not wait for its connection', async () => {
   const socket = await request(`/sessions/${sessionId}/chunks`);
   let answer = '';
   socket.on('data', (data) => {
@@ -133,12 +133,12 @@ test('a request under way is answered at the end, and its connection not waited 
   expect(answer).toContain('200 OK');
 });
 
-test('a request that never comes to its end does not hold up the end of the service', async () => {
+test('an endless request does not delay the shutdown', async () => {
   const socket = await request('/me');
   await once(socket, 'data');
   socket.write(`POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`);
   socket.write('Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
-  await once(socket, 'data'); // the server says that it reads on
+  await once(socket, 'data'); // the server responds with 100 Continue
   const closed = app.close();
   graceOver.resolve();
   await closed;

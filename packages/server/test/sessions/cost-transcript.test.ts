@@ -1,5 +1,5 @@
-// A transcript as long as it may be is read, sent to a model and handed to a program without holding the event loop for more than
-// 250 ms of its thread's own CPU time; a longer one is sent to nobody.
+// A transcript of the maximum length is read, sent to a model and given to a worker without blocking the event loop for more than
+// 250 ms of its thread's CPU time. A longer one is not sent.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,10 +10,10 @@ import { createLoopWatch } from '../api/fuzz/loop-watch.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MOST_MS = 250;
-/** A collection of garbage, or code that runs for the first time, may fall into one. */
+/** A measurement may include garbage collection, or code that runs for the first time. */
 const TRIES = 3;
 const PART_BYTES = 1_000_000;
-/** As many as fit into 4 MiB. */
+/** As many results as fit into 4 MiB. */
 const PARTS = 4;
 
 const outputs: Record<string, unknown> = {
@@ -31,7 +31,7 @@ const watch = createLoopWatch();
 beforeAll(async () => {
   service = await startTestService();
   const received: number[] = [];
-  // It says nothing, and what it hears costs the thread as little as can be.
+  // It responds with nothing and discards the request, to use as little of the thread's time as possible.
   const server = createServer(async (request, response) => {
     let bytes = 0;
     for await (const part of request) bytes += (part as Buffer).length;
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** A session whose transcript has these results of earlier turns. */
+/** Creates a session whose transcript has these results of earlier turns. */
 async function sessionWith(agentId: string, results: readonly unknown[]): Promise<string> {
   const { sessionId: id } = await service.client.sessions.open({ agentId, environment: 'production' });
   const [organizationId, sessionId] = [uuidOf('org', service.organizationId), uuidOf('ses', id)];
@@ -65,7 +65,7 @@ async function sessionWith(agentId: string, results: readonly unknown[]): Promis
   return id;
 }
 
-/** The shortest of some tries, unless the first is well. */
+/** The shortest of several measurements; only one if the first is short enough. */
 async function longestStretch(act: () => Promise<unknown>): Promise<number> {
   let shortest = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < TRIES && shortest > MOST_MS; tries++)
@@ -73,7 +73,7 @@ async function longestStretch(act: () => Promise<unknown>): Promise<number> {
   return shortest;
 }
 
-/** How many bytes the answer has: they are counted, and dropped. */
+/** The size of the response in bytes, which are counted and dropped. */
 async function claimed(): Promise<number> {
   const body = JSON.stringify({ queue: 'long' });
   const headers = { Authorization: `Bearer ${service.adminKey}`, 'Content-Type': 'application/json' };
@@ -96,7 +96,7 @@ const endOf = (sessionId: string) =>
   expect.poll(async () => (await service.client.sessions.get(sessionId)).status, { timeout: 60_000, interval: 50 });
 
 test.each(Object.entries(outputs))(
-  'a program takes up a long transcript: %s',
+  'a worker claims a turn with a long transcript without blocking the event loop: %s',
   { timeout: 120_000 },
   async (_, output) => {
     const { agentId } = await agentOfWorker();
@@ -109,18 +109,22 @@ test.each(Object.entries(outputs))(
   },
 );
 
-test.each(Object.entries(outputs))('a model is sent a long transcript: %s', { timeout: 120_000 }, async (_, output) => {
-  const { agentId } = await agentOfModel();
-  const ms = await longestStretch(async () => {
-    const sessionId = await sessionWith(agentId, Array(PARTS).fill(output));
-    await service.client.sessions.sendMessage(sessionId, { content: 'go' });
-    await endOf(sessionId).toBe('failed');
-    expect(model.received.at(-1)).toBeGreaterThan(PARTS * PART_BYTES * 0.9);
-  });
-  expect(ms).toBeLessThan(MOST_MS);
-});
+test.each(Object.entries(outputs))(
+  'a model gets a long transcript without blocking the event loop: %s',
+  { timeout: 120_000 },
+  async (_, output) => {
+    const { agentId } = await agentOfModel();
+    const ms = await longestStretch(async () => {
+      const sessionId = await sessionWith(agentId, Array(PARTS).fill(output));
+      await service.client.sessions.sendMessage(sessionId, { content: 'go' });
+      await endOf(sessionId).toBe('failed');
+      expect(model.received.at(-1)).toBeGreaterThan(PARTS * PART_BYTES * 0.9);
+    });
+    expect(ms).toBeLessThan(MOST_MS);
+  },
+);
 
-test('a session whose transcript is longer fails, and nobody is asked', { timeout: 120_000 }, async () => {
+test('a session with a longer transcript fails without a model call', { timeout: 120_000 }, async () => {
   const asked = model.received.length;
   for (const agent of [agentOfWorker, agentOfModel]) {
     const { agentId } = await agent();

@@ -1,6 +1,6 @@
-// Turns that are stopped: interrupted, steered, out of time, or cancelled with their Session. What a Session shows of it, and what its model is told next.
+// Turns that are interrupted, steered, timed out, or cancelled with their session: what the session shows and what the model gets.
 //
-// The clock stands still unless a test moves it: nothing here comes about by a poll or a time-out that the test does not name.
+// Only the tests move the clock, so no poll or timeout occurs that a test does not cause.
 import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ afterEach(() => clock.passWhile(world.close()));
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Until so many more sleep than did. */
+/** Waits until the clock has this many more sleepers than before. */
 async function asleep(more: number, than: number): Promise<void> {
   while (clock.sleepers < than + more) await tick();
 }
@@ -49,7 +49,7 @@ const calls = (...names: string[]) => ({ calls: names.map((name): [string, unkno
 const payTool = httpTool('pay', { approval: 'always' });
 const INTERRUPTED = 'The turn was interrupted before this call was over.';
 
-/** A model that says something and then neither goes on nor ends, until it is stopped; from the next turn on it answers. */
+/** A model that says something and then hangs until it is aborted; from the next turn on it responds. */
 function stuckAfter(text: string, seen: (call: ModelCall) => void = () => {}): AskModel {
   let asked = 0;
   return async function* (call, signal) {
@@ -61,7 +61,7 @@ function stuckAfter(text: string, seen: (call: ModelCall) => void = () => {}): A
   };
 }
 
-/** A tool that runs until it is stopped, and says when it has begun. */
+/** A tool that runs until it is aborted, with a promise of its start. */
 function stuckTool(): { run: RunTool; began: Promise<void> } {
   const began = Promise.withResolvers<void>();
   return {
@@ -73,7 +73,7 @@ function stuckTool(): { run: RunTool; began: Promise<void> } {
   };
 }
 
-/** What every provider insists on: the results of a step's calls stand right behind it, each once and in order. */
+/** Checks what every provider requires: the results of a step's calls follow it directly, each once and in order. */
 function expectWhole(transcript: ModelCall['transcript']): void {
   for (const [index, { role, content }] of transcript.entries()) {
     const called = content.flatMap((part) => (part.type === 'tool_call' ? [part.toolCallId] : []));
@@ -86,7 +86,7 @@ function expectWhole(transcript: ModelCall['transcript']): void {
   expect(transcript.at(-1)?.role).not.toBe('assistant');
 }
 
-/** The transcript in one word an entry. */
+/** Each entry of the transcript as one short text. */
 async function transcriptOf(sessionId: string): Promise<string[]> {
   const { data } = await listMessages(world.ctx, { sessionId });
   return data.map(({ role, content }) => {
@@ -112,13 +112,13 @@ async function eventTypesOf(sessionId: string): Promise<string[]> {
   return (await listEvents(world.ctx, { sessionId, order: 'asc' })).data.map(({ type }) => type);
 }
 
-/** An API call on another node than the worker's: nothing of it reaches the worker but by the worker's poll. */
+/** The context for API calls on another node, which the node that runs the session notices only by its poll. */
 async function otherNode(): Promise<PoolContext> {
   return { ...world.ctx, ...(await world.anotherNode()) };
 }
 
-describe('an interrupt', () => {
-  test('in the middle of a model’s stream: what was shown stays, and the model finds it in the next turn', async () => {
+describe('interrupts', () => {
+  test('an interrupt during a model’s stream keeps the shown text, and the model gets it in the next turn', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: stuckAfter('Once upon', (call) => asked.push(call)) });
     const sessionId = await world.open(await world.agent());
@@ -139,11 +139,11 @@ describe('an interrupt', () => {
       'assistant "Hello again"',
     ]);
     expectWhole(asked[1]!.transcript);
-    // A script goes on with its next step, also where another worker took the Session up.
+    // A scripted model continues with its next step, even after another node claimed the session.
     expect(asked[1]!.callsBefore).toBe(1);
   });
 
-  test('counts what was answered before it, and not what nobody knows', async () => {
+  test('the usage of an interrupted turn includes its completed model calls, and no others', async () => {
     const tool = stuckTool();
     await world.work({
       ask: answering([calls('a', 'b'), calls('slow')]),
@@ -160,7 +160,7 @@ describe('an interrupt', () => {
     expect((await getSession(world.ctx, { sessionId })).session.usage).toEqual(used);
   });
 
-  test('of a call that must not be repeated leaves its outcome unknown, and everyone is told', async () => {
+  test('an interrupted effectful call has an unknown outcome, which the stream, the event log and the model get', async () => {
     const asked: ModelCall[] = [];
     const tool = stuckTool();
     await world.work({ ask: answering([calls('effect'), { text: 'ok' }], (call) => asked.push(call)), run: tool.run });
@@ -192,7 +192,7 @@ describe('an interrupt', () => {
     expectWhole(asked[1]!.transcript);
   });
 
-  test('of a call that may be repeated is just that', async () => {
+  test('an interrupted repeatable call has no unknown outcome', async () => {
     const tool = stuckTool();
     await world.work({ ask: answering([calls('look')]), run: tool.run });
     const sessionId = await world.open(await world.agent([httpTool('look', { effectful: false })]));
@@ -204,7 +204,7 @@ describe('an interrupt', () => {
     expect(await eventTypesOf(sessionId)).not.toContain('tool_call.outcome_unknown');
   });
 
-  test('keeps the outcome of a call that ends when it is told to', async () => {
+  test('the result of a call that ends when an interrupt aborts it is kept', async () => {
     const began = Promise.withResolvers<void>();
     await world.work({
       ask: answering([calls('effect')]),
@@ -221,7 +221,7 @@ describe('an interrupt', () => {
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ output: 'half done' });
   });
 
-  test('does not wait for a tool that does not hear of it', async () => {
+  test('an interrupt does not wait for a tool that ignores its signal', async () => {
     const began = Promise.withResolvers<void>();
     await world.work({
       ask: answering([calls('deaf')]),
@@ -234,13 +234,13 @@ describe('an interrupt', () => {
     await began.promise;
     const before = clock.sleepers;
     await interruptSession(world.ctx, { sessionId });
-    // The time that tools have for their last words.
+    // The grace period of tools.
     await asleep(1, before);
     clock.advance(500);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('tool.result unknown');
   });
 
-  test('of a step in all of its states: each call has its result, in the model’s order', async () => {
+  test('an interrupt gives each call of a step a result in the model’s order, whatever the state of the call', async () => {
     const asked: ModelCall[] = [];
     const began = Promise.withResolvers<void>();
     await world.work({
@@ -282,7 +282,7 @@ describe('an interrupt', () => {
     expectWhole(asked[1]!.transcript);
   });
 
-  test('while it waits for a person cancels the approval, which nobody can grant any more', async () => {
+  test('an interrupt cancels a pending approval, which can no longer be granted', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }], (call) => asked.push(call)) });
     const sessionId = await world.open(await world.agent([payTool]));
@@ -320,14 +320,14 @@ describe('an interrupt', () => {
     expectWhole(asked[1]!.transcript);
   });
 
-  test('while it waits for the integrator’s program: a result that comes later is refused', async () => {
+  test('a client tool’s result is refused after an interrupt', async () => {
     await world.work({ ask: answering([calls('where')]) });
     const sessionId = await world.open(await world.agent([clientTool('where')]));
     await world.until(sessionId, is('waiting'));
     const { session } = await getSession(world.ctx, { sessionId });
     const toolCallId = session.waitingFor!.toolCallIds[0]!;
     await interruptSession(world.ctx, { sessionId });
-    // Also in the moment before the turn has ended: whichever is first stands.
+    // Before the turn has ended, the first of the two wins.
     const racing = await sendToolResult(world.ctx, { sessionId, toolCallId, output: 'here' }).catch((error) => error);
     const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
     const result = chunks.find(({ type }) => type === 'tool.result');
@@ -342,7 +342,7 @@ describe('an interrupt', () => {
     });
   });
 
-  test('at the very moment the session begins to wait is not lost, though every wake-up is', async () => {
+  test('an interrupt at the moment when the session starts to wait is not lost, even without wake-ups', async () => {
     const ctx = await otherNode();
     let sessionId = '';
     await world.work({
@@ -360,7 +360,7 @@ describe('an interrupt', () => {
     expect(words).not.toContain('waiting');
   });
 
-  test('while the model’s retry waits ends the turn at once', async () => {
+  test('an interrupt during the pause before a model’s retry ends the turn at once', async () => {
     const failed = Promise.withResolvers<void>();
     await world.work({
       // biome-ignore lint/correctness/useYield: a model that fails before it says anything
@@ -379,7 +379,7 @@ describe('an interrupt', () => {
     ]);
   });
 
-  test('while a server is asked for its tools does not wait for the server', async () => {
+  test('an interrupt does not wait for a server that lists its tools', async () => {
     const listing = Promise.withResolvers<void>();
     let asked = 0;
     await world.work({
@@ -402,7 +402,7 @@ describe('an interrupt', () => {
     expect(asked).toBe(0);
   });
 
-  test('of a parked session asks no server for tools', async () => {
+  test('an interrupt of a parked session requests no tool list', async () => {
     let lists = 0;
     const parking = await world.work({ ask: answering([calls('pay')]) });
     const sessionId = await world.open(await world.agent([payTool]));
@@ -419,7 +419,7 @@ describe('an interrupt', () => {
     expect(lists).toBe(0);
   });
 
-  test('at the very moment a worker takes the session up is heard at once', async () => {
+  test('an interrupt at the moment when a node claims the session takes effect at once', async () => {
     const sessionId = await world.open(await world.agent());
     let isClaimed = false;
     const platform = queryingBy(world.platform, async ({ text }, rows) => {
@@ -431,7 +431,7 @@ describe('an interrupt', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed interrupted');
   });
 
-  test('of a session that no worker has taken up yet ends its turn unasked', async () => {
+  test('an interrupt before any node has claimed the session ends the turn without a model call', async () => {
     let asked = 0;
     const sessionId = await world.open(await world.agent());
     await interruptSession(world.ctx, { sessionId });
@@ -452,7 +452,7 @@ describe('an interrupt', () => {
   test.each([
     ['running', stuckAfter('Once')],
     ['waiting', answering([calls('pay')])],
-  ])('of a %s session on another node than its worker, every wake-up lost: one poll ends the turn', async (at, ask) => {
+  ])('one poll finds the interrupt of a %s session that another node accepted, without wake-ups', async (at, ask) => {
     const ctx = await otherNode();
     await world.work({ ask });
     const sessionId = await world.open(await world.agent([payTool]));
@@ -462,7 +462,7 @@ describe('an interrupt', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed interrupted');
   });
 
-  test('is still asked for after the worker that was to do it has died', async () => {
+  test('an interrupt takes effect even if the node that runs the session dies first', async () => {
     const began = Promise.withResolvers<void>();
     const dying = await world.work({
       ask: answering([calls('effect')]),
@@ -488,7 +488,7 @@ describe('an interrupt', () => {
   });
 
   test.each(['approved', 'denied'] as const)(
-    'is not undone by one of two calls being %s before any worker has come',
+    'an interrupt takes effect even if one of two calls is %s before a node claims the session',
     async (decision) => {
       const parking = await world.work({ ask: answering([calls('pay', 'pay')]) });
       const sessionId = await world.open(await world.agent([payTool]));
@@ -511,7 +511,7 @@ describe('an interrupt', () => {
     },
   );
 
-  test('twice in a row is one; of an idle session it is nothing; of an ended one it is refused', async () => {
+  test('a second interrupt has no effect, nor has one of an idle session; one of an ended session is refused', async () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -536,7 +536,7 @@ describe('an interrupt', () => {
     await expect(interruptSession(world.ctx, { sessionId })).rejects.toMatchObject({ code: 'session_ended' });
   });
 
-  test('at the moment a turn ends stops that turn or none, and never the next', async () => {
+  test('an interrupt at the moment when a turn ends stops that turn or none, never the next', async () => {
     await world.work({});
     const agentId = await world.agent();
     const sessions = await Promise.all(Array.from({ length: 30 }, () => world.open(agentId)));
@@ -553,13 +553,13 @@ describe('an interrupt', () => {
     }
   });
 
-  test('that is heard late, when the turn it was meant for is over, does not stop the next', async () => {
+  test('an interrupt that a node notices only after the turn has ended does not stop the next turn', async () => {
     const late = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     const [begun, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const platform = queryingBy(world.platform, async (statement, rows) => {
       const [row] = rows as { stop?: string | null }[];
-      // What a wake-up makes the worker ask of this one session.
+      // The query of this session that a wake-up causes.
       if (!/inbox, stop from sessions\s+where .* session_id =/.test(statement.text) || !row?.stop) return;
       heard.resolve();
       await late.promise;
@@ -577,7 +577,7 @@ describe('an interrupt', () => {
     await begun.promise;
     await sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' });
     await heard.promise;
-    // Meanwhile the poll finds the same.
+    // In the meantime the poll finds the same interrupt.
     clock.advance(1_000);
     await world.until(sessionId, begins(2));
     late.resolve();
@@ -588,9 +588,9 @@ describe('an interrupt', () => {
   });
 
   test.each([
-    ['that is closing', false],
-    ['that closes when it is idle', true],
-  ])('of a session %s completes it', async (_, closeOnIdle) => {
+    ['closing session', false],
+    ['session with closeOnIdle', true],
+  ])('an interrupt completes a %s', async (_, closeOnIdle) => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent(), { closeOnIdle });
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -600,7 +600,7 @@ describe('an interrupt', () => {
     expect(chunks.at(-1)).toMatchObject({ status: 'completed', stopReason: 'interrupted' });
   });
 
-  test('lets the next queued message have its turn', async () => {
+  test('the next queued message has its turn after an interrupt', async () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -618,7 +618,7 @@ describe('an interrupt', () => {
     ]);
   });
 
-  test('of a turn whose text was shown by a worker that died leaves that text to stand', async () => {
+  test('an interrupt keeps the text that a dead node has shown', async () => {
     const dying = await world.work({ ask: stuckAfter('half a') });
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -636,7 +636,7 @@ describe('an interrupt', () => {
 });
 
 describe('steering', () => {
-  test('ends the turn under way, and its message is next, ahead of the queue, which keeps its order', async () => {
+  test('a steering message ends the current turn and is next, before the queue, which keeps its order', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: stuckAfter('Once', (call) => asked.push(call)) });
     const sessionId = await world.open(await world.agent());
@@ -659,7 +659,7 @@ describe('steering', () => {
     for (const { transcript } of asked) expectWhole(transcript);
   });
 
-  test('stops the turn under way alone: the next one may wait for a person', async () => {
+  test('steering stops only the current turn: the next one can wait for an approval', async () => {
     const ask: AskModel = async function* (call, signal) {
       if (call.callsBefore === 0) await never(signal);
       yield* answering([{}, calls('pay')])(call, signal);
@@ -674,7 +674,7 @@ describe('steering', () => {
     expect(outline(chunks).slice(-3)).toEqual(['running', 'approval.requested', 'waiting']);
   });
 
-  test('twice before the turn has ended: both have their turn, in their order', async () => {
+  test('two steering messages before the turn has ended both have their turn, in order', async () => {
     const sessionId = await world.open(await world.agent());
     await sendMessage(world.ctx, { sessionId, content: 'queued' });
     await sendMessage(world.ctx, { sessionId, content: 'one', onBusy: 'steer' });
@@ -695,7 +695,7 @@ describe('steering', () => {
     ]);
   });
 
-  test('while it waits for a person: the approval is cancelled, and the model is told so with the new message', async () => {
+  test('steering cancels a pending approval, and the model gets this together with the new message', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }], (call) => asked.push(call)) });
     const sessionId = await world.open(await world.agent([payTool]));
@@ -723,7 +723,7 @@ describe('steering', () => {
     expectWhole(asked[1]!.transcript);
   });
 
-  test('at the same instant as a decision: either way the call is decided once and the message has its turn', async () => {
+  test('a call that is approved and steered simultaneously is decided once, and the message has its turn', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const agentId = await world.agent([payTool]);
     const ctx = await otherNode();
@@ -743,7 +743,7 @@ describe('steering', () => {
     }
   });
 
-  test('an idle session is an ordinary message', async () => {
+  test('a steering message to an idle session is an ordinary message', async () => {
     await world.work({ ask: answering([{ text: 'ok' }]) });
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, is('idle'));
@@ -756,8 +756,8 @@ describe('steering', () => {
   });
 });
 
-describe('a cancel', () => {
-  test('of which its worker has not heard: what the model still says is refused', async () => {
+describe('cancellation', () => {
+  test('text of the model after a cancellation is refused, even before its node has noticed', async () => {
     const goOn = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<void>();
     await world.work({
@@ -778,7 +778,7 @@ describe('a cancel', () => {
   });
 });
 
-describe('a cancel of a step in all of its states', () => {
+describe('cancellation of a step whose calls are in different states', () => {
   const tools = [httpTool('effect'), httpTool('look', { effectful: false }), payTool, clientTool('where')];
   const CANCELLED = 'The session was cancelled before this call was over.';
   const told = { error: `${CANCELLED} It may or may not have had its effect.`, outcomeUnknown: true };
@@ -807,7 +807,7 @@ describe('a cancel of a step in all of its states', () => {
     return Object.fromEntries(rows.map(({ tool, status }) => [tool, status]));
   }
 
-  test('leaves the outcome of an effect that had begun unknown, cancels the others, and says so everywhere', async () => {
+  test('a started effect has an unknown outcome and the other calls are cancelled, in every place that shows them', async () => {
     const sessionId = await busy();
     await cancelSession(await otherNode(), { sessionId });
     const chunks = await world.chunks(sessionId);
@@ -842,7 +842,7 @@ describe('a cancel of a step in all of its states', () => {
     expect(events.at(-1)).toBe('session.cancelled');
   });
 
-  test('because nobody decided in time says the same, and that the call was denied', async () => {
+  test('cancellation by an expired approval has the same results, and the call is denied', async () => {
     const sessionId = await busy({ approvalTimeoutSeconds: 60, onApprovalTimeout: 'cancel' });
     clock.advance(60_000);
     const chunks = await clock.passWhile(world.until(sessionId, is('cancelled')));
@@ -860,7 +860,7 @@ describe('a cancel of a step in all of its states', () => {
   });
 });
 
-test('what a model had shown stays in the transcript of a session that is cancelled', async () => {
+test('text that the model has shown stays in the transcript of a cancelled session', async () => {
   await world.work({ ask: stuckAfter('Once upon') });
   const sessionId = await world.open(await world.agent());
   await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -869,10 +869,10 @@ test('what a model had shown stays in the transcript of a session that is cancel
   expect(await transcriptOf(sessionId)).toEqual(['user "go"', 'assistant "Once upon"']);
 });
 
-describe('a turn that takes too long', () => {
+describe('turn timeout', () => {
   const limits = { turnTimeoutSeconds: 100 };
 
-  test('ends as timedOut in the middle of a model’s stream, with what was shown', async () => {
+  test('a turn ends as timedOut during a model’s stream and keeps the shown text', async () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent([], { limits }));
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
@@ -887,7 +887,7 @@ describe('a turn that takes too long', () => {
     expect((await getSession(world.ctx, { sessionId })).session.stopReason).toBe('timedOut');
   });
 
-  test('ends as timedOut while a tool runs, though the tool does not hear of it', async () => {
+  test('a turn ends as timedOut while a tool runs that ignores its signal', async () => {
     const began = Promise.withResolvers<void>();
     await world.work({
       ask: answering([calls('deaf')]),
@@ -910,7 +910,7 @@ describe('a turn that takes too long', () => {
     [
       'the model’s retry waits',
       {
-        // Once for as long as it may, then for as long as it is told to, which is a second.
+        // First for almost the whole time of the turn, then for the shortest pause, a second.
         // biome-ignore lint/correctness/useYield: a model that fails before it says anything
         ask: async function* ({ callsBefore }) {
           const retryAfterMs = callsBefore === 0 ? 9_500 : 0;
@@ -918,16 +918,13 @@ describe('a turn that takes too long', () => {
         } as AskModel,
       },
     ],
-    [
-      'a server is asked for its tools',
-      { list: async (_o: unknown, _t: unknown, signal: AbortSignal) => never(signal) },
-    ],
-  ])('ends as timedOut while %s', async (_, options) => {
+    ['a server lists its tools', { list: async (_o: unknown, _t: unknown, signal: AbortSignal) => never(signal) }],
+  ])('a turn ends as timedOut while %s', async (_, options) => {
     await world.work(options);
     const agentId = await world.agent([], { limits: { turnTimeoutSeconds: 10 } });
     const before = clock.sleepers;
     const sessionId = await world.open(agentId);
-    // The turn's own time, and the retry where there is one.
+    // The timeout of the turn, and the retry if there is one.
     for (const ms of [9_500, 500]) {
       await asleep('ask' in options ? 2 : 1, before);
       clock.advance(ms);
@@ -935,7 +932,7 @@ describe('a turn that takes too long', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
   });
 
-  test('does not count the time that it waited for a person, but all that was before and after', async () => {
+  test('the time in which a turn waits for an approval does not count, but the time before and after does', async () => {
     const [before, after] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await world.work({
       ask: async function* (call, signal) {
@@ -965,7 +962,7 @@ describe('a turn that takes too long', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
-  test('keeps its time over the death of its worker', async () => {
+  test('the remaining time of a turn survives the death of its node', async () => {
     const second = Promise.withResolvers<void>();
     const dying = await world.work({
       ask: async function* (call, signal) {
@@ -994,12 +991,12 @@ describe('a turn that takes too long', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
-  test('keeps its time over the death of each worker that takes it up, though none of them wrote anything', async () => {
+  test('the remaining time of a turn survives the death of several nodes, even if none of them wrote anything', async () => {
     const sessionId = await world.open(await world.agent([], { limits }));
     for (const passesMs of [50_000, 60_000, 40_000]) {
       const begun = Promise.withResolvers<void>();
-      // The clock of the first two stands still, and so they never renew their leases. A third death would be the step's own
-      // fault (runtime/node/crashes.ts).
+      // The clocks of the first two never move, so they do not renew their leases. A third death would count as the step's fault
+      // (runtime/node/crashes.ts).
       const isLast = passesMs === 40_000;
       const platform = await world.anotherNode(isLast ? {} : { clock: createManualClock(clock.now()) });
       const { nodeId } = await world.work({
@@ -1014,20 +1011,20 @@ describe('a turn that takes too long', () => {
       if (!isLast) await world.expireLease(nodeId);
       clock.advance(passesMs);
     }
-    // What the first one had of it is not known.
+    // How far the first node got is unknown.
     expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
   });
 
   test.each([
     [
-      'went on by a decision',
+      'continued after a decision',
       async (sessionId: string) => {
         const [operationId = ''] = await pendingIn(sessionId);
         await resolveApproval(world.ctx, { operationId, decision: 'approved' });
       },
     ],
-    ['went on because nobody decided', async () => clock.advance(50_000)],
-  ])('keeps its time over the death of its worker, also where it had waited and %s', async (_, goOn) => {
+    ['continued after an expired approval', async () => clock.advance(50_000)],
+  ])('the remaining time of a turn that waited and %s survives the death of its node', async (_, goOn) => {
     const after = Promise.withResolvers<void>();
     const dying = await world.work({
       ask: async function* (call, signal) {
@@ -1059,7 +1056,7 @@ describe('a turn that takes too long', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
-  test('is followed by the next message’s turn, which has its own time', async () => {
+  test('the next message’s turn after a timeout has its own time', async () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent([], { limits }));
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');

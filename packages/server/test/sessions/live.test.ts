@@ -1,4 +1,4 @@
-// The live stream: P4, complete and in order from any cursor, whatever happens meanwhile.
+// The live stream (P4): complete and in order from any cursor, whatever happens in the meantime.
 import type { Chunk, Envelope } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ afterEach(() => world.close());
 
 const deltas = 60;
 
-/** Speaks in many small pieces, each in a commit of its own as far as the journal allows. */
+/** A model that sends many small pieces, each in its own commit as far as the journal allows. */
 async function* talkative() {
   for (let n = 0; n < deltas; n += 1) {
     yield { type: 'text' as const, delta: `${n} ` };
@@ -114,7 +114,7 @@ test('after the terminal status nothing can follow, and a cursor ahead of the se
   }
 });
 
-test('a slow reader loses nothing, and what waits for it is bounded', async () => {
+test('a slow reader loses nothing, and its backlog is bounded', async () => {
   await world.work({
     ask: async function* () {
       for (let n = 0; n < 400; n += 1) {
@@ -148,7 +148,7 @@ test('the stream of a deleted session ends, also on a node that received no wake
   for await (const _ of reader);
 });
 
-test('what long chunks there are is read a few at a time, and lists and streams are whole all the same', async () => {
+test('long chunks are read a few at a time, and lists and streams are still complete', async () => {
   const sessionId = await world.open(await world.agent(), { input: undefined });
   const place = { organizationId: world.ctx.organizationId, sessionId: uuidOf('ses', sessionId) };
   const bodies = Array.from({ length: 12 }, (_, n) => JSON.stringify([`${n}`.repeat(n % 3 === 0 ? 10 : 700_000)]));

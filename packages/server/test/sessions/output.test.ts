@@ -1,4 +1,4 @@
-// How turns end by themselves: stop reasons, and the answer that an outputSchema asks for, with its one repair.
+// How turns end: stop reasons, and the output that an outputSchema requires, with its one correction.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { updateAgent } from '../../src/agents/agents.ts';
@@ -102,7 +102,7 @@ test.each<[string, string, AskModel, object]>([
   expect(completedOf(chunks)).not.toHaveProperty('output');
 });
 
-test('a turn has as many steps as its agent says, and the results of the last one are kept for the next turn', async () => {
+test('a turn has at most its agent’s number of steps, and the next turn gets the results of the last one', async () => {
   const seen: ModelCall[] = [];
   await world.work({
     ask: answering(
@@ -122,7 +122,7 @@ test('a turn has as many steps as its agent says, and the results of the last on
   ]);
 });
 
-test('no call of an answer that was cut runs, whole or not, and the model is told so with the next turn', async () => {
+test('no call of a truncated response runs, complete or not, and the model gets the reason in the next turn', async () => {
   const seen: ModelCall[] = [];
   const ran: string[] = [];
   await world.work({
@@ -141,7 +141,7 @@ test('no call of an answer that was cut runs, whole or not, and the model is tol
     },
   });
   const tools = [httpTool('whole'), httpTool('asked', { approval: 'always' }), httpTool('broken')];
-  // Nor is what was cut judged by the schema: the model is not asked again.
+  // A truncated response is not checked against the schema either: no correction is requested.
   const sessionId = await world.open(await world.agent(tools, { outputSchema }));
   const chunks = await world.until(sessionId, is('idle'));
   expect(completedOf(chunks)).toMatchObject({ stopReason: 'maxOutputTokens', usage: { steps: 1, toolCalls: 3 } });
@@ -162,15 +162,15 @@ test('no call of an answer that was cut runs, whole or not, and the model is tol
   expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
 });
 
-// ── The answer by schema ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output by schema ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 test.each([
-  ['as it is', right, { total: 3 }],
-  ['with space around', `\n\n ${right} \n`, { total: 3 }],
+  ['of plain JSON', right, { total: 3 }],
+  ['with white space around it', `\n\n ${right} \n`, { total: 3 }],
   ['in a fenced block', `\`\`\`json\n${right}\n\`\`\``, { total: 3 }],
-  ['in a fenced block of no language', `\`\`\`\n${right}\n\`\`\`\n`, { total: 3 }],
-  ['in a fenced block of one line', `\`\`\`JSON ${right}\`\`\``, { total: 3 }],
-])('an answer %s is the output of the turn', async (_, text, output) => {
+  ['in a fenced block without a language', `\`\`\`\n${right}\n\`\`\`\n`, { total: 3 }],
+  ['in a fenced block on one line', `\`\`\`JSON ${right}\`\`\``, { total: 3 }],
+])('a response %s is the output of the turn', async (_, text, output) => {
   await world.work({ ask: answering([{ text }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema }), { closeOnIdle: true });
   const chunks = await world.until(sessionId, is('completed'));
@@ -184,7 +184,7 @@ test('null is an output like any other', async () => {
   expect(completedOf(await world.until(sessionId, is('idle')))).toHaveProperty('output', null);
 });
 
-test('a wrong answer is void: the model is told what is wrong and asked once more, and the transcript has it all', async () => {
+test('an invalid response is reset, the model gets the error and one more call, and the transcript has both', async () => {
   const seen: ModelCall[] = [];
   await world.work({ ask: answering([{ text: wrong }, { text: right }], (call) => seen.push(call)) });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
@@ -211,7 +211,7 @@ test('a wrong answer is void: the model is told what is wrong and asked once mor
   expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
 
-test('a second wrong answer fails the session with a clear error', async () => {
+test('a second invalid response fails the session with a clear error', async () => {
   await world.work({ ask: answering([{ text: wrong }, { text: 'no JSON' }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
   const chunks = await world.until(sessionId, is('failed'));
@@ -241,7 +241,7 @@ test('a response without text is requested once more, and there is nothing to re
   ]);
 });
 
-test('tools may be used before the wrong answer and before the right one', async () => {
+test('the model can call tools before the invalid response and before the valid one', async () => {
   await world.work({
     ask: answering([
       { text: 'Adding', calls: [['add', {}]] },
@@ -270,7 +270,7 @@ test('tools may be used before the wrong answer and before the right one', async
   expect(completedOf(chunks)).toMatchObject({ output: { total: 3 } });
 });
 
-test('the correction is one for a turn, whatever stands between, and each turn has its own', async () => {
+test('each turn has one correction, whatever happens between the two responses', async () => {
   await world.work({
     ask: answering([
       { text: wrong },
@@ -289,7 +289,7 @@ test('the correction is one for a turn, whatever stands between, and each turn h
 test.each<[string, object, object, string]>([
   ['the last step', { limits: { maxStepsPerTurn: 1 } }, {}, 'maxSteps'],
   ['the budget', {}, { budget: { maxSteps: 1 } }, 'budgetReached'],
-])('where %s is used up by a wrong answer, the turn ends without output', async (_, more, open, stopReason) => {
+])('if an invalid response uses up %s, the turn ends without output', async (_, more, open, stopReason) => {
   await world.work({ ask: answering([{ text: wrong }, { text: right }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema, ...more }), open);
   const chunks = await world.until(sessionId, is('idle'));
@@ -314,32 +314,35 @@ test('a refusal is not checked against the schema', async () => {
 });
 
 test.each<[string, RegExp, 'before' | 'after']>([
-  ['before the wrong answer is stored', /insert into model_usage/, 'before'],
-  ['after the wrong answer was stored, before it is corrected', /insert into model_usage/, 'after'],
-  ['while it is corrected', /insert into operations/, 'before'],
-  ['after it was corrected', /insert into operations/, 'after'],
-])('killed %s: it is corrected once, and the second answer stands', async (_, statement, when) => {
-  node = haltingAt(await world.anotherNode(), statement, when);
-  const ask = answering([{ text: wrong }, { text: right }]);
-  const dying = await world.work({ platform: node.platform, ask });
-  const sessionId = await world.open(await world.agent([], { outputSchema }));
-  await node.halted;
-  await world.expireLease(dying.nodeId);
-  await world.work({ platform: await world.anotherNode(), ask });
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(completedOf(chunks)).toMatchObject({ output: { total: 3 }, usage: { steps: 2 } });
-  const { data } = await listMessages(world.ctx, { sessionId });
-  expect(data.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
-  // What a reader has left after the resets is the right answer alone.
-  let shown: Extract<Chunk, { type: 'message.chunk' }>[] = [];
-  for (const chunk of chunks) {
-    if (chunk.type === 'message.chunk') shown.push(chunk);
-    if (chunk.type === 'message.reset') shown = shown.filter(({ seq }) => seq < chunk.fromSeq);
-  }
-  expect(shown.map(({ delta }) => delta).join('')).toBe(right);
-});
+  ['before the invalid response is stored', /insert into model_usage/, 'before'],
+  ['after the invalid response is stored, before its correction', /insert into model_usage/, 'after'],
+  ['during the correction', /insert into operations/, 'before'],
+  ['after the correction', /insert into operations/, 'after'],
+])(
+  'a response is corrected once and the second one is the output if the node is killed %s',
+  async (_, statement, when) => {
+    node = haltingAt(await world.anotherNode(), statement, when);
+    const ask = answering([{ text: wrong }, { text: right }]);
+    const dying = await world.work({ platform: node.platform, ask });
+    const sessionId = await world.open(await world.agent([], { outputSchema }));
+    await node.halted;
+    await world.expireLease(dying.nodeId);
+    await world.work({ platform: await world.anotherNode(), ask });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(completedOf(chunks)).toMatchObject({ output: { total: 3 }, usage: { steps: 2 } });
+    const { data } = await listMessages(world.ctx, { sessionId });
+    expect(data.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    // After the resets a reader has only the valid response.
+    let shown: Extract<Chunk, { type: 'message.chunk' }>[] = [];
+    for (const chunk of chunks) {
+      if (chunk.type === 'message.chunk') shown.push(chunk);
+      if (chunk.type === 'message.reset') shown = shown.filter(({ seq }) => seq < chunk.fromSeq);
+    }
+    expect(shown.map(({ delta }) => delta).join('')).toBe(right);
+  },
+);
 
-test('an agent that asks for no schema any more answers freely from the next turn on', async () => {
+test('if an agent loses its outputSchema, responses are free text from the next turn on', async () => {
   const begun = Promise.withResolvers<void>();
   const hold = Promise.withResolvers<void>();
   await world.work({
@@ -354,7 +357,7 @@ test('an agent that asks for no schema any more answers freely from the next tur
   const agentId = await world.agent([], { outputSchema });
   const sessionId = await world.open(agentId);
   await begun.promise;
-  // The turn under way stays with its version.
+  // The current turn keeps its version.
   await updateAgent(world.ctx, { agentId, outputSchema: null });
   hold.resolve();
   expect(completedOf(await world.until(sessionId, is('idle', 1)))).toMatchObject({ output: { total: 3 } });

@@ -1,4 +1,4 @@
-// Sessions that ended long ago are deleted with all that belongs to them, and nothing else is.
+// Retention of sessions: old ended sessions are deleted with all their rows, and nothing else is.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
@@ -46,7 +46,7 @@ const keepDays = (environment: string, days: number | null) =>
     update environments set keep_sessions_days = ${days}
     where organization_id = ${organizationId} and name = ${environment}`);
 
-/** `rows` of each kind that belongs to it. */
+/** `rows`: the number of rows of each kind that belong to it. */
 async function session({
   endedAt = null as Date | null,
   environment = 'production',
@@ -125,7 +125,7 @@ test('a session is deleted with its children and all their rows; others stay com
   expect(await metrics.registry.metrics()).toContain('signalbox_dropped_sessions_total 2');
 });
 
-test('the shorter of what the operator and the environment say counts; if neither says anything, all stay', async () => {
+test('the shorter retention of operator and environment applies; without either, every session stays', async () => {
   const [ten, twenty] = [await session({ endedAt: daysAgo(10) }), await session({ endedAt: daysAgo(20) })];
   const both = [ten, twenty].toSorted();
   const staging = await session({ endedAt: daysAgo(20), environment: 'staging' });
@@ -138,7 +138,7 @@ test('the shorter of what the operator and the environment say counts; if neithe
   expect(await left()).toEqual([]);
 });
 
-test('those of an environment that was deleted go by what the operator says', async () => {
+test('the operator’s retention applies to sessions of a deleted environment', async () => {
   await session({ endedAt: daysAgo(10), environment: 'gone' });
   await drop();
   expect(await left()).toHaveLength(1);
@@ -146,7 +146,7 @@ test('those of an environment that was deleted go by what the operator says', as
   expect(await left()).toEqual([]);
 });
 
-test('a session with an open child stays until that has ended, and keeps no other from going', async () => {
+test('a session with an open child stays until the child has ended, and does not block the deletion of others', async () => {
   const parent = await session({ endedAt: daysAgo(30) });
   const child = await session({ rootId: parent });
   await session({ endedAt: daysAgo(20) });
@@ -158,7 +158,7 @@ test('a session with an open child stays until that has ended, and keeps no othe
   expect(await left()).toEqual([]);
 });
 
-test('a session of any length goes a thousand rows at a time, and a pass that was cut off is taken up by the next', async () => {
+test('a session is deleted in batches of a thousand rows, and the next pass continues an interrupted one', async () => {
   const id = await session({ endedAt: daysAgo(30), rows: 2_500 });
   const counts: number[] = [];
   const stopping = new AbortController();
@@ -178,7 +178,7 @@ test('a session of any length goes a thousand rows at a time, and a pass that wa
   expect(await left('messages')).toEqual([]);
 });
 
-test('it does not wait for sessions that are being written', async () => {
+test('the deletion does not wait for sessions that are being written', async () => {
   const open = await session();
   await session({ endedAt: daysAgo(30) });
   await db.transaction(async (tx) => {
@@ -190,7 +190,7 @@ test('it does not wait for sessions that are being written', async () => {
 });
 
 describe('among many', () => {
-  test('what is to go is found without reading what stays', async () => {
+  test('expired sessions are found without reading the others', async () => {
     await db.execute(sql`
       insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
         updated_at, ended_at)
@@ -221,7 +221,7 @@ describe('among many', () => {
   });
 });
 
-test('an environment is told how long, and a node deletes what ended before that', async () => {
+test('a node deletes the sessions that ended before the retention of their environment', async () => {
   const clock = createManualClock();
   const service = await startTestService({ clock });
   const { client } = service;

@@ -1,4 +1,4 @@
-// The timeline of a Session: its turns, their operations and when each began and ended.
+// The timeline of a session: its turns and operations, with start and end.
 import { type Agent, BadRequestError, NotFoundError, type SessionTurn } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ async function until(sessionId: string, status: string): Promise<void> {
   await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe(status);
 }
 
-test('a turn shows its model calls, its approval and its tool call as they come to their ends', async () => {
+test('a turn shows its model calls, its approval and its tool call, each with its status', async () => {
   const { client } = service;
   const { sessionId } = await openWith(asking);
   await until(sessionId, 'waiting');
@@ -63,7 +63,7 @@ test('a turn shows its model calls, its approval and its tool call as they come 
   expect(model!.usage!.inputTokens).toBeGreaterThan(0);
   expect(decision!.operationId).toBe(call!.operationId);
   expect(call).toMatchObject({ toolCallId: waitingFor!.toolCallIds[0], usage: null, childSessionId: null });
-  // One after the other, all of it within the turn.
+  // One after another, all within the turn.
   expect(model!.startedAt).toBe(turn!.startedAt);
   for (const [before, after] of [
     [decision!, call!],
@@ -71,11 +71,11 @@ test('a turn shows its model calls, its approval and its tool call as they come 
   ] as const)
     expect(ms(before.endedAt, after.startedAt)).toBeGreaterThanOrEqual(0);
   expect(ms(last!.endedAt, turn!.endedAt)).toBeGreaterThanOrEqual(0);
-  // As the Session says itself.
+  // Equal to the usage of the session.
   expect(turn!.usage).toEqual((await client.sessions.get(sessionId)).usage);
 });
 
-test('turns come newest first, page by page, each with the version of the Agent that it ran', async () => {
+test('turns are listed newest first, in pages, each with the version of the agent that it ran', async () => {
   const { client } = service;
   const { agentId, sessionId } = await openWith(scripted([{ text: 'ok' }]));
   await until(sessionId, 'idle');
@@ -93,12 +93,12 @@ test('turns come newest first, page by page, each with the version of the Agent 
   const second = await first.nextPage();
   expect(second.data.map(({ turn, agentVersion }) => [turn, agentVersion])).toEqual([[1, 1]]);
   expect(second.hasMore).toBe(false);
-  // The end of the Session comes behind the end of its last turn, and changes nothing of it.
+  // The session ends after its last turn, and does not change that turn.
   await client.sessions.close(sessionId);
   expect(await turnsOf(sessionId)).toEqual([...first.data, ...second.data]);
 });
 
-test('how a turn ended: cancelled in its middle, interrupted, failed; before the first there is none', async () => {
+test('a turn shows how it ended: cancelled, interrupted or failed; a session without turns has an empty timeline', async () => {
   const { client } = service;
   const cancelled = await openWith(asking);
   const interrupted = await openWith(asking);
@@ -120,7 +120,7 @@ test('how a turn ended: cancelled in its middle, interrupted, failed; before the
   expect(await turnsOf(sessionId)).toEqual([]);
 });
 
-test('a Session that is not there, or of a key that may not see it, has no timeline', async () => {
+test('a missing session, or one that the key may not read, has no timeline', async () => {
   const { client } = service;
   await expect(client.sessions.turns('ses_01k9xq3v7gf3pbt8zn5e6m2r4c')).rejects.toBeInstanceOf(NotFoundError);
   const { sessionId } = await openWith(scripted([{ text: 'ok' }]));
@@ -136,7 +136,7 @@ async function allOf<T>(list: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-test('the transcript is read from its end too: every page is that of the other order, turned around', async () => {
+test('the transcript can be read from its end: each page has the entries of the other order, reversed', async () => {
   const { client } = service;
   const { sessionId } = await openWith(scripted([{ text: 'ok' }]), 'first');
   await until(sessionId, 'idle');
@@ -156,21 +156,21 @@ test('the transcript is read from its end too: every page is that of the other o
       expect(newest.toReversed()).toEqual(oldest);
     }
   }
-  // What waits is with the newest page alone, beside its limit.
+  // Only the newest page has the queued messages, in addition to its limit.
   const page = await client.sessions.messages(waiting, { order: 'desc', limit: 1 });
   expect(page.data.map(({ turn, role }) => `${turn} ${role}`)).toEqual(['null user', 'null user', '1 assistant']);
   const { nextCursor: cursor } = page;
   await expect(client.sessions.messages(waiting, { cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
 });
 
-test('messages that wait are taken as they came, whatever the clock of the node says that each came to', async () => {
+test('queued messages have their turns in order of arrival, whatever the clocks of their nodes', async () => {
   const { client, db } = service;
   const { sessionId } = await openWith(asking);
   await until(sessionId, 'waiting');
   const texts = ['one', 'two', 'three'];
   const ids: string[] = [];
   for (const content of texts) ids.push((await client.sessions.sendMessage(sessionId, { content })).messageId);
-  // As if each had come to another node, whose clock is behind that of the one before.
+  // As if each had arrived at another node, whose clock is behind that of the previous one.
   for (const [n, id] of ids.entries()) {
     await db.execute(sql`
       update session_inbox set inbox_id = ${`00000000-0000-7000-8000-00000000000${9 - n}`}

@@ -29,7 +29,7 @@ const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status'
 const send = (sessionId: string, toolCallId: string, result: object) =>
   sendToolResult(world.ctx, { sessionId, toolCallId, ...result });
 
-/** A Session that waits for the result of one call, and the call. */
+/** Opens a session that waits for the result of one call; returns the session and the call. */
 async function openWaiting(): Promise<[sessionId: string, toolCallId: string]> {
   await world.work({ ask: answering([{ calls: [['where', {}]] }, { text: 'ok' }]) });
   const sessionId = await world.open(await world.agent([clientTool('where')]));
@@ -39,10 +39,10 @@ async function openWaiting(): Promise<[sessionId: string, toolCallId: string]> {
 }
 
 test.each([
-  ['output', { output: 0 }, { output: 0 }],
+  ['an output', { output: 0 }, { output: 0 }],
   ['null', { output: null }, { output: null }],
-  ['error', { error: 'Nobody is there.' }, { error: 'Nobody is there.' }],
-])('the model is told of an %s', async (_title, result, told) => {
+  ['an error', { error: 'No one is there.' }, { error: 'No one is there.' }],
+])('the model gets a result with %s', async (_title, result, told) => {
   const [sessionId, toolCallId] = await openWaiting();
   await send(sessionId, toolCallId, result);
   await world.until(sessionId, is('idle'));
@@ -51,7 +51,7 @@ test.each([
   expect(data.find(({ role }) => role === 'tool')?.content).toEqual([{ type, toolCallId, ...told }]);
 });
 
-test('a result is an output or an error: neither and both are refused, and the call goes on waiting', async () => {
+test('a result is an output or an error: neither and both are refused, and the call still waits', async () => {
   const [sessionId, toolCallId] = await openWaiting();
   for (const [result, path] of [
     [{}, 'output'],
@@ -65,7 +65,7 @@ test('a result is an output or an error: neither and both are refused, and the c
   expect((await send(sessionId, toolCallId, { output: 1 })).session.status).toBe('running');
 });
 
-test('only a client tool’s call that was shown takes a result, and only in its own session', async () => {
+test('only a shown call of a client tool accepts a result, and only in its own session', async () => {
   const begun = Promise.withResolvers<void>();
   await world.work({
     ask: byModel({
@@ -106,7 +106,7 @@ test('only a client tool’s call that was shown takes a result, and only in its
   expect(outline(await world.chunks(sessionId))).not.toContain('tool.result');
 });
 
-test('after its turn was interrupted a call takes none, and says why', async () => {
+test('a call of an interrupted turn accepts no result, and the error has the reason', async () => {
   const [sessionId, toolCallId] = await openWaiting();
   await interruptSession(world.ctx, { sessionId });
   await world.until(sessionId, is('idle'));
@@ -116,7 +116,7 @@ test('after its turn was interrupted a call takes none, and says why', async () 
   });
 });
 
-test('after the session has ended the same result again is fine, and any other is refused', async () => {
+test('after the session has ended, a repeated result is accepted and a different one is refused', async () => {
   const [sessionId, toolCallId] = await openWaiting();
   await send(sessionId, toolCallId, { output: 1 });
   await world.until(sessionId, is('idle'));
@@ -126,7 +126,7 @@ test('after the session has ended the same result again is fine, and any other i
     await expect(send(sessionId, toolCallId, other)).rejects.toMatchObject({ code: 'session_ended' });
 });
 
-test('after the session was cancelled none is taken', async () => {
+test('a cancelled session accepts no result', async () => {
   const [sessionId, toolCallId] = await openWaiting();
   await cancelSession(world.ctx, { sessionId });
   await expect(send(sessionId, toolCallId, { output: 1 })).rejects.toMatchObject({ code: 'session_ended' });

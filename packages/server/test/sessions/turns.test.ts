@@ -1,4 +1,4 @@
-// Turns and tools: what a Session shows, in which order, and what the model is told.
+// Turns and tools: what a session shows, in which order, and what the model gets.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
@@ -41,7 +41,7 @@ test('a turn shows its text and its end, and leaves the session idle and parked'
   });
 });
 
-test('a client tool waits for its result; the same again is fine, another is a conflict', async () => {
+test('a client tool waits for its result; the same result again is accepted, another is a conflict', async () => {
   const calls: ModelCall[] = [];
   await world.work({ ask: answering([{ calls: [['where', {}]] }, { text: 'ok' }], (call) => calls.push(call)) });
   const sessionId = await world.open(await world.agent([clientTool('where')]));
@@ -99,7 +99,7 @@ test('calls of one step run together, and their results reach the model in its o
   expect(calls[1]!.transcript.at(-1)!.content).toMatchObject([{ output: 'a' }, { output: 'b' }]);
 });
 
-test('a message while a turn is under way has a turn of its own after it; none is lost', async () => {
+test('a message during a turn has its own turn afterwards; none is lost', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: async function* (call) {
@@ -130,7 +130,7 @@ test('a message while a turn is under way has a turn of its own after it; none i
   ]);
 });
 
-test('messages that wait are many and long: each is read when its turn begins, and not before', async () => {
+test('a queued message is read only when its turn begins', async () => {
   const reads: number[] = [0, 0, 0];
   const platform = queryingBy(world.platform, async (_, rows) => {
     const text = JSON.stringify(rows);
@@ -155,9 +155,9 @@ test('messages that wait are many and long: each is read when its turn begins, a
 });
 
 test.each([
-  ['the newest version of its agent', {}, [1, 2]],
-  ['the one that its session was opened with', { agentVersion: 1 }, [1, 1]],
-])('each turn takes, when it begins, %s', async (_, more, versions) => {
+  ['the newest version of the agent', {}, [1, 2]],
+  ['the version that the session was opened with', { agentVersion: 1 }, [1, 1]],
+])('each turn runs %s', async (_, more, versions) => {
   const [begun, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const told: string[] = [];
   await world.work({
@@ -179,7 +179,7 @@ test.each([
   expect((await getSession(world.ctx, { sessionId })).session.agentVersion).toBe(versions[1]);
 });
 
-test('an accepted message has its turn, also if its agent is archived before', async () => {
+test('an accepted message has its turn even if the agent is archived before', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: async function* () {
@@ -210,7 +210,7 @@ test('a message that arrives when a turn ends is never lost', async () => {
   }
 });
 
-test('close completes the session when its turn and what was queued before are over', async () => {
+test('close completes the session after the current turn and the messages queued before the close', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: async function* () {
@@ -243,7 +243,7 @@ test('a close that arrives when a turn ends completes the session', async () => 
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed endTurn', 'completed']);
 });
 
-test('cancel is at once: the model is stopped, what it still says is refused, and the terminal status is the last chunk', async () => {
+test('cancel is immediate: the model is aborted, its later text is refused, and the terminal status is the last chunk', async () => {
   const aborted = Promise.withResolvers<void>();
   await world.work({
     ask: async function* (_, signal) {
@@ -262,12 +262,12 @@ test('cancel is at once: the model is stopped, what it still says is refused, an
   expect((await cancelSession(world.ctx, { sessionId })).session).toEqual(session);
 });
 
-test('a failed model call is retried, and the text that it has shown is reset', async () => {
+test('a failed model call is retried, and its shown text is reset', async () => {
   await world.work({
     ask: async function* (call) {
       yield { type: 'text', delta: `try ${call.callsBefore}` };
       if (call.callsBefore === 0) {
-        // The first text is on disk before the stream breaks, so that there is something to take back.
+        // The first text is on disk before the stream breaks, so that there is something to reset.
         await shown.promise;
         throw new ModelFailure('model_unavailable', 'The stream broke off.', { retryable: true });
       }
@@ -307,7 +307,7 @@ test('a failure that a retry can’t fix fails the session with a clear error', 
   await expect(sendMessage(world.ctx, { sessionId, content: 'x' })).rejects.toMatchObject({ code: 'session_ended' });
 });
 
-test('a call of a tool that is not there, or with an input that does not match, is shown as not run, and the model is told why', async () => {
+test('a call of a missing tool, or with an invalid input, is shown as not run, and the model gets the reason', async () => {
   const strict = httpTool('strict', {
     inputSchema: { type: 'object', required: ['to'], properties: { to: { type: 'string' } } },
   });
@@ -353,7 +353,7 @@ test('a call of a tool that is not there, or with an input that does not match, 
   expect(shown).toEqual(errors);
 });
 
-test('limits end a turn before the call that would pass them', async () => {
+test('limits end a turn before the call that would exceed them', async () => {
   await world.work({ ask: answering([{ calls: [['a', {}]] }]) });
   const limits = { maxStepsPerTurn: 2, maxOutputTokens: null };
   const steps = await world.open(await world.agent([httpTool('a')], { limits }));
@@ -363,7 +363,7 @@ test('limits end a turn before the call that would pass them', async () => {
   expect((await getSession(world.ctx, { sessionId: budget })).session.usage.steps).toBe(2);
 });
 
-test('what a model or a tool says that no database can store does no harm', async () => {
+test('text of a model or a tool that PostgreSQL can’t store does no harm', async () => {
   await world.work({
     ask: answering([{ text: 'a\0b\ud800', calls: [['a', { 'k\0': '\udc00' }]] }, { text: 'ok' }]),
     run: async () => ({ output: { text: '\0x\ud800' } }),
