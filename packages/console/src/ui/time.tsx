@@ -41,12 +41,12 @@ const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = 
 
 /** A relative time with the exact one as a tooltip. Times more than 30 days away are shown as a date. */
 export function Time({ at, absent = 'never' }: { at: string | null; absent?: string }) {
-  const present = useNow();
+  const current = useNow();
   if (at === null) return <span className="quiet">{absent}</span>;
   const instant = new Date(at);
   return (
     <time dateTime={at} title={exact.format(instant)}>
-      {spoken(instant.getTime() - present, instant)}
+      {spoken(instant.getTime() - current, instant)}
     </time>
   );
 }

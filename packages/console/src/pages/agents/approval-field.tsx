@@ -52,7 +52,7 @@ export function ApprovalField({
   const draft = useDraft();
   const approval = draft.get(path);
   const policy = draft.unreadText(`${path}.when`) === undefined ? policyOf(approval) : 'when';
-  const become: Record<Policy | '', unknown> = {
+  const approvalFor: Record<Policy | '', unknown> = {
     '': undefined,
     always: 'always',
     never: 'never',
@@ -70,7 +70,7 @@ export function ApprovalField({
         data-path={path}
         value={policy ?? 'other'}
         error={policy === 'when' || policy === 'each' ? undefined : draft.errorAt(path, { within: true })}
-        onChange={({ currentTarget }) => draft.set(path, become[currentTarget.value as Policy | ''])}
+        onChange={({ currentTarget }) => draft.set(path, approvalFor[currentTarget.value as Policy | ''])}
         options={[
           { value: '', label: `Default: ${byDefault}` },
           ...options,

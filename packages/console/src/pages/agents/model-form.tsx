@@ -18,7 +18,7 @@ export function ModelForm() {
   // The model name, address and key belong to one provider; they are restored when the user selects it again.
   const left = useRef(new Map<string, unknown>());
 
-  function become(next: string) {
+  function selectProvider(next: string) {
     left.current.set(provider, model);
     const { script: _, ...settings } = isRecord(model.settings) ? model.settings : {};
     const begun = {
@@ -36,7 +36,7 @@ export function ModelForm() {
         data-path="model.provider"
         value={provider}
         error={draft.errorAt('model.provider') ?? draft.errorAt('model')}
-        onChange={({ currentTarget }) => become(currentTarget.value)}
+        onChange={({ currentTarget }) => selectProvider(currentTarget.value)}
         options={withPresent(
           providers.map((value) => ({ value, label: labelOf(value) })),
           provider,

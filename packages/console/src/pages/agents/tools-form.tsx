@@ -25,9 +25,9 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
   const adding = useRef<HTMLDivElement>(null);
 
   // An edit of the JSON may have added or removed tools.
-  const present =
+  const shownKeys =
     keys.length < tools.length ? [...keys, ...keysFor(tools.length - keys.length)] : keys.slice(0, tools.length);
-  if (present.length !== keys.length) setKeys(present);
+  if (shownKeys.length !== keys.length) setKeys(shownKeys);
 
   useEffect(() => {
     if (added !== undefined) list.current?.querySelector<HTMLElement>(`[data-key="${added}"] input`)?.focus();
@@ -39,12 +39,12 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
     const [key = 0] = keysFor(1);
     // Its fields show no errors until the user changes them.
     draft.set(`tools[${tools.length}]`, newTools[type], null);
-    setKeys([...present, key]);
+    setKeys([...shownKeys, key]);
     setAdded(key);
   }
   function arrange(order: number[]) {
     draft.arrangeTools(order);
-    setKeys(order.map((index) => present[index]!));
+    setKeys(order.map((index) => shownKeys[index]!));
   }
   function move(from: number, to: number) {
     const order = tools.map((_, index) => index);
@@ -63,11 +63,11 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
       {tools.length === 0 && <p className="quiet">No tools. The agent can only answer in text.</p>}
       <ol className="tools" ref={list}>
         {tools.map((tool, index) => (
-          <li key={present[index]} data-key={present[index]}>
+          <li key={shownKeys[index]} data-key={shownKeys[index]}>
             <ToolItem
               index={index}
               tool={tool}
-              isNew={present[index] === added}
+              isNew={shownKeys[index] === added}
               {...(!readOnly && {
                 actions: [
                   { label: 'Move up', disabled: index === 0, onSelect: () => move(index, index - 1) },

@@ -28,15 +28,15 @@ export function useShortcuts(items: RefObject<HTMLElement | null>): { on: boolea
       if (!items.current || event.defaultPrevented || isElsewhere(event)) return;
       const key = event.key.toUpperCase();
       const all = [...items.current.querySelectorAll<HTMLElement>('[data-item]')];
-      const present = all.findIndex((item) => item.contains(document.activeElement));
+      const current = all.findIndex((item) => item.contains(document.activeElement));
       if (key === 'J' || key === 'K') {
-        const next = all[present < 0 ? 0 : Math.min(all.length - 1, Math.max(0, present + (key === 'J' ? 1 : -1)))];
+        const next = all[current < 0 ? 0 : Math.min(all.length - 1, Math.max(0, current + (key === 'J' ? 1 : -1)))];
         if (!next) return;
         event.preventDefault();
         next.focus();
         next.scrollIntoView({ block: 'nearest' });
       } else {
-        const item = all[present] ?? (all.length === 1 ? all[0] : undefined);
+        const item = all[current] ?? (all.length === 1 ? all[0] : undefined);
         if (item) pressIn(item, event);
       }
     };

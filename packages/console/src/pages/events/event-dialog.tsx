@@ -80,9 +80,7 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
       {changes && <Changes changes={changes} />}
       <h3>Request</h3>
       <dl className="facts">
-        <Fact name="Request ID">
-          {context.requestId ? <code>{context.requestId}</code> : 'none, by the service itself'}
-        </Fact>
+        <Fact name="Request ID">{context.requestId ? <code>{context.requestId}</code> : 'none (by the service)'}</Fact>
         <Fact name="IP address">{context.ipAddress ?? '–'}</Fact>
         <Fact name="User agent">{context.userAgent ?? '–'}</Fact>
       </dl>

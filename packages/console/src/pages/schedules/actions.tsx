@@ -29,7 +29,7 @@ export function ScheduleMenu({
   );
   if (!may('write')) return null;
   const close = () => setDoing(undefined);
-  function become(status: Schedule['status']) {
+  function setStatus(status: Schedule['status']) {
     change.mutate(status, {
       onSuccess: ({ nextAt }) =>
         toast(
@@ -45,8 +45,8 @@ export function ScheduleMenu({
         items={[
           { label: 'Edit', onSelect: () => setDoing('edit') },
           schedule.status === 'enabled'
-            ? { label: 'Pause', onSelect: () => become('paused') }
-            : { label: 'Enable', onSelect: () => become('enabled') },
+            ? { label: 'Pause', onSelect: () => setStatus('paused') }
+            : { label: 'Enable', onSelect: () => setStatus('enabled') },
           { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
         ]}
       />

@@ -112,10 +112,10 @@ export function DestinationFields({
 }
 
 /** The state of a destination's form. */
-export function useDestination(present: string | undefined) {
-  const isTest = present === testReceiverUrl;
+export function useDestination(currentUrl: string | undefined) {
+  const isTest = currentUrl === testReceiverUrl;
   const [where, setWhere] = useState<Where>(isTest ? 'test' : 'own');
-  const [url, setUrl] = useState(isTest ? '' : (present ?? ''));
+  const [url, setUrl] = useState(isTest ? '' : (currentUrl ?? ''));
   return { fields: { where, setWhere, url, setUrl }, url: where === 'test' ? testReceiverUrl : url.trim() };
 }
 

@@ -169,7 +169,7 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
           <dd>
             <Time at={lastFailureAt} />
           </dd>
-          <dt>Events</dt>
+          <dt>Chunk types</dt>
           <dd className="stack tight">
             {chunkTypes.map((type) => (
               <code key={type}>{type}</code>
