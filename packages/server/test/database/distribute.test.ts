@@ -27,7 +27,7 @@ const tablesWith = async (column: string) =>
     )
   ).map(({ name }) => name);
 
-test('distributes every table with an organization, next to `organizations`, parents first, and leaves the others', async () => {
+test('distributes every table with an organization, colocated with `organizations`, parents first, and leaves the others', async () => {
   await installFakeCitus(database.url);
   const tables = await distribute();
   expect(tables.toSorted()).toEqual(await tablesWith('organization_id'));
