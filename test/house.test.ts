@@ -418,12 +418,8 @@ const NOT_REWORDED: readonly string[] = [
   'packages/server/src/webhooks/',
   'packages/server/src/workers/',
   'packages/server/src/main.ts',
-  'packages/server/test/approvals/',
-  'packages/server/test/events/',
   'packages/server/test/fixtures/',
   'packages/server/test/tools/',
-  'packages/server/test/usage/',
-  'packages/server/test/workers/',
 ];
 
 test('sources, tests and documentation use plain English, and cite no document that is not in the repository', () => {

@@ -1,4 +1,4 @@
-// Approvals and interrupts as integrators meet them: on a whole service, through the client.
+// Approvals and interrupts on a whole service, as integrators use them: through the client.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../support/postgres.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** What the shop was asked to pay back. */
+/** The refunds that the shop received. */
 const refunded: unknown[] = [];
 const shop = createServer(async (request, response) => {
   const parts: Buffer[] = [];
@@ -50,7 +50,7 @@ const refund = (): Tool => ({
   },
 });
 
-/** A Session of an Agent that asks for this refund, and says what came of it. */
+/** Opens a session whose agent requests this refund and then reports the result. */
 async function openRefund(environment = 'production', on = service): Promise<string> {
   const toolCalls = [{ name: 'refund', input: { order: '1042', cents: 9900 } }];
   const { agentId } = await on.client.agents.create({
@@ -66,7 +66,7 @@ async function openRefund(environment = 'production', on = service): Promise<str
   return sessionId;
 }
 
-/** Follows the Session until a chunk is as asked: all chunks up to there. */
+/** Streams the session until a chunk matches; returns all chunks up to that one. */
 async function until(sessionId: string, condition: (chunk: Chunk) => boolean, on = service): Promise<Chunk[]> {
   const all: Chunk[] = [];
   for await (const { chunks } of on.client.sessions.stream(sessionId)) {
@@ -84,8 +84,8 @@ async function pendingOf(sessionId: string, on = service): Promise<string> {
   return data[0]!.operationId;
 }
 
-describe('an approval', () => {
-  test('with another input is what the tool’s server gets, on behalf of the integrator’s own user', async () => {
+describe('approvals', () => {
+  test('the tool’s server gets the edited input of an approval, which records the integrator’s own user', async () => {
     const { client } = service;
     const sessionId = await openRefund();
     const operationId = await pendingOf(sessionId);
@@ -109,7 +109,7 @@ describe('an approval', () => {
     expect(events.data[0]).toMatchObject({ actor: { type: 'api_key' }, changes: { input: [approval.input, input] } });
   });
 
-  test('is refused with an input that the tool does not take, and says which part of it is wrong', async () => {
+  test('an approval with an input that the tool refuses fails with the wrong part of the input', async () => {
     const { client } = service;
     const operationId = await pendingOf(await openRefund());
     const wrong = await client.approvals
@@ -121,13 +121,13 @@ describe('an approval', () => {
       errors: [{ path: 'input', message: expect.stringContaining('cents') }],
     });
     expect((await client.approvals.get(operationId)).status).toBe('pending');
-    // The type allows neither.
+    // The types allow neither.
     await expect(client.approvals.deny(operationId, { input: {} } as object)).rejects.toThrow(BadRequestError);
     await expect(client.approvals.deny(operationId, { scope: 'session' } as object)).rejects.toThrow(BadRequestError);
     await client.approvals.deny(operationId);
   });
 
-  test('is decided once, by a key that may write, and by its id alone', async () => {
+  test('an approval is decided once, by a key with the permission to write, by its own id', async () => {
     const { client } = service;
     const sessionId = await openRefund();
     const operationId = await pendingOf(sessionId);
@@ -158,15 +158,15 @@ describe('an approval', () => {
     ['a reason with NUL', { reason: 'a\0b' }],
     ['half a character', { onBehalfOf: '\ud800' }],
     ['an empty reason', { reason: '' }],
-    ['a reason that is too long', { reason: 'x'.repeat(2_001) }],
-    ['a user that is too long', { onBehalfOf: 'x'.repeat(201) }],
+    ['too long a reason', { reason: 'x'.repeat(2_001) }],
+    ['too long a user name', { onBehalfOf: 'x'.repeat(201) }],
     ['an input with NUL', { input: { order: '\0', cents: 1 } }],
     ['an input named like a prototype', { input: JSON.parse('{"order":"1","cents":1,"__proto__":{"cents":2}}') }],
-    ['an input nested without end', { input: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) }],
-    ['another scope', { scope: 'for ever' }],
-    ['a decision that nobody makes', { decision: 'expired' }],
+    ['an input nested too deeply', { input: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) }],
+    ['an unknown scope', { scope: 'organization' }],
+    ['a decision that only the service takes', { decision: 'expired' }],
     ['an unknown field', { extra: 1 }],
-  ])('takes no nonsense: %s', async (_, nonsense) => {
+  ])('%s is refused and leaves the approval pending', async (_, nonsense) => {
     const operationId = await pendingOf(await openRefund());
     const { status } = await service.fetch(`/api/v1/approvals/${operationId}/resolve`, {
       method: 'POST',
@@ -177,7 +177,7 @@ describe('an approval', () => {
     expect((await service.client.approvals.get(operationId)).status).toBe('pending');
   });
 
-  test('is in the inbox over all Sessions, the oldest first, and leaves it when it is decided', async () => {
+  test('the inbox lists pending approvals of all sessions, oldest first, until they are decided', async () => {
     const { client } = service;
     await client.environments.create({ name: 'shop' });
     const sessions: string[] = [];
@@ -198,7 +198,7 @@ describe('an approval', () => {
   });
 });
 
-/** A Session of an Agent whose first answer takes longer than any test. */
+/** Opens a session whose first model response takes longer than any test. */
 async function openEndless(on = service): Promise<string> {
   const { agentId } = await on.client.agents.create({
     name: 'Talker',
@@ -213,8 +213,8 @@ async function openEndless(on = service): Promise<string> {
   return sessionId;
 }
 
-describe('a turn', () => {
-  test('is interrupted in the middle of what it says; again changes nothing', async () => {
+describe('interrupts and steering', () => {
+  test('a turn is interrupted during its text; a second interrupt changes nothing', async () => {
     const { client } = service;
     const sessionId = await openEndless();
     await client.sessions.interrupt(sessionId);
@@ -230,7 +230,7 @@ describe('a turn', () => {
     await expect(client.sessions.interrupt(sessionId)).rejects.toThrow(ConflictError);
   });
 
-  test('is steered: it ends, and the new message’s turn comes before those that were queued', async () => {
+  test('steering ends the turn, and the new message has its turn before the queued ones', async () => {
     const { client } = service;
     const sessionId = await openEndless();
     await client.sessions.sendMessage(sessionId, { content: 'queued' });
@@ -246,7 +246,7 @@ describe('a turn', () => {
     expect(users[1]!.messageId).toBe(messageId);
   });
 
-  test('is approved and interrupted at a node that runs none, and the node that runs it hears of it', async () => {
+  test('the node that runs a turn receives the approval and the interrupt that a node without sessions accepts', async () => {
     const database = await createTestDatabase();
     const api = await startTestService({ database, config: { roles: new Set(['api']) } });
     const runtime = await startTestService({ database, config: { roles: new Set(['runtime']) } });

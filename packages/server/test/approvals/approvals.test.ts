@@ -1,6 +1,6 @@
-// Approvals: who is asked and when, what a decision does, what happens when nobody decides.
+// Approvals: when one is requested, what a decision does, what happens without a decision.
 //
-// The clock stands still unless a test moves it: nothing here comes about by a poll that the test does not name.
+// Only the tests move the clock, so no poll occurs that a test does not cause.
 import type { Chunk } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -57,25 +57,25 @@ async function pendingOne(sessionId: string): Promise<string> {
   return ids[0]!;
 }
 
-/** What the model was told of the last step's calls. */
+/** The results of the last step's calls that the model gets. */
 function resultsIn(call: ModelCall | undefined): unknown[] {
   return call!.transcript.findLast(({ role }) => role === 'tool')!.content as unknown[];
 }
 
-/** An API call on another node than the worker's: nothing of it reaches the worker but by the worker's poll. */
+/** The context for API calls on another node, which the node that runs the session notices only by its poll. */
 async function otherNode(clockThere?: ManualClock): Promise<PoolContext> {
   return { ...world.ctx, ...(await world.anotherNode(clockThere ? { clock: clockThere } : {})) };
 }
 
-/** A Session that waits for its approvals. */
+/** Opens a session and waits until it waits for its approvals. */
 async function waitingSession(agentId: string): Promise<string> {
   const sessionId = await world.open(agentId);
   await world.until(sessionId, is('waiting'));
   return sessionId;
 }
 
-describe('a person is asked', () => {
-  test('before an effectful call runs, in the order that integrators rely on', async () => {
+describe('approval requests', () => {
+  test('an effectful call runs only after its approval, and its chunks have the documented order', async () => {
     const inputs: unknown[] = [];
     await world.work({
       ask: answering([{ text: 'Paying', calls: [['pay', { amount: 3 }]] }, { text: 'Paid' }]),
@@ -108,7 +108,7 @@ describe('a person is asked', () => {
     expect(inputs).toEqual([[{ amount: 3 }, operationId]]);
   });
 
-  test('before a client tool’s call is the integrator’s to run: its tool.call comes after the approval', async () => {
+  test('the tool.call of a client tool comes after its approval', async () => {
     await world.work({ ask: answering([calls('sign'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([clientTool('sign', { effectful: true })]));
     await resolveApproval(world.ctx, { operationId: await pendingOne(sessionId), decision: 'approved' });
@@ -132,7 +132,7 @@ describe('a person is asked', () => {
     ]);
   });
 
-  test('by an id that is stored before anybody can have heard of it', async () => {
+  test('an approval is stored before any client can receive its id', async () => {
     await world.work({ ask: answering([calls('pay', 'pay')]) });
     const agentId = await world.agent([payTool]);
     const there = await otherNode();
@@ -155,7 +155,7 @@ describe('a person is asked', () => {
     ['never', [{}, {}], ['ran', 'ran']],
     ['once', [{}, {}], ['asked', 'ran']],
     ['when', [{ amount: 99 }, { amount: 100 }, { amount: 'much' }], ['ran', 'asked', 'ran']],
-  ])('by the policy %s', async (name, inputs, expected) => {
+  ])('the policy “%s” requests approval for exactly the calls that it names', async (name, inputs, expected) => {
     const when = { type: 'object', properties: { amount: { type: 'number', minimum: 100 } }, required: ['amount'] };
     await world.work({
       ask: answering([...inputs.map((input) => ({ calls: [['pay', input] as [string, unknown]] })), { text: 'ok' }]),
@@ -180,8 +180,8 @@ describe('a person is asked', () => {
     expect(happened).toEqual(expected);
   });
 
-  test('rather than not, where it can’t be told whether the input is one to ask for', async () => {
-    // A pattern that backtracks without end on this input, and not on any other.
+  test('approval is requested if a condition on the input can’t be evaluated', async () => {
+    // A pattern that backtracks endlessly on this input, but not on others.
     const when = { properties: { note: { pattern: '^(a+)+$' } } };
     const note = `${'a'.repeat(60)}!`;
     await world.work({ ask: answering([{ calls: [['pay', { note }]] }, { text: 'ok' }]) });
@@ -189,7 +189,7 @@ describe('a person is asked', () => {
     expect(outline(await world.until(sessionId, is('waiting')))).toContain('approval.requested');
   });
 
-  test('where the tool has an effect and its Agent says nothing else', async () => {
+  test('without a policy, approval is requested for effectful tools only', async () => {
     await world.work({ ask: answering([calls('get', 'post', 'own', 'ownEffect'), { text: 'ok' }]) });
     const request = { method: 'GET' as const, url: 'https://example.com/' };
     const undefinedApproval = { approval: undefined };
@@ -204,7 +204,7 @@ describe('a person is asked', () => {
     expect(data.map(({ name }) => name)).toEqual(['post', 'ownEffect']);
   });
 
-  test('about each call of a step, also of a tool to ask for once: calls that wait already still wait', async () => {
+  test('with the policy “once”, each call of the same step needs its own approval', async () => {
     await world.work({ ask: answering([calls('pay', 'pay'), calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([httpTool('pay', { approval: 'once' })]));
     const [first = '', second = ''] = await pending(sessionId);
@@ -217,8 +217,8 @@ describe('a person is asked', () => {
   });
 });
 
-describe('a decision', () => {
-  test('to deny keeps the call from starting, and the model is told why', async () => {
+describe('decisions', () => {
+  test('a denied call does not start, and the model gets the reason', async () => {
     const asked: ModelCall[] = [];
     let runs = 0;
     await world.work({
@@ -242,7 +242,7 @@ describe('a decision', () => {
     ]);
   });
 
-  test('to deny a client tool’s call shows no tool.call, which programs run at sight, but its result', async () => {
+  test('a denied call of a client tool has a tool.result but no tool.call, which a program would run', async () => {
     await world.work({ ask: answering([calls('wire', 'wire'), { text: 'Understood' }]) });
     const inputSchema = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };
     const sessionId = await waitingSession(await world.agent([clientTool('wire', { approval: 'always' })]));
@@ -267,7 +267,7 @@ describe('a decision', () => {
     expect(invalid.filter(isType('tool.result'))).toMatchObject(Array(2).fill({ tool: 'wire', notRun: true }));
   });
 
-  test('at the same instant as another on another node: one wins, and the other caller is told', async () => {
+  test('of two simultaneous decisions on two nodes one wins, and the other caller gets an error', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const agentId = await world.agent([payTool]);
     const there = await otherNode();
@@ -291,7 +291,7 @@ describe('a decision', () => {
     }
   });
 
-  test('that is made again answers what was first recorded', async () => {
+  test('a repeated decision returns the first one', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     const operationId = await pendingOne(sessionId);
@@ -306,7 +306,7 @@ describe('a decision', () => {
     expect(again.approval).toMatchObject({ reason: 'first', resolvedBy: { onBehalfOf: 'ann' } });
   });
 
-  test('with an edited input: the tool, the stream and the event log have the new one, the approval both, and the model is told', async () => {
+  test('the tool, the stream, the event log and the model get an edited input; the approval has both inputs', async () => {
     const asked: ModelCall[] = [];
     const inputs: unknown[] = [];
     await world.work({
@@ -336,7 +336,7 @@ describe('a decision', () => {
       input: [{ amount: 300 }, { amount: 30 }],
       onBehalfOf: [null, 'ann'],
     });
-    // What the model asked for stays what it asked for; the result says what came of it.
+    // The model's call keeps its input; the result has the edited one.
     const [called] = asked[1]!.transcript.find(({ role }) => role === 'assistant')!.content;
     expect(called).toMatchObject({ type: 'tool_call', input: { amount: 300 } });
     expect(resultsIn(asked[1])).toEqual([
@@ -344,7 +344,7 @@ describe('a decision', () => {
     ]);
   });
 
-  test('with an input that the tool would refuse is refused itself, and the approval stays open', async () => {
+  test('a decision with an input that the tool would refuse is refused, and the approval stays pending', async () => {
     await world.work({ ask: answering([{ calls: [['pay', { amount: 300 }]] }, { text: 'ok' }]) });
     const inputSchema = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };
     const sessionId = await waitingSession(await world.agent([httpTool('pay', { approval: 'always', inputSchema })]));
@@ -366,7 +366,7 @@ describe('a decision', () => {
     expect(outline(await world.chunks(sessionId)).at(-1)).toBe('waiting');
   });
 
-  test('for the whole session lets later calls of this tool run unasked, in later turns and on other workers too', async () => {
+  test('a decision for the session lets later calls of the tool run without approval, in later turns and on other nodes', async () => {
     const ask = answering([
       calls('pay', 'refund'),
       calls('pay'),
@@ -390,13 +390,13 @@ describe('a decision', () => {
     await clock.passWhile(world.until(sessionId, (chunk) => chunk.turn === 2 && is('waiting')(chunk)));
     const { data } = await listApprovals(world.ctx, { sessionId, status: 'pending' });
     expect(data.map(({ name }) => name)).toEqual(['refund']);
-    // Another Session's people were not asked.
+    // The decision does not apply to another session.
     const other = await world.open(agentId);
     await clock.passWhile(world.until(other, is('waiting')));
     expect(await pending(other)).toHaveLength(2);
   });
 
-  test.each(['once', 'always'])('to deny grants nothing, with the policy %s', async (approval) => {
+  test.each(['once', 'always'])('a denial grants nothing with the policy %s', async (approval) => {
     await world.work({ ask: answering([calls('pay'), calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([httpTool('pay', { approval })]));
     const first = await pendingOne(sessionId);
@@ -405,7 +405,7 @@ describe('a decision', () => {
     expect(await pendingOne(sessionId)).not.toBe(first);
   });
 
-  test('on one of several: the session says what it still waits for, and goes on when all has come', async () => {
+  test('a session shows the approvals that it still waits for, and continues after the last decision', async () => {
     await world.work({ ask: answering([calls('pay', 'pay', 'pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     const [first = '', second = '', third = ''] = await pending(sessionId);
@@ -448,7 +448,7 @@ describe('a decision', () => {
     ]);
   });
 
-  /** A Session whose worker runs another call of the step while `pay` waits for a person. */
+  /** Opens a session that runs another call of the step while `pay` waits for a decision. */
   async function busySession(): Promise<{ sessionId: string; operationId: string; end: () => void }> {
     const slow = Promise.withResolvers<void>();
     await world.work({
@@ -463,7 +463,7 @@ describe('a decision', () => {
     return { sessionId, operationId: await pendingOne(sessionId), end: slow.resolve };
   }
 
-  test('to approve while the worker runs another call of the step is shown and acted on at once', async () => {
+  test('a call approved while another call of the step runs starts at once', async () => {
     const { sessionId, operationId, end } = await busySession();
     await resolveApproval(world.ctx, { operationId, decision: 'approved' });
     await world.until(sessionId, (_, all) => all.filter(isType('tool.call')).length === 2);
@@ -471,7 +471,7 @@ describe('a decision', () => {
     expect(outline(await world.until(sessionId, is('idle')))).not.toContain('waiting');
   });
 
-  test('on another node than the worker’s, every wake-up lost, is found by one poll', async () => {
+  test('one poll finds a decision on another node without any wake-up', async () => {
     const { sessionId, operationId, end } = await busySession();
     await resolveApproval(await otherNode(), { operationId, decision: 'denied' });
     clock.advance(1_000);
@@ -480,7 +480,7 @@ describe('a decision', () => {
     expect(outline(await world.until(sessionId, is('idle')))).not.toContain('waiting');
   });
 
-  test('at the moment the worker parks the session is never lost, though every wake-up is', async () => {
+  test('a decision at the moment when the session is parked is never lost, even without wake-ups', async () => {
     const there = await otherNode();
     let sessionId = '';
     await world.work({
@@ -499,7 +499,7 @@ describe('a decision', () => {
     expect(words).not.toContain('waiting');
   });
 
-  test('does not keep a message out: it is queued while the session waits, and has its turn after', async () => {
+  test('a message to a session that waits for approval is queued, and has its turn afterwards', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     for (const content of ['second', 'third']) {
@@ -521,7 +521,7 @@ describe('a decision', () => {
     ]);
   });
 
-  test('that was acknowledged is shown, also where the session is cancelled before its worker could', async () => {
+  test('an acknowledged decision is shown even if the session is cancelled before its node has noticed', async () => {
     const { sessionId, operationId, end } = await busySession();
     await resolveApproval(await otherNode(), { operationId, decision: 'approved' });
     await cancelSession(await otherNode(), { sessionId });
@@ -535,7 +535,7 @@ describe('a decision', () => {
     ]);
   });
 
-  test('is made for the caller by a cancel: what is pending is resolved as cancelled', async () => {
+  test('cancelling a session resolves its pending approvals as cancelled', async () => {
     await world.work({ ask: answering([calls('pay')]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     const operationId = await pendingOne(sessionId);
@@ -552,11 +552,11 @@ describe('a decision', () => {
   });
 });
 
-describe('an approval that nobody decides on', () => {
+describe('expiry', () => {
   const limits = { approvalTimeoutSeconds: 60 };
   const cancelling = { limits: { ...limits, onApprovalTimeout: 'cancel' as const } };
 
-  test('expires: the call is refused, the model is told, and the turn goes on', async () => {
+  test('the call of an expired approval does not run, the model gets the reason, and the turn continues', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }], (call) => asked.push(call)) });
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
@@ -592,7 +592,7 @@ describe('an approval that nobody decides on', () => {
     expect(data).toMatchObject([{ actor: { type: 'system' }, changes: { status: ['pending', 'expired'] } }]);
   });
 
-  test('cancels the session, where its Agent says so', async () => {
+  test('an expired approval cancels the session if the agent is configured so', async () => {
     await world.work({ ask: answering([calls('pay', 'pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool], cancelling));
     clock.advance(60_000);
@@ -621,7 +621,7 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
-  test('waits for ever, unless its Agent says for how long', async () => {
+  test('an approval has no time limit unless the agent has one', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     expect((await world.chunks(sessionId)).at(-1)).toMatchObject({ waitingFor: { expiresAt: null } });
@@ -630,7 +630,7 @@ describe('an approval that nobody decides on', () => {
     await world.until(sessionId, is('idle'));
   });
 
-  test('while no worker lives expires as soon as one does, and can’t be granted meanwhile', async () => {
+  test('without a live node an overdue approval can’t be granted, and expires as soon as a node starts', async () => {
     const parking = await world.work({ ask: answering([calls('pay')]) });
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
     const operationId = await pendingOne(sessionId);
@@ -644,7 +644,7 @@ describe('an approval that nobody decides on', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('approval.resolved expired');
   });
 
-  test('does not take with it another of the step that somebody granted in time', async () => {
+  test('an expired approval does not affect another one of the step that was granted in time', async () => {
     const asked: ModelCall[] = [];
     await world.work({ ask: answering([calls('pay', 'pay'), { text: 'ok' }], (call) => asked.push(call)) });
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
@@ -668,7 +668,7 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
-  /** A worker that runs `slow` until it is told to end, while `pay` waits for a person. */
+  /** Opens a session that runs `slow` until the test ends it, while `pay` waits for a decision. */
   async function busySession(more: object, on: Platform = world.platform) {
     const slow = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
@@ -682,7 +682,7 @@ describe('an approval that nobody decides on', () => {
     return { sessionId, end: slow.resolve, aborted: aborted.promise };
   }
 
-  test('is refused at once also while its worker runs another call of the step', async () => {
+  test('an approval expires on time even while another call of the step runs', async () => {
     const { sessionId, end } = await busySession({ limits });
     clock.advance(60_000);
     await world.until(sessionId, isType('approval.resolved'));
@@ -701,7 +701,7 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
-  test('is refused in time although a timer fires a little early, as timers do', async () => {
+  test('an approval expires on time even if a timer fires slightly early', async () => {
     const early = { ...clock, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms > 1 ? ms - 1 : ms, signal) };
     const node = await world.anotherNode({ clock: early });
     let looks = 0;
@@ -721,7 +721,7 @@ describe('an approval that nobody decides on', () => {
     const before = looks;
     clock.advance(leftMs - 1);
     for (let n = 0; n < 10; n += 1) await tick();
-    // It would find nothing too late yet, and nobody would wake it again.
+    // A check now would find nothing overdue, and no other wake-up would follow.
     expect(looks).toBe(before);
     clock.advance(1);
     await world.until(sessionId, isType('approval.resolved'));
@@ -729,7 +729,7 @@ describe('an approval that nobody decides on', () => {
     await clock.passWhile(world.until(sessionId, is('idle')));
   });
 
-  test('cancels the session at once also while its worker runs another call, which is told to stop', async () => {
+  test('an expired approval cancels the session at once even while another call runs, which is aborted', async () => {
     const { sessionId, aborted } = await busySession(cancelling);
     clock.advance(60_000);
     await aborted;
@@ -746,10 +746,10 @@ describe('an approval that nobody decides on', () => {
   });
 
   test.each([
-    ['the call is to be refused', { limits }],
-    ['the session is to be cancelled', cancelling],
+    ['denies the call', { limits }],
+    ['cancels the session', cancelling],
   ])(
-    'in time by a clock that is behind its worker’s, where %s: one of both stands, everywhere the same',
+    'of a decision on a node with a slow clock and an expiry that %s, exactly one applies everywhere',
     async (_, more) => {
       await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
       const behind = createManualClock(new Date(clock.now().getTime() - 30_000));
@@ -760,7 +760,7 @@ describe('an approval that nobody decides on', () => {
         const operationId = await pendingOne(sessionId);
         clock.advance(60_000);
         behind.advance(60_000);
-        // The worker looks for what is too late; here somebody is still in time.
+        // The approval is overdue by the clock of the node that runs the session, but not by the slow one.
         for (let n = 0; n < round * 2; n += 1) await tick();
         const [decided] = await Promise.allSettled([resolveApproval(there, { operationId, decision: 'approved' })]);
         const words = outline(
@@ -778,7 +778,7 @@ describe('an approval that nobody decides on', () => {
     },
   );
 
-  test('until the very moment that the call is to be refused for it: a decision that comes then stands', async () => {
+  test('a decision that arrives just before the expiry denies the call applies', async () => {
     const behind = createManualClock(new Date(clock.now().getTime() - 30_000));
     const there = await otherNode(behind);
     let operationId: string | undefined;
@@ -800,7 +800,7 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
-  test('until the very moment that the session is to be cancelled for it: that decision stands', async () => {
+  test('a decision that arrives just before the expiry cancels the session applies', async () => {
     const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { db } = world.platform;
     const platform: Platform = {
@@ -837,7 +837,7 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
-  test('where somebody steered in time: the session is not cancelled for it, however late its worker comes', async () => {
+  test('an approval that was steered away in time does not cancel the session, however late a node claims it', async () => {
     const parking = await world.work({ ask: answering([calls('pay')]) });
     const sessionId = await waitingSession(await world.agent([payTool], cancelling));
     await parking.stop();
@@ -848,7 +848,7 @@ describe('an approval that nobody decides on', () => {
     expect(outline(chunks)).toContain('approval.resolved cancelled');
   });
 
-  test('is refused by a clock that is ahead, and granted by one that is not, as long as its worker has not decided', async () => {
+  test('until its expiry is stored, a node with a fast clock refuses a decision and one with a correct clock accepts it', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const ahead = await otherNode(createManualClock(new Date(clock.now().getTime() + 60_000)));
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
@@ -862,7 +862,7 @@ describe('an approval that nobody decides on', () => {
 });
 
 describe('the inbox', () => {
-  test('holds what is pending over all sessions, the oldest first, a page at a time', async () => {
+  test('the inbox lists the pending approvals of all sessions, oldest first, in pages', async () => {
     await world.work({ ask: answering([calls('pay', 'refund'), { text: 'ok' }]) });
     const agentId = await world.agent([payTool, httpTool('refund', { approval: 'always' })]);
     const sessions: string[] = [];
@@ -886,7 +886,7 @@ describe('the inbox', () => {
     expect((await listApprovals(world.ctx, { status: 'denied' })).data).toMatchObject([{ operationId: first }]);
   });
 
-  test('says of an approval what a person needs to decide', async () => {
+  test('an approval has what an approver needs to decide', async () => {
     await world.work({ ask: answering([{ calls: [['pay', { to: 'ann', amount: 3 }]] }]) });
     const agentId = await world.agent([payTool], { limits: { approvalTimeoutSeconds: 60 } });
     const sessionId = await waitingSession(agentId);

@@ -1,4 +1,4 @@
-// What a decision grants for the rest of the Session is known as soon as the decision is.
+// A decision's grant for the rest of the session takes effect at the same time as the decision.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
@@ -14,42 +14,45 @@ afterEach(() => world.close());
 test.each([
   ['once', {}],
   ['always', { scope: 'session' as const }],
-])('with the policy %s, by a decision that the worker finds as it lets go of the session', async (approval, scope) => {
-  // Another node, whose wake-ups do not reach the worker: it finds the decision because its commit does not come through.
-  const there = { ...world.ctx, ...(await world.anotherNode()) };
-  const asked: string[] = [];
-  let sessionId = '';
-  async function approve(): Promise<void> {
-    const { data } = await listApprovals(world.ctx, { sessionId, status: 'pending' });
-    for (const { operationId } of data) {
-      asked.push(operationId);
-      await resolveApproval(there, { operationId, decision: 'approved', ...scope });
+])(
+  'with the policy %s, a decision that a node finds while it parks the session grants later calls',
+  async (approval, scope) => {
+    // The wake-ups of this node do not reach the one that runs the session, which finds the decision when its commit fails.
+    const there = { ...world.ctx, ...(await world.anotherNode()) };
+    const asked: string[] = [];
+    let sessionId = '';
+    async function approve(): Promise<void> {
+      const { data } = await listApprovals(world.ctx, { sessionId, status: 'pending' });
+      for (const { operationId } of data) {
+        asked.push(operationId);
+        await resolveApproval(there, { operationId, decision: 'approved', ...scope });
+      }
     }
-  }
-  await world.work({
-    ask: answering([
-      {
-        calls: [
-          ['pay', {}],
-          ['slow', {}],
-        ],
+    await world.work({
+      ask: answering([
+        {
+          calls: [
+            ['pay', {}],
+            ['slow', {}],
+          ],
+        },
+        {
+          calls: [
+            ['pay', {}],
+            ['slow', {}],
+          ],
+        },
+        { text: 'ok' },
+      ]),
+      run: async ({ tool }) => {
+        if (tool.name === 'slow') await approve();
+        return { output: tool.name };
       },
-      {
-        calls: [
-          ['pay', {}],
-          ['slow', {}],
-        ],
-      },
-      { text: 'ok' },
-    ]),
-    run: async ({ tool }) => {
-      if (tool.name === 'slow') await approve();
-      return { output: tool.name };
-    },
-  });
-  const agentId = await world.agent([httpTool('pay', { approval }), httpTool('slow')]);
-  sessionId = await world.open(agentId, { input: undefined });
-  await sendMessage(world.ctx, { sessionId, content: 'go' });
-  await world.until(sessionId, (chunk) => chunk.type === 'turn.completed');
-  expect(asked).toHaveLength(1);
-});
+    });
+    const agentId = await world.agent([httpTool('pay', { approval }), httpTool('slow')]);
+    sessionId = await world.open(agentId, { input: undefined });
+    await sendMessage(world.ctx, { sessionId, content: 'go' });
+    await world.until(sessionId, (chunk) => chunk.type === 'turn.completed');
+    expect(asked).toHaveLength(1);
+  },
+);

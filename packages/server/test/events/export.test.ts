@@ -1,4 +1,4 @@
-// The event log as one file: complete, bounded, and a hash chain in which every change is detected.
+// The export of the event log: complete, bounded in memory, and a hash chain that reveals every change.
 import { type Event, type EventFilters, type Signalbox, verifyEvents } from '@signalbox/client';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
@@ -39,8 +39,8 @@ async function gathered(events: AsyncIterable<Event>): Promise<Event[]> {
 
 const listed = (filter: object = {}) => gathered(client.events.list({ order: 'asc', limit: 7, ...filter }));
 
-describe('an export', () => {
-  test('has every record as the list has it, oldest first', async () => {
+describe('export', () => {
+  test('an export has the records of the list, oldest first', async () => {
     const events = await listed();
     expect(events.length).toBeGreaterThan(25);
     expect(await gathered(client.events.export())).toEqual(events);
@@ -55,7 +55,7 @@ describe('an export', () => {
     expect(await response.text()).toBe(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
   });
 
-  test('takes the filters of the list', async () => {
+  test('an export accepts the filters of the list', async () => {
     const events = await listed();
     const opened = events.find(({ type }) => type === 'session.created')!;
     const filters: EventFilters[] = [
@@ -80,7 +80,7 @@ describe('an export', () => {
     expect(await (await wrong).json()).toMatchObject({ status: 400, errors: [{ path: 'format' }, { path: 'since' }] });
   });
 
-  test('as CSV is a table of the same, in which no cell is a formula', async () => {
+  test('an export in CSV has the same records, and no cell is a formula', async () => {
     const { secret } = await client.keys.create({ name: '=1+1', permission: 'write' });
     const headers = { 'user-agent': '@SUM(A1)' };
     await send(service.url, 'POST', '/agents', { key: secret!, headers, body: { name: 'x', model: 'scripted/x' } });
@@ -99,7 +99,7 @@ describe('an export', () => {
     expect(rows.flat().filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([]);
   });
 
-  test('is all there was when it began, though records come meanwhile', async () => {
+  test('an export has the records at its start, even if others are added meanwhile', async () => {
     const { length } = await listed();
     const seen: Event[] = [];
     for await (const event of client.events.export()) {
@@ -121,44 +121,44 @@ function tableIn(text: string): string[][] {
   return rows.slice(0, -1);
 }
 
-describe('a verification', () => {
+describe('verification', () => {
   const tampers: [what: string, tamper: (organization: Sql) => Sql, sequence: number, problem: string][] = [
     [
-      'what was done',
+      'the type',
       (here) =>
         sql`update events set body = jsonb_set(body, '{type}', '"agent.archived"') where ${here} and sequence = 11`,
       11,
       'changed',
     ],
     [
-      'who did it',
+      'the actor',
       (here) => sql`update events set body = jsonb_set(body, '{actor,name}', '"Eve"') where ${here} and sequence = 11`,
       11,
       'changed',
     ],
     [
-      'when it was',
+      'the time',
       (here) => sql`update events set occurred_at = occurred_at - interval '1 ms' where ${here} and sequence = 11`,
       11,
       'changed',
     ],
     [
-      'which it was',
+      'the id',
       (here) => sql`update events set event_id = gen_random_uuid() where ${here} and sequence = 11`,
       11,
       'changed',
     ],
     [
-      'its hash',
+      'the hash',
       (here) => sql`update events set hash = decode(repeat('ab', 32), 'hex') where ${here} and sequence = 11`,
       11,
       'changed',
     ],
-    ['that it was', (here) => sql`delete from events where ${here} and sequence = 11`, 12, 'records_missing'],
-    ['that all before were', (here) => sql`delete from events where ${here} and sequence < 11`, 11, 'changed'],
+    ['a deleted record', (here) => sql`delete from events where ${here} and sequence = 11`, 12, 'records_missing'],
+    ['all previous records deleted', (here) => sql`delete from events where ${here} and sequence < 11`, 11, 'changed'],
   ];
   test.each(tampers)(
-    'finds a change of %s in the database, and names the record',
+    'verification detects tampering in the database and returns the record: %s',
     async (_, tamper, sequence, problem) => {
       expect(await client.events.verify()).toMatchObject({ ok: true });
       const here = sql`organization_id = (select organization_id from event_heads)`;
@@ -172,13 +172,13 @@ describe('a verification', () => {
     },
   );
 
-  test('writes every value as the service did when it hashed it', () => {
+  test('verification serializes every value like the service did for the hash', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => canonicalJson(value) === canonicalize(value)),
     );
   });
 
-  test('follows from one to the next by its checkpoint', async () => {
+  test('a verification can start at the checkpoint of the previous one', async () => {
     const first = await client.events.verify();
     const checkpoint = first.ok ? first.last! : undefined;
     await client.keys.create({ name: 'later', permission: 'read' });
@@ -224,12 +224,12 @@ describe('retention', () => {
   }
   const drop = (n: number) => dropEvents(node.platform.db, node.organizationId, day(n));
 
-  test('drops from the front alone; what is left is a chain that hangs on the last that went', async () => {
+  test('retention drops only from the start, and the rest is a chain anchored at the last dropped record', async () => {
     await write([1, 2, 3, 9, 2, 4, 10]);
     const before = await exported();
     expect(await drop(5)).toBe(false);
     const after = await exported();
-    // The second of day 2 and the one of day 4 stand behind one that stays.
+    // The second record of day 2 and that of day 4 come after one that stays.
     expect(after.map(({ resource }) => resource.id)).toEqual(['9', '2', '4', '10']);
     expect(after).toEqual(before.slice(3));
     expect(after[0]!.previousHash).toBe(before[2]!.hash);
@@ -239,7 +239,7 @@ describe('retention', () => {
     expect(await verifyEvents(after, { checkpoint })).toMatchObject({ ok: true });
   });
 
-  test('of everything leaves a log that goes on', async () => {
+  test('a log continues its chain after the retention of all its records', async () => {
     const before = await exported();
     expect(await drop(30)).toBe(false);
     expect(await exported()).toEqual([]);
@@ -249,7 +249,7 @@ describe('retention', () => {
     expect(await verifyEvents([...before, next])).toMatchObject({ ok: true });
   });
 
-  test('that passes an export breaks it off rather than leave a hole in it', async () => {
+  test('retention that overtakes an export aborts the export instead of leaving a gap', async () => {
     await write(Array.from({ length: 1200 }, () => 40));
     const { read } = await exportEvents(node.ctx, {});
     const pieces = read(new AbortController().signal);
@@ -258,7 +258,7 @@ describe('retention', () => {
     await expect(pieces.next()).rejects.toThrow(/retention/);
   });
 
-  test('an export holds 64 KiB and one record at a time, however long they are', async () => {
+  test('an export buffers at most 64 KiB and one record, however long the records are', async () => {
     const before = (await exported()).length;
     await write([...Array(20).fill(50)], 'x'.repeat(30 * 1024));
     const { read } = await exportEvents(node.ctx, {});

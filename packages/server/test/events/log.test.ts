@@ -1,4 +1,4 @@
-// The event log of an organization, and every event type that its parts record.
+// The event log of an organization, and every event type.
 import { createHash } from 'node:crypto';
 import { type Event, verifyEvents } from '@signalbox/client';
 import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
@@ -87,7 +87,7 @@ test('every change is recorded with who did it, in a chain without gaps, and at 
   for (const secret of [key.secret!, created.signingSecret!, 'very-secret-value']) expect(text).not.toContain(secret);
 });
 
-test('who stops a Session at work is recorded, and what became of it', async () => {
+test('the log has the caller who stops a running session, and the session’s new status', async () => {
   const { client } = service;
   const script = [{ toolCalls: [{ name: 'ask', input: {} }] }];
   const tools = [{ type: 'client' as const, name: 'ask', description: 'Asks', inputSchema: { type: 'object' } }];
@@ -121,7 +121,7 @@ async function untilStatus(sessionId: string, wanted: string): Promise<void> {
   }
 }
 
-/** What each call that changes something leaves in the log; where nothing, why. */
+/** The events of each call that changes something; the reason if there are none. */
 const recorded: Record<string, EventType[] | string> = {
   createKey: ['api_key.created'],
   updateKey: ['api_key.updated'],
@@ -141,13 +141,13 @@ const recorded: Record<string, EventType[] | string> = {
   interruptSession: ['session.interrupted', 'session.idle'],
   closeSession: ['session.closing', 'session.completed'],
   cancelSession: ['session.cancelled'],
-  sendMessage: 'stands in the transcript; one that steers is session.interrupted',
-  sendToolResult: 'stands in the transcript',
+  sendMessage: 'is in the transcript; a steering message is session.interrupted',
+  sendToolResult: 'is in the transcript',
   resolveApproval: ['approval.resolved'],
-  claimWorkerTurn: 'part of a turn, as is what follows',
+  claimWorkerTurn: 'part of a turn',
   heartbeatWorkerTurn: 'part of a turn',
   appendToWorkerTurn: 'part of a turn',
-  completeWorkerTurn: 'part of a turn, whose end is recorded',
+  completeWorkerTurn: 'part of a turn; the end of the turn is recorded',
   releaseWorkerTurn: 'part of a turn',
   createSchedule: ['schedule.created'],
   updateSchedule: ['schedule.updated'],
@@ -166,7 +166,7 @@ const recorded: Record<string, EventType[] | string> = {
   recoverDeliveries: ['webhook_delivery.recovered'],
   resendDelivery: ['webhook_delivery.resent'],
 };
-/** What happens by itself. */
+/** Events that no call causes. */
 const unasked: EventType[] = [
   'session.waiting',
   'session.failed',
@@ -181,7 +181,7 @@ const unasked: EventType[] = [
   'webhook_subscription.degraded',
   'webhook_subscription.disabled',
   'webhook_delivery.exhausted',
-  // By people, beside the interface (people.test.ts).
+  // Caused by users outside the API (people.test.ts).
   'organization.created',
   'user.joined',
   'user.signed_in',
@@ -196,14 +196,14 @@ const unasked: EventType[] = [
   'access.denied',
 ];
 
-test('every call that changes something says what it leaves in the log, and every kind comes from somewhere', () => {
+test('every call that changes something has its events listed, and every event type has a source', () => {
   const changing = Object.entries<Route>(routes).filter(([, { method }]) => method !== 'GET');
   expect(changing.map(([name]) => name).filter((name) => !(name in recorded))).toEqual([]);
   const kinds = [...unasked, ...Object.values(recorded).flatMap((what) => (typeof what === 'string' ? [] : what))];
   expect(kinds.toSorted()).toEqual([...eventTypes].toSorted());
 });
 
-test('a record is found by its id and by what it is about', async () => {
+test('a record is found by its id and by its resource', async () => {
   const agent = await service.client.agents.create({ name: 'Found', model: 'scripted/x' });
   const [event] = await all({ resourceId: agent.agentId });
   expect(event).toMatchObject({ type: 'agent.created' });
@@ -222,7 +222,7 @@ test('a record is found by its id and by what it is about', async () => {
   expect(newest.sequence).toBeGreaterThanOrEqual(event!.sequence);
 });
 
-test('a refused key is recorded once a minute for a code', async () => {
+test('the refusal of a key is recorded once a minute for each error code', async () => {
   const reader = (await service.client.keys.create({ name: 'denied', permission: 'read' })).secret!;
   for (let n = 0; n < 3; n += 1) await send(service.url, 'GET', '/api_keys', { key: reader });
   const denied = (await all({ type: 'access.denied' })).filter(({ actor }) => actor.name === 'denied');
@@ -245,7 +245,7 @@ describe('readers against writers that stall and roll back (P6)', () => {
     return tx.query(recordEvent({ ...here, actor: systemActor }, new Date(), draft));
   };
 
-  test('on two nodes, all see the same chain: no gap, nothing behind a cursor, nothing that was rolled back', async () => {
+  test('all readers on two nodes see the same chain, without gaps, late inserts or rolled-back records', async () => {
     let writing = 8;
     const kept: string[] = [];
     const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -283,7 +283,7 @@ describe('readers against writers that stall and roll back (P6)', () => {
     for (const seen of others.slice(0, 2)) expect(seen).toEqual(first);
   });
 
-  test('what is written first and committed last comes last, and moves nothing that was read', async () => {
+  test('a record that is written first and committed last comes last, and changes nothing that was read', async () => {
     const stalled = Promise.withResolvers<void>();
     const written = Promise.withResolvers<void>();
     const late = here.db.transaction(async (tx) => {
@@ -303,7 +303,7 @@ describe('readers against writers that stall and roll back (P6)', () => {
     expect(data).toEqual([...before.data, ...after.data]);
   });
 
-  test('what is written between two statements of a reader comes once, on the next page', async () => {
+  test('a record written between two statements of a reader appears once, on the next page', async () => {
     await write(here.db, 'first');
     let between = 0;
     const db: Db = {

@@ -1,4 +1,4 @@
-// Waiting for the next record of the event log, and what the log leaves out about itself.
+// Waiting for the next record of the event log, and what the log omits.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createNoteDenied } from '../../src/events/denied.ts';
@@ -25,7 +25,7 @@ function write(id: string, ctx: PoolContext = node.ctx): Promise<unknown> {
   return ctx.db.query(recordEvent(ctx, clock.now(), draft));
 }
 
-/** Lets time pass until it is answered. */
+/** Moves the clock until the promise settles. */
 async function passUntil<T>(answer: Promise<T>, stepMs = 500): Promise<T> {
   let over = false;
   const end = () => {
@@ -39,7 +39,7 @@ async function passUntil<T>(answer: Promise<T>, stepMs = 500): Promise<T> {
   return answer;
 }
 
-/** The answer of `listEvents` once it waits: it has asked the watch, which counts it among those who wait from that call on. */
+/** Starts `listEvents` and resolves once it waits: it has called the watch, which counts it as waiting from that call on. */
 async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{ answer: Promise<T> }> {
   const asked = Promise.withResolvers<void>();
   const after: PoolContext['eventWatch']['after'] = (...args) => {
@@ -52,7 +52,7 @@ async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{
   return { answer };
 }
 
-test('a reader that waits is answered when a record comes, in its own organization and by another node', async () => {
+test('a waiting reader gets a response when a record of its organization arrives, also from another node', async () => {
   const other = { ...node.ctx, ...(await node.anotherNode()) };
   await write('a');
   const first = await listEvents(node.ctx, { order: 'asc', wait: 20 });
@@ -66,7 +66,7 @@ test('a reader that waits is answered when a record comes, in its own organizati
   expect(page.nextCursor).not.toBe(first.page.nextCursor);
 });
 
-test('with filters it waits for a record that matches, and reads what does not match once', async () => {
+test('a wait with filters ends at a matching record, and reads others once', async () => {
   const query = { order: 'asc' as const, wait: 20, resourceId: 'wanted' };
   const empty = await passUntil(listEvents(node.ctx, query));
   expect(empty).toEqual({ data: [], page: { hasMore: false, nextCursor: '' } });
@@ -74,7 +74,7 @@ test('with filters it waits for a record that matches, and reads what does not m
   const past = await passUntil(listEvents(node.ctx, query));
   expect(past.data).toEqual([]);
   const all = await listEvents(node.ctx, { order: 'asc' });
-  // Behind the record that did not match.
+  // After the record that did not match.
   expect(past.page.nextCursor).toBe(all.page.nextCursor);
   const { answer } = await waitingFor((ctx) => listEvents(ctx, { ...query, cursor: past.page.nextCursor }));
   await write('other');
@@ -82,7 +82,7 @@ test('with filters it waits for a record that matches, and reads what does not m
   expect((await passUntil(answer)).data).toMatchObject([{ sequence: 3, resource: { id: 'wanted' } }]);
 });
 
-test('it is over after its time, when the caller goes and when the node stops', async () => {
+test('a wait ends after its time, when the caller disconnects and when the node stops', async () => {
   await write('a');
   const { page } = await listEvents(node.ctx, { order: 'asc' });
   const query = { order: 'asc' as const, wait: 3, cursor: page.nextCursor };
@@ -95,7 +95,7 @@ test('it is over after its time, when the caller goes and when the node stops', 
   const left = await waitingFor((ctx) => listEvents({ ...ctx, signal: gone.signal }, query));
   gone.abort();
   expect((await left.answer).data).toEqual([]);
-  // The look for those who wait ends by itself, at its next time.
+  // The polling for waiting readers ends at its next interval.
   const sleepersLater = () => {
     if (clock.sleepers > sleepers) clock.advance(500);
     return clock.sleepers;
@@ -106,20 +106,20 @@ test('it is over after its time, when the caller goes and when the node stops', 
   expect((await stopped.answer).data).toEqual([]);
 });
 
-test('it goes with the oldest first, and a cursor ahead of the log is refused', async () => {
+test('a wait requires the order “asc”, and a cursor ahead of the log is refused', async () => {
   await expect(listEvents(node.ctx, { wait: 5 })).rejects.toMatchObject({ code: 'invalid_request' });
   const other = await createTestPlatform({ clock });
   for (let n = 0; n < 3; n += 1)
     await write(`${n}`, { ...other.ctx, organizationId: node.organizationId, db: node.platform.db });
   const { page } = await listEvents(node.ctx, { order: 'asc' });
-  // As after a backup was put back.
+  // As after the restore of a backup.
   await node.platform.db.query(sql`update event_heads set sequence = 1 where organization_id = ${node.organizationId}`);
   const ahead = listEvents(node.ctx, { order: 'asc', cursor: page.nextCursor });
   await expect(ahead).rejects.toMatchObject({ code: 'invalid_cursor' });
   await other.close();
 });
 
-test('what a key is refused is recorded once a minute for a code, by all nodes together', async () => {
+test('all nodes together record a refusal once a minute for each key and error code', async () => {
   const { keyId } = await node.platform.db.transaction((tx) =>
     insertKey(tx, node.ctx, clock.now(), { name: 'k', permission: 'read' }),
   );
@@ -144,7 +144,7 @@ test('what a key is refused is recorded once a minute for a code, by all nodes t
   expect(await recorded()).toEqual(['insufficient_permission', 'token_expired', 'token_expired']);
 });
 
-test('a record does not grow with what was changed: a long value stands as its size and hash', async () => {
+test('a record has the size and hash of a long value instead of the value', async () => {
   const changes = { instructions: ['short', 'x'.repeat(100_000)] as [unknown, unknown] };
   const draft = { type: 'agent.updated' as const, resource: { type: 'agent', id: 'a' }, changes };
   await node.platform.db.query(recordEvent(node.ctx, clock.now(), draft));
@@ -154,7 +154,7 @@ test('a record does not grow with what was changed: a long value stands as its s
   });
 });
 
-test('upkeep drops old records, secrets that were rotated away or deleted 90 days ago, and no others', async () => {
+test('upkeep drops only old records, and secrets that were rotated or deleted 90 days ago', async () => {
   const { db } = node.platform;
   const key = async (name: string) =>
     (await db.transaction((tx) => insertKey(tx, node.ctx, clock.now(), { name, permission: 'read' }))).keyId;

@@ -79,28 +79,31 @@ test.each<[string, string, AskModel, object]>([
     },
     {},
   ],
-])('a turn that ends as %s says so on its last chunks and on the session', async (stopReason, status, ask, open) => {
-  const clock = createManualClock();
-  await world.close();
-  world = await createWorld({ clock });
-  await world.work({ ask });
-  const limits = { maxStepsPerTurn: 2, turnTimeoutSeconds: 60 };
-  const sessionId = await world.open(await world.agent([httpTool('again')], { limits }), open);
-  if (ask === hanging) await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
-  if (stopReason === 'interrupted') await interruptSession(world.ctx, { sessionId });
-  if (stopReason === 'timedOut') clock.advance(60_000);
-  const chunks = await world.until(sessionId, is(status));
-  expect(chunks.slice(-2)).toMatchObject([
-    { type: 'turn.completed', stopReason },
-    { type: 'session.status', status, stopReason },
-  ]);
-  const { session } = await getSession(world.ctx, { sessionId });
-  expect(session).toMatchObject({ status, stopReason });
-  expect(session.error).toEqual(
-    stopReason === 'error' ? { code: 'model_rejected', message: 'The provider refused the request.' } : null,
-  );
-  expect(completedOf(chunks)).not.toHaveProperty('output');
-});
+])(
+  'a turn that ends as %s has this stop reason in its last chunks and on the session',
+  async (stopReason, status, ask, open) => {
+    const clock = createManualClock();
+    await world.close();
+    world = await createWorld({ clock });
+    await world.work({ ask });
+    const limits = { maxStepsPerTurn: 2, turnTimeoutSeconds: 60 };
+    const sessionId = await world.open(await world.agent([httpTool('again')], { limits }), open);
+    if (ask === hanging) await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
+    if (stopReason === 'interrupted') await interruptSession(world.ctx, { sessionId });
+    if (stopReason === 'timedOut') clock.advance(60_000);
+    const chunks = await world.until(sessionId, is(status));
+    expect(chunks.slice(-2)).toMatchObject([
+      { type: 'turn.completed', stopReason },
+      { type: 'session.status', status, stopReason },
+    ]);
+    const { session } = await getSession(world.ctx, { sessionId });
+    expect(session).toMatchObject({ status, stopReason });
+    expect(session.error).toEqual(
+      stopReason === 'error' ? { code: 'model_rejected', message: 'The provider refused the request.' } : null,
+    );
+    expect(completedOf(chunks)).not.toHaveProperty('output');
+  },
+);
 
 test('a turn has at most its agent’s number of steps, and the next turn gets the results of the last one', async () => {
   const seen: ModelCall[] = [];

@@ -106,7 +106,7 @@ test('only a shown call of a client tool accepts a result, and only in its own s
   expect(outline(await world.chunks(sessionId))).not.toContain('tool.result');
 });
 
-test('a call of an interrupted turn accepts no result, and the error has the reason', async () => {
+test('a call of an interrupted turn accepts no result, and the error states the reason', async () => {
   const [sessionId, toolCallId] = await openWaiting();
   await interruptSession(world.ctx, { sessionId });
   await world.until(sessionId, is('idle'));

@@ -1,4 +1,4 @@
-// Budgets: what a Session may use, looked at before each model call, over all of its turns and with all of its children.
+// Budgets: what a session may use in all its turns and with all its children, checked before each model call.
 import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ const is =
   (status: string, turn?: number) =>
   (chunk: Chunk): boolean =>
     chunk.type === 'session.status' && chunk.status === status && chunk.turn === (turn ?? chunk.turn);
-const forEver = answering([{ calls: [['again', {}]] }]);
+const endless = answering([{ calls: [['again', {}]] }]);
 const helper: [string, unknown] = ['helper', { input: 'help' }];
 
 async function sessionOf(sessionId: string) {
@@ -52,19 +52,19 @@ async function errorsOf(sessionId: string): Promise<unknown[]> {
 
 test.each([
   ['tokens', { maxTokens: 11 }, 3],
-  ['tokens, reached to the last', { maxTokens: 10 }, 2],
+  ['tokens, used exactly', { maxTokens: 10 }, 2],
   ['steps', { maxSteps: 3 }, 3],
   ['money', { maxCostUsd: 2.5 * CALL_USD }, 3],
-  ['money, reached to the last', { maxCostUsd: 2 * CALL_USD }, 2],
-  ['whichever is first', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
-])('a budget of %s ends the turn before the call that is too much', async (_, budget, steps) => {
-  await world.work({ ask: forEver });
+  ['money, used exactly', { maxCostUsd: 2 * CALL_USD }, 2],
+  ['several kinds, of which the first reached counts,', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
+])('a budget of %s ends the turn before the call that would exceed it', async (_, budget, steps) => {
+  await world.work({ ask: endless });
   const sessionId = await world.open(await world.agent([httpTool('again')]), { budget });
   expect(outline(await world.until(sessionId, is('idle'))).slice(-2)).toEqual(['turn.completed budgetReached', 'idle']);
   expect(await sessionOf(sessionId)).toMatchObject({ budget, stopReason: 'budgetReached', usage: { steps } });
 });
 
-test('a budget is for all turns: once it is used, a message is answered by nothing', async () => {
+test('a budget is for all turns: once it is used up, a message gets no response', async () => {
   let asked = 0;
   await world.work({
     ask: answering([{ text: 'ok' }], () => {
@@ -82,17 +82,17 @@ test('a budget is for all turns: once it is used, a message is answered by nothi
   expect((await closeSession(world.ctx, { sessionId })).session.status).toBe('completed');
 });
 
-test('a turn that ends before it asks its model leaves no model call behind as if it were under way', async () => {
-  await world.work({ ask: forEver });
+test('a turn that ends before its model call leaves no unfinished model call behind', async () => {
+  await world.work({ ask: endless });
   const sessionId = await world.open(await world.agent([httpTool('again')]), { budget: { maxSteps: 1 } });
   await world.until(sessionId, is('idle'));
   expect(await world.platform.db.query(sql`select 1 from operations where finished_at is null`)).toEqual([]);
 });
 
-// ── Shared with children ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Children ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a child spends of its parent’s budget, and its parent is told when that is used', async () => {
-  await world.work({ ask: byModel({ parent: answering([{ calls: [helper] }, { text: 'Done' }]), child: forEver }) });
+test('a child uses its parent’s budget, and its parent gets an error when the budget is used up', async () => {
+  await world.work({ ask: byModel({ parent: answering([{ calls: [helper] }, { text: 'Done' }]), child: endless }) });
   const budget = { maxSteps: 4 };
   const sessionId = await openFamily(world, { childTools: [httpTool('again')], open: { budget } });
   await world.until(sessionId, is('idle'));
@@ -106,7 +106,7 @@ test('a child spends of its parent’s budget, and its parent is told when that 
   expect(await errorsOf(sessionId)).toEqual(['The agent stopped before it was done: the budget is used up.']);
 });
 
-test('what children of earlier turns used counts also for a worker that has never heard of them', async () => {
+test('the usage of children of earlier turns counts on a node that never ran them', async () => {
   const ask = byModel({
     parent: answering([{ calls: [helper] }, { text: 'Done' }, { text: 'Again' }]),
     child: answering([{ text: 'ok' }]),
@@ -121,9 +121,9 @@ test('what children of earlier turns used counts also for a worker that has neve
   expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 2 } });
 });
 
-test('children that run at once, on two nodes, never pass the budget of steps together', async () => {
+test('simultaneous children on two nodes never exceed the budget of steps together', async () => {
   const calls = Array.from({ length: 8 }, () => helper);
-  const ask = byModel({ parent: answering([{ calls }, { text: 'Done' }]), child: forEver });
+  const ask = byModel({ parent: answering([{ calls }, { text: 'Done' }]), child: endless });
   await world.work({ platform: await world.anotherNode(), ask });
   await world.work({ platform: await world.anotherNode(), ask });
   const families = await Promise.all(
@@ -140,7 +140,7 @@ test('children that run at once, on two nodes, never pass the budget of steps to
   }
 });
 
-test('a call that was under way when its worker died is made again: it is not a second step', async () => {
+test('a model call that is repeated after the death of its node counts as one step', async () => {
   const begun = Promise.withResolvers<void>();
   const hanging: AskModel = async function* (_, signal) {
     yield { type: 'text', delta: 'Hm' };
@@ -159,7 +159,7 @@ test('a call that was under way when its worker died is made again: it is not a 
   expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 1 } });
 });
 
-test('a call that was interrupted is no step, and what waits for its turn may be', async () => {
+test('an interrupted model call is not a step, so the next call may use it', async () => {
   const begun = Promise.withResolvers<void>();
   await world.work({
     ask: byModel({
@@ -179,13 +179,13 @@ test('a call that was interrupted is no step, and what waits for its turn may be
   expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { steps: 2 } });
 });
 
-test('the budget of the root is that of every session below it', async () => {
+test('the budget of the root applies to every session below it', async () => {
   const grandchildAgent = await world.agent([httpTool('again')], { model: 'scripted/grandchild' });
   await world.work({
     ask: byModel({
       parent: answering([{ calls: [helper] }, { text: 'Done' }]),
       child: answering([{ calls: [['deeper', { input: 'help' }]] }, { text: 'ok' }]),
-      grandchild: forEver,
+      grandchild: endless,
     }),
   });
   const childTools = [agentTool('deeper', grandchildAgent)];
@@ -196,7 +196,7 @@ test('the budget of the root is that of every session below it', async () => {
   expect(data.map(({ stopReason }) => stopReason)).toEqual(Array.from({ length: 3 }, () => 'budgetReached'));
 });
 
-// ── Money needs prices ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Prices ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const budget = { maxCostUsd: 1 };
 
@@ -213,7 +213,7 @@ test('a budget in money is refused for a model without a price', async () => {
   await open({ agentVersion: 2 });
 });
 
-test('an agent whose model has no price takes no part in a session whose budget is in money', async () => {
+test('a session with a budget in money has no child whose model has no price', async () => {
   await world.work({ ask: byModel({ parent: answering([{ calls: [helper] }, { text: 'Done' }]) }) });
   const sessionId = await openFamily(world, { open: { budget } });
   await world.until(sessionId, is('idle'));
@@ -222,7 +222,7 @@ test('an agent whose model has no price takes no part in a session whose budget 
   expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn' });
 });
 
-test('a message is refused while the agent’s model has no price, and nothing of the session is lost', async () => {
+test('a message is refused while the agent’s model has no price, and the session loses nothing', async () => {
   await world.work({ ask: answering([{ text: 'ok' }]) });
   const agentId = await world.agent();
   const sessionId = await world.open(agentId, { budget });
@@ -235,7 +235,7 @@ test('a message is refused while the agent’s model has no price, and nothing o
   await world.until(sessionId, is('idle', 2));
 });
 
-test('a queued message whose agent has got a model without a price fails the session, before it spends unseen', async () => {
+test('a queued message fails the session without a model call if its agent’s new model has no price', async () => {
   const hold = Promise.withResolvers<void>();
   const asked: string[] = [];
   await world.work({

@@ -1,4 +1,4 @@
-// What the organization used: the report, its periods, compaction, tenancy.
+// The usage report of an organization: periods, compaction, isolation of organizations.
 import { BadRequestError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +58,7 @@ describe('the report', () => {
     );
   }
 
-  // What is asked must be answered the same before and after compaction, so it is asked twice.
+  // The tests run twice, because compaction must not change a report.
   describe.each(['before', 'after'])('%s compaction', (when) => {
     beforeAll(async () => {
       if (when === 'after') {
@@ -67,7 +67,7 @@ describe('the report', () => {
       }
     });
 
-    test('without parameters it is the last 30 days by day, every day in order', async () => {
+    test('without parameters the report has the last 30 days, one entry a day, in order', async () => {
       const report = await getUsage(ctx, {});
       expect(report).toMatchObject({
         from: '2026-02-08T00:00:00.000Z',
@@ -116,7 +116,7 @@ describe('the report', () => {
       });
     });
 
-    test('by agent, environment and model, the most expensive first', async () => {
+    test('groups by agent, environment or model are ordered by cost, the highest first', async () => {
       const groups = async (groupBy: 'agent' | 'environment' | 'model') =>
         (await getUsage(ctx, { groupBy })).data.map(({ group, steps, unpricedSteps, costUsd }) => [
           group,
@@ -138,12 +138,12 @@ describe('the report', () => {
       ]);
     });
 
-    test('of one environment it is that one’s alone', async () => {
+    test('the report of an environment has the usage of that environment only', async () => {
       const { total, data } = await getUsage(ctx, { groupBy: 'model', environment: 'staging' });
       expect([total.inputTokens, total.steps, data.map(({ group }) => group)]).toEqual([5_000, 1, ['openai/a']]);
     });
 
-    test('a period is taken to whole days of UTC, and says which', async () => {
+    test('a period is extended to whole days of UTC, and the report has its bounds', async () => {
       const steps = async (from: string, to: string) => {
         const report = await getUsage(ctx, { from, to });
         return [report.from, report.to, report.total.steps];
@@ -156,7 +156,7 @@ describe('the report', () => {
     });
   });
 
-  test('where nothing was used, everything is zero and there is no cost', async () => {
+  test('without usage, every number is zero and the cost is null', async () => {
     const nothing = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, steps: 0, unpricedSteps: 0, costUsd: null };
     const input = { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z' };
     const day = { data: [{ group: '2020-01-01', ...nothing }], total: nothing, other: null };
@@ -168,7 +168,7 @@ describe('the report', () => {
     });
   });
 
-  test('beyond 1,000 groups, the smallest are summed', async () => {
+  test('the smallest groups beyond 1,000 are summed', async () => {
     const { organizationId } = await ctx.db.transaction((tx) => createOrganization(tx, 'Many', clock.now()));
     await ctx.db.execute(sql`
       insert into model_usage_days (organization_id, day, agent_id, environment, model, steps, unpriced_steps,
@@ -195,7 +195,7 @@ describe('the report', () => {
     await expect(getUsage(ctx, input)).rejects.toEqual(refused);
   });
 
-  test('366 days are taken', async () => {
+  test('a period of 366 days is accepted', async () => {
     const { data } = await getUsage(ctx, { from: '2024-01-01T12:00:00Z', to: '2025-01-01T12:00:00Z' });
     expect(data).toHaveLength(367);
   });
@@ -208,7 +208,7 @@ describe('compaction', () => {
   });
   afterAll(() => test_.close());
 
-  /** Some calls of days that are over, in an organization of their own. */
+  /** Stores model calls of past days in a new organization. */
   async function fill(calls: number, now = day('2026-03-02')): Promise<string> {
     const { db } = test_.platform;
     const { organizationId } = await db.transaction((tx) => createOrganization(tx, 'Some', now));
@@ -239,7 +239,7 @@ describe('compaction', () => {
     return row;
   };
 
-  test('two nodes at once and a reader: each report is that of before', async () => {
+  test('reports do not change while two nodes compact simultaneously', async () => {
     const organizationId = await fill(600);
     const wanted = await reportOf(organizationId);
     const nodes = [test_.platform, await test_.anotherNode()];
@@ -259,13 +259,13 @@ describe('compaction', () => {
     compacting = false;
     await reading;
     expect(reads).toBeGreaterThan(3);
-    // A node that found the other's locks alone has stopped; what it left is the other's, or the next pass's.
+    // A node that found only rows locked by the other has stopped. The other, or the next pass, compacts the rest.
     while (await compactUsage(test_.platform.db, organizationId, 10));
     expect(await reportOf(organizationId)).toEqual(wanted);
     expect(await rowsOf(organizationId)).toEqual({ calls: 0, sums: 12 });
   });
 
-  test('later calls are added to the sums of their day', async () => {
+  test('calls stored after compaction are added to the sums of their day', async () => {
     const organizationId = await fill(8);
     const { db } = test_.platform;
     await compactUsage(db, organizationId);
@@ -314,7 +314,7 @@ describe('through the client', () => {
     await provider.close();
   });
 
-  /** One turn of an Agent that answers so; resolves with the usage that the turn and the Session show. */
+  /** Runs one turn of an agent with this model; resolves with the usage of the turn and of the session. */
   async function run(agent: object, environment = 'production') {
     const { client } = service;
     const { agentId } = await client.agents.create({ name: 'A', ...(agent as { model: string }) });
@@ -327,7 +327,7 @@ describe('through the client', () => {
     return { agentId, sessionId, turn, session };
   }
 
-  test('what the provider reports is priced, cached tokens apart, on the turn, the session and in the report', async () => {
+  test('the turn, the session and the report have the cost of the provider’s usage, with cached tokens priced apart', async () => {
     const { client } = service;
     provider.next(
       respond({
@@ -368,7 +368,7 @@ describe('through the client', () => {
     expect((await client.usage.get()).total).toEqual(byDay.total);
   });
 
-  test('`read` is enough, and another organization sees nothing of this one', async () => {
+  test('a key with `read` gets the report, and another organization sees none of it', async () => {
     await run({ model: 'scripted/x' });
     const reader = await service.client.keys.create({ name: 'reader', permission: 'read' });
     const report = await service.clientWith(reader.secret!).usage.get();
@@ -388,7 +388,7 @@ describe('through the client', () => {
     }
   });
 
-  test('what is no period or no grouping is refused, by name', async () => {
+  test('an invalid period or grouping is refused with the name of the field', async () => {
     const ask = (query: object) => service.client.usage.get(query);
     for (const [query, path] of [
       [{ from: 'yesterday' }, 'from'],

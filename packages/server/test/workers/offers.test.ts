@@ -1,4 +1,4 @@
-// Claims that wait for offered steps: who gets what, and when.
+// Waiting claims and offered steps: which claim gets which step, and when.
 import { channel } from 'node:diagnostics_channel';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A Session in its first turn, of which no worker of the service takes any notice. */
+/** Opens a session in its first turn, which no node runs. */
 async function open(queue: string): Promise<string> {
   const agentId = await world.agent([], { model: { provider: 'worker', queue } });
   return uuidOf('ses', await world.open(agentId));
@@ -38,13 +38,13 @@ function claim(queue: string, more: Partial<ClaimRequest> = {}, waitMs = 20_000)
   return world.platform.offers.claim(request, waitMs, new AbortController().signal);
 }
 
-/** Resolves when those that wait have been looked for once, all of them: the second look begins after the end of the first. */
+/** Resolves after one complete search for all waiting claims: the second search begins after the first has ended. */
 async function looked(): Promise<void> {
   await claim('nothing', {}, 0);
   await claim('nothing', {}, 0);
 }
 
-test('claims for that session are first, then those that have waited longest', async () => {
+test('a step goes first to a claim for its session, then to the claim that has waited longest', async () => {
   const [one, other] = [await open('order'), await open('order')];
   const first = claim('order');
   const second = claim('order');
@@ -60,7 +60,7 @@ test('claims for that session are first, then those that have waited longest', a
   expect(await second).toBeUndefined();
 });
 
-test('claims for that session are first, also if it is found for others', async () => {
+test('a claim for the session comes first even if the search was for another claim', async () => {
   const [one, other] = [await open('kept'), await open('kept')];
   const own = claim('kept', { sessionId: one, turn: 1 });
   const any = claim('kept');
@@ -75,7 +75,7 @@ test('claims for that session are first, also if it is found for others', async 
   expect(await elsewhere).toBeUndefined();
 });
 
-test('of 50 queues with a claim that waits, a step is looked for in its own, and the poll looks at all by one statement', async () => {
+test('with claims on 50 queues, a wake-up searches only its own queue, and the poll searches all in one statement', async () => {
   const gone = new AbortController();
   const asked: unknown[][] = [];
   const node = await world.anotherNode({
@@ -99,7 +99,7 @@ test('of 50 queues with a claim that waits, a step is looked for in its own, and
   await Promise.all(waits);
 });
 
-test('without any wake-up the poll finds what is offered', async () => {
+test('the poll finds an offered step without any wake-up', async () => {
   const sessionId = await open('quiet');
   const waits = claim('quiet', {}, 60_000);
   await looked();
@@ -109,7 +109,7 @@ test('without any wake-up the poll finds what is offered', async () => {
   expect((await waits)!.sessionId).toBe(sessionId);
 });
 
-test('a turn that is to stop or has timed out is not offered', async () => {
+test('a turn with a pending stop or a timeout is not offered', async () => {
   const [stopped, late, session] = [await open('late'), await open('late'), await open('late')];
   await offer(stopped, 'late', sql`, stop = 'interrupt'`);
   await offer(late, 'late');
@@ -121,7 +121,7 @@ test('a turn that is to stop or has timed out is not offered', async () => {
   expect(await claim('late', { sessionId: late }, 0)).toBeUndefined();
 });
 
-test('of two nodes that find the same step one claims it, and the other continues to wait', async () => {
+test('if two nodes find the same step, one claims it and the other continues to wait', async () => {
   const sessionId = await open('two');
   const node = await world.anotherNode();
   await offer(sessionId, 'two');
@@ -137,7 +137,7 @@ test('of two nodes that find the same step one claims it, and the other continue
   expect(rows.filter((row) => row !== undefined)).toHaveLength(1);
 });
 
-test('a claim that gets a step while its client leaves releases it', async () => {
+test('a claim that gets a step while its client disconnects releases the step', async () => {
   const sessionId = await open('gone');
   const { offers, wake, db } = world.platform;
   const gone = new AbortController();
@@ -158,7 +158,7 @@ test('a claim that gets a step while its client leaves releases it', async () =>
   expect(rows).toEqual([{ nodeId: null, epoch: 2 }]);
 });
 
-test('a claim sent again that finds its step given back meanwhile has none, rather than an error that ends its program', async () => {
+test('a repeated claim whose step was released in the meantime returns null, not an error that would end its program', async () => {
   const sessionId = await open('replayed');
   await offer(sessionId, 'replayed');
   const { ctx } = world;
@@ -166,7 +166,7 @@ test('a claim sent again that finds its step given back meanwhile has none, rath
   const own = { ...ctx, idempotencyKey: 'one' };
   expect((await claimWorkerTurn(own, input)).workerTurn).not.toBeNull();
   const givenBackBefore: typeof ctx.db.query = async (statement) => {
-    // As the first one does, whose caller has gone.
+    // As the first claim does when its caller has disconnected.
     if (statement.text.includes('lease_expires_at as "expiresAt"'))
       await ctx.db.execute(sql`delete from nodes where claim is not null`);
     return ctx.db.query(statement);

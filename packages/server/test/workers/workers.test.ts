@@ -1,4 +1,4 @@
-// Bring your own loop: Agents that a program of the integrator's runs, through the client and against a real service.
+// Bring your own loop: agents run by a worker, through the client, on a real service.
 import { channel } from 'node:diagnostics_channel';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +23,7 @@ import { clientTool, outline } from '../support/session-world.ts';
 
 let service: TestService;
 let shop: Server;
-/** What the shop was asked, and what it waits for before it answers. */
+/** The requests that the shop received, and what it awaits before it responds. */
 const asked: string[] = [];
 let answerShop: (path: string) => Promise<unknown> = async (path) => ({ path });
 
@@ -60,7 +60,7 @@ function shopTool(name: string, more: object = {}): Tool {
   };
 }
 
-/** Each test has a queue of its own. */
+/** Each test has its own queue. */
 async function open(tools: Tool[] = [], more: Partial<CreateAgent> = {}, session: Partial<OpenSession> = {}) {
   number += 1;
   queue = `queue-${number}`;
@@ -93,7 +93,7 @@ function program(options: Partial<RunOptions> & Pick<RunOptions, 'onTurn'>) {
   return one;
 }
 
-/** All chunks, once one of them is as asked. */
+/** Resolves with all chunks once one of them matches. */
 async function until({ sessionId }: Session, condition: (chunk: Chunk) => boolean): Promise<Chunk[]> {
   const all: Chunk[] = [];
   for await (const { chunks } of service.client.sessions.stream(sessionId)) {
@@ -116,7 +116,7 @@ async function approvalOf(session: Session): Promise<string> {
   return (requested as Extract<Chunk, { type: 'approval.requested' }>).operationId;
 }
 
-/** As if the program's process had stopped. */
+/** Makes a worker look dead, as if its process had stopped. */
 async function expireLease(workerTurnId: string): Promise<void> {
   await service.db.execute(sql`
     update nodes set lease_expires_at = now() - interval '1 minute'
@@ -127,7 +127,7 @@ async function lost(call: Promise<unknown>): Promise<void> {
   await expect(call).rejects.toMatchObject({ status: 409, code: 'turn_lost' });
 }
 
-// ── What a program does ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Turns ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a worker runs a turn: its text is streamed and in the transcript, and its usage is on the session', async () => {
   const session = await open();
@@ -159,7 +159,7 @@ test('a worker runs a turn: its text is streamed and in the transcript, and its 
   expect(data.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'Hello 👋' }] });
 });
 
-test('calls that are made together are one step and run together; their results come in their order', async () => {
+test('simultaneous calls are one step and run together; their results have the order of the calls', async () => {
   const session = await open([shopTool('apples'), shopTool('pears')]);
   const both = Promise.withResolvers<void>();
   let under = 0;
@@ -194,7 +194,7 @@ test('calls that are made together are one step and run together; their results 
   expect(after[2]!.content).toMatchObject([{ output: { path: '/pears' } }, { output: { path: '/apples' } }]);
 });
 
-test('a call that a person decides on resolves when it was approved and has run, with the input that they put in', async () => {
+test('a call that needs approval resolves after it was approved and has run, with the approver’s input', async () => {
   const session = await open([shopTool('refund', { approval: 'always' })]);
   program({ onTurn: async (turn) => turn.append(JSON.stringify(await turn.callTool('refund', { amount: 90 }))) });
   const operationId = await approvalOf(session);
@@ -206,7 +206,7 @@ test('a call that a person decides on resolves when it was approved and has run,
   expect(chunks.find(({ type }) => type === 'tool.call')).toMatchObject({ input: { amount: 60 } });
 });
 
-test('a denial rejects the call with its reason, a failure with its error; both are results that the transcript holds', async () => {
+test('a denied call rejects with the reason and a failed one with its error; the transcript has both results', async () => {
   const session = await open([shopTool('refund', { approval: 'always' })]);
   const caught: unknown[] = [];
   program({
@@ -228,7 +228,7 @@ test('a denial rejects the call with its reason, a failure with its error; both 
   expect(errors.map(({ error }) => error)).toEqual(caught.map((error) => (error as Error).message));
 });
 
-test("an own function runs when its call was approved, with the person's input, and is shown as any tool", async () => {
+test("a worker's own function runs after approval, with the approver's input, and is shown like any tool", async () => {
   const session = await open([clientTool('send_mail', { approval: 'always' }), clientTool('today')]);
   const ran: unknown[] = [];
   program({
@@ -251,7 +251,7 @@ test("an own function runs when its call was approved, with the person's input, 
   expect(data.at(-2)).toMatchObject({ role: 'tool', content: [{ output: null }, { output: 'Monday' }] });
 });
 
-test('what an own function throws is the result of its call', async () => {
+test('an error that a worker’s own function throws is the result of its call', async () => {
   const session = await open([clientTool('broken')]);
   let caught: unknown;
   const run = () => {
@@ -286,7 +286,7 @@ test('an error that onTurn throws fails the session', async () => {
   expect(errors).toHaveLength(1);
 });
 
-test('a worker’s turn ends whatever it submits: a submission that is refused does not leave it waiting', async () => {
+test('a worker turn ends whatever the worker submits, even if the submission is refused', async () => {
   const deep = JSON.parse('['.repeat(100) + ']'.repeat(100));
   const tools = {
     nul: () => 'a\0b',
@@ -322,14 +322,17 @@ test('a worker’s turn ends whatever it submits: a submission that is refused d
   }
 });
 
-test.each(['refusal', 'maxOutputTokens'] as const)('a program says that its turn ended by %s', async (stopReason) => {
-  const session = await open();
-  program({ onTurn: () => ({ stopReason }) });
-  await until(session, isIdle);
-  expect((await statusOf(session)).stopReason).toBe(stopReason);
-});
+test.each(['refusal', 'maxOutputTokens'] as const)(
+  'a worker can end its turn with the stop reason %s',
+  async (stopReason) => {
+    const session = await open();
+    program({ onTurn: () => ({ stopReason }) });
+    await until(session, isIdle);
+    expect((await statusOf(session)).stopReason).toBe(stopReason);
+  },
+);
 
-test('a response that does not match outputSchema is corrected once, as a model’s', async () => {
+test('a response that does not match outputSchema is corrected once, like a model’s', async () => {
   const session = await open([], { outputSchema: { type: 'object', required: ['n'] } });
   const told: string[] = [];
   program({
@@ -345,7 +348,7 @@ test('a response that does not match outputSchema is corrected once, as a model�
   expect(chunks.find(({ type }) => type === 'turn.completed')).toMatchObject({ output: { n: 7 } });
 });
 
-test('a budget and the limit of steps are looked at before a step is offered', async () => {
+test('the budget and the limit of steps are checked before a step is offered', async () => {
   const looping = async (turn: Turn) => {
     while (true) await turn.callTool('apples', {});
   };
@@ -385,7 +388,7 @@ test('a worker runs as many turns at once as it is configured to, and one that w
   await until(session, isIdle);
 });
 
-// ── Who holds a turn ─────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Claims ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('each step goes to one of several simultaneous claims', async () => {
   const { agentId } = await open();
@@ -399,7 +402,7 @@ test('each step goes to one of several simultaneous claims', async () => {
   expect(new Set(sessions).size).toBe(8);
 });
 
-test('a program that was paused past its lease writes nothing: the step is offered again, and its text is void', async () => {
+test('a worker that was paused past its lease writes nothing: its text is reset and the step is offered again', async () => {
   const session = await open();
   const first = (await claim())!;
   await service.client.workers.append(first.workerTurnId, { deltas: ['I was', ' here'] });
@@ -436,7 +439,7 @@ test('a heartbeat renews the claim', async () => {
   expect((await service.client.workers.heartbeat(workerTurnId)) >= leaseExpiresAt).toBe(true);
 });
 
-test('text sent again after a lost response is appended once; text for another position is refused', async () => {
+test('text that is repeated after a lost response is appended once; text for another position is refused', async () => {
   const session = await open();
   const { workerTurnId, cursor } = (await claim())!;
   const send = () => service.client.workers.append(workerTurnId, { deltas: ['a', 'b'], after: cursor });
@@ -449,7 +452,7 @@ test('text sent again after a lost response is appended once; text for another p
   expect(textOf(await until(session, isIdle))).toBe('ab');
 });
 
-test('a claim sent again after a lost response returns the same step', async () => {
+test('a claim that is repeated after a lost response returns the same step', async () => {
   const { agentId } = await open();
   await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
   const options = { idempotencyKey: `claim-${queue}` };
@@ -457,7 +460,7 @@ test('a claim sent again after a lost response returns the same step', async () 
   const first = await service.client.workers.claim(params, options);
   const again = await service.client.workers.claim(params, options);
   expect(again).toMatchObject({ workerTurnId: first!.workerTurnId, sessionId: first!.sessionId });
-  // Lost meanwhile, it is nothing rather than another one.
+  // If the step was lost in the meantime, the claim returns null and not another step.
   await expireLease(first!.workerTurnId);
   expect(await claim()).not.toBeNull();
   expect(await claim()).not.toBeNull();
@@ -465,7 +468,7 @@ test('a claim sent again after a lost response returns the same step', async () 
   expect(await service.client.workers.claim(params, options)).toBeNull();
 });
 
-test('a claim sent again after its step is over can claim another, and what is sent late for the first does not reach it', async () => {
+test('a claim repeated after its step has ended can get another step, which late requests for the first do not affect', async () => {
   const first = await open();
   const { agentId } = first;
   const second = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
@@ -481,7 +484,7 @@ test('a claim sent again after its step is over can claim another, and what is s
   expect((await service.client.sessions.get(after.sessionId)).status).toBe('running');
 });
 
-test('a submission sent again has one effect', async () => {
+test('a repeated submission has one effect', async () => {
   const session = await open([shopTool('apples')]);
   const { workerTurnId } = (await claim())!;
   asked.length = 0;
@@ -502,7 +505,7 @@ test('a released step is offered again at once', async () => {
   expect(second!.workerTurnId).not.toBe(first.workerTurnId);
 });
 
-test('a claim is for its queue and its Environment alone', async () => {
+test('a claim gets only steps of its queue and its environment', async () => {
   const session = await open([], {}, { environment: 'staging' });
   expect(await service.client.workers.claim({ queue: `${queue}-other`, waitSeconds: 0 })).toBeNull();
   expect(await claim({ environment: 'production', waitSeconds: 0 })).toBeNull();
@@ -510,7 +513,7 @@ test('a claim is for its queue and its Environment alone', async () => {
   expect(await claim({ environment: 'staging' })).toMatchObject({ sessionId: session.sessionId });
 });
 
-test('a claim for a turn that is over is refused, also when it ends while the claim waits', async () => {
+test('a claim for a turn that has ended is refused, also if it ends while the claim waits', async () => {
   const session = await open();
   const { sessionId } = session;
   const { workerTurnId } = (await claim())!;
@@ -521,7 +524,7 @@ test('a claim for a turn that is over is refused, also when it ends while the cl
   await expect(claim({ turn: 1 })).rejects.toMatchObject({ status: 400 });
 });
 
-test("another organization's worker turn is lost to everybody else, and a key that only reads claims nothing", async () => {
+test('an unknown worker turn is lost, and a key with the permission `read` can claim nothing', async () => {
   await open();
   const { workerTurnId } = (await claim())!;
   const reader = await service.client.keys.create({ name: 'reader', permission: 'read' });
@@ -562,9 +565,9 @@ test('a submission that does not fit the worker turn is refused and changes noth
   expect(await claim({ sessionId })).toMatchObject({ step: 2, outcomes: [{ toolCallId, output: 1 }] });
 });
 
-// ── Interrupted, late, gone ──────────────────────────────────────────────────────────────────────────────────────────
+// ── Interrupts, cancellation and death ───────────────────────────────────────────────────────────────────────────────
 
-test('an interrupt revokes the claim; text that was shown stays', async () => {
+test('an interrupt revokes the claim and keeps the shown text', async () => {
   const session = await open();
   const first = (await claim())!;
   await service.client.workers.append(first.workerTurnId, { deltas: ['Half a sent'] });
@@ -577,7 +580,7 @@ test('an interrupt revokes the claim; text that was shown stays', async () => {
   expect(await claim({ waitSeconds: 0 })).toBeNull();
 });
 
-test('a program hears that its turn was stopped: its signal aborts, and what it still calls is refused', async () => {
+test('a worker’s signal aborts when its turn is stopped, and its later calls are refused', async () => {
   const session = await open([shopTool('refund', { approval: 'always' })]);
   const heard = Promise.withResolvers<unknown>();
   const refused = Promise.withResolvers<unknown>();
@@ -642,7 +645,7 @@ test('a worker that stops releases its claims, and another continues', async () 
   ]);
 });
 
-test('after a worker has died between two steps, another continues from the transcript', async () => {
+test('if a worker dies between two steps, another continues from the transcript', async () => {
   const session = await open([shopTool('apples')]);
   const { workerTurnId } = (await claim())!;
   await service.client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'apples', input: { n: 1 } }] });
@@ -657,7 +660,7 @@ test('after a worker has died between two steps, another continues from the tran
   expect(roles).toEqual(['user', 'assistant', 'tool']);
 });
 
-test('an own call whose program died while it ran: an effect is not repeated, another call is', async () => {
+test('if a worker dies during its own calls, an effectful call is not repeated and another one is', async () => {
   const session = await open([clientTool('pay', { effectful: true, approval: 'never' }), clientTool('look')]);
   const { sessionId } = session;
   const { workerTurnId } = (await claim())!;
@@ -688,7 +691,7 @@ test('an own call whose program died while it ran: an effect is not repeated, an
   ]);
 });
 
-test('calls that were released before they started are run by the next worker', async () => {
+test('the next worker runs calls that were released before they started', async () => {
   const session = await open([clientTool('pay', { effectful: true, approval: 'never' })]);
   const { workerTurnId } = (await claim())!;
   await service.client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'pay', input: {} }] });
@@ -699,7 +702,7 @@ test('calls that were released before they started are run by the next worker', 
   expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ output: 'paid' });
 });
 
-test('a decision that comes while own calls are offered or run is acted on', async () => {
+test('a decision takes effect while the worker’s own calls are offered or run', async () => {
   const session = await open([clientTool('look'), shopTool('refund', { approval: 'always' })]);
   const { sessionId } = session;
   const { workerTurnId } = (await claim())!;
@@ -717,7 +720,7 @@ test('a decision that comes while own calls are offered or run is acted on', asy
   ]);
 });
 
-test('a node that stops responds to the claims that wait', async () => {
+test('a node that stops responds to its waiting claims', async () => {
   const other = await startTestService({ database: service.database });
   const looked = lookedFor();
   const waits = other.client.workers.claim({ queue: 'nobody', waitSeconds: 20 }, { maxRetries: 0 });
@@ -726,7 +729,7 @@ test('a node that stops responds to the claims that wait', async () => {
   expect(await waits).toBeNull();
 });
 
-test('a claim whose client has left claims nothing', async () => {
+test('a claim whose client has disconnected claims nothing', async () => {
   const { agentId } = await open();
   const { sessionId } = (await claim())!;
   const gone = new AbortController();
@@ -741,7 +744,7 @@ test('a claim whose client has left claims nothing', async () => {
   expect(claimed!.sessionId).not.toBe(sessionId);
 });
 
-/** Resolves when a node has looked for what is offered on a queue. */
+/** Resolves when a node has searched for offered steps. */
 function lookedFor(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const statements = channel('signalbox.statement');
@@ -754,7 +757,7 @@ function lookedFor(): Promise<void> {
   return promise;
 }
 
-test('a response without an end fails the session, and is not read into memory', async () => {
+test('an endless response fails the session and is not read into memory', async () => {
   const session = await open();
   const { workerTurnId } = (await claim())!;
   const deltas = Array.from({ length: 9 }, () => 'a'.repeat(100_000));
@@ -767,7 +770,7 @@ test('a response without an end fails the session, and is not read into memory',
   });
 });
 
-test('a node’s id can’t be used as a worker turn’s', async () => {
+test('the id of a node is not accepted as the id of a worker turn', async () => {
   const answer = Promise.withResolvers<void>();
   answerShop = async () => answer.promise;
   const { agentId } = await service.client.agents.create({
@@ -791,9 +794,9 @@ test('a node’s id can’t be used as a worker turn’s', async () => {
   await service.client.sessions.cancel(session.sessionId);
 });
 
-// ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a turn that takes too long is taken back: while it is offered, and while a program has it', async () => {
+test('a turn times out both while it is offered and while a worker has claimed it', async () => {
   const clock = createManualClock();
   const late = await startTestService({ clock });
   const { client } = late;
@@ -822,15 +825,15 @@ test('a turn that takes too long is taken back: while it is offered, and while a
   expect(data.at(-1)!.content).toEqual([{ type: 'text', text: 'so far' }]);
 
   const offered = await openLate();
-  // Whoever sees it claimed and given back knows that it is offered.
+  // Once it was claimed and released, it is certainly offered.
   await client.workers.release((await client.workers.claim({ queue: 'slow' }))!.workerTurnId);
   clock.advance(60_000);
   expect(await endOf(offered)).toBe('timedOut');
   expect(await client.workers.claim({ queue: 'slow', waitSeconds: 0 })).toBeNull();
-  clock.advance(1_000); // what is gathered for other nodes goes out
+  clock.advance(1_000); // sends the pending wake-ups to other nodes
 });
 
-test('of an effect that a program runs when the turn’s time is over nobody knows whether it had it', async () => {
+test('an effect that a worker runs when the turn times out has an unknown outcome', async () => {
   const clock = createManualClock();
   const late = await startTestService({ clock });
   const { client } = late;
@@ -850,5 +853,5 @@ test('of an effect that a program runs when the turn’s time is over nobody kno
   for await (const { chunks } of client.sessions.stream(sessionId)) if (chunks.some(isIdle)) break;
   const { data } = await client.sessions.messages(sessionId);
   expect(data.at(-1)!.content).toMatchObject([{ type: 'tool_result', outcomeUnknown: true }]);
-  clock.advance(1_000); // what is gathered for other nodes goes out
+  clock.advance(1_000); // sends the pending wake-ups to other nodes
 });
