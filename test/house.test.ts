@@ -419,7 +419,6 @@ const NOT_REWORDED: readonly string[] = [
   'packages/server/src/workers/',
   'packages/server/src/main.ts',
   'packages/server/test/fixtures/',
-  'packages/server/test/tools/',
 ];
 
 test('sources, tests and documentation use plain English, and cite no document that is not in the repository', () => {

@@ -1,5 +1,5 @@
-// Promise P10 through everyone who sends: webhooks, http tools, MCP tools, models. Each is given a name whose owner answers with
-// an address that may be reached, and then with one that may not, at which a server of ours listens and hears nothing.
+// DNS rebinding, for everything that sends requests: webhooks, http tools, MCP tools, models. Each gets a host name that first
+// resolves to an allowed address, and then to a forbidden one, at which a server of this test must receive no connection.
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -23,7 +23,7 @@ const FORBIDDEN = '127.0.0.2';
 
 let dns: DnsServer;
 let lookup: Lookup;
-/** What DNS answers now. */
+/** The current DNS response. */
 let answers: { a: string[] };
 let base: TestPlatform;
 let egress: Egress;
@@ -38,7 +38,7 @@ interface Ear {
   close(): void;
 }
 
-/** Ends each connection after its answer, so that every request needs another. */
+/** Closes each connection after its response, so that every request needs another. */
 async function listen(host: string, port = 0): Promise<Ear> {
   const listener: RequestListener = (request, response) => {
     ear.requests += 1;
@@ -85,7 +85,7 @@ afterEach(async () => {
 
 const url = () => `http://${NAME}:${allowed.port}/`;
 
-/** Does it while the name leads where it may, and again when it has moved; gives what the second came to. */
+/** Acts once while the name resolves to the allowed address, and once after it has moved; returns the second outcome. */
 async function afterRebinding<T>(act: () => Promise<T>): Promise<T> {
   await act();
   const before = allowed.requests;
@@ -100,7 +100,7 @@ async function afterRebinding<T>(act: () => Promise<T>): Promise<T> {
   return outcome;
 }
 
-test('an http tool', async () => {
+test('an http tool does not follow a host name to a forbidden address', async () => {
   const tools = createTools({ ...base.platform, egress });
   const source: Tool = {
     type: 'http',
@@ -126,13 +126,13 @@ test('an http tool', async () => {
   await tools.close();
 });
 
-test('an MCP server', async () => {
+test('an MCP tool does not follow a host name to a forbidden address', async () => {
   const clock = createManualClock();
   const tools = createTools({ ...base.platform, egress, clock });
   const owner = { organizationId: base.organizationId, environment: 'production' };
   const tool: Tool = { type: 'mcp', name: 'crm', url: url() };
   const listed = await afterRebinding(() => {
-    // Longer than the failure of the time before is remembered.
+    // Longer than the previous failure is cached.
     clock.advance(60_000);
     return tools.list(owner, [tool], never);
   });
@@ -140,7 +140,7 @@ test('an MCP server', async () => {
   await tools.close();
 });
 
-test('a model at a base url', async () => {
+test('a model at a base URL does not follow a host name to a forbidden address', async () => {
   const ask = createModels({ ...base.platform, egress });
   const config: Model = { provider: 'openai-compatible', model: 'small', baseUrl: `${url()}v1` };
   const failure = await afterRebinding(async () => {
@@ -165,7 +165,7 @@ test('a model at a base url', async () => {
   expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
 });
 
-test('a webhook', async () => {
+test('a webhook does not follow a host name to a forbidden address', async () => {
   const world = await createWebhookWorld({ lookup });
   try {
     await world.subscribe(url());

@@ -87,8 +87,8 @@ function toolRun(
 const never = new AbortController().signal;
 const outcomeOf = (run: ToolRun, signal = never) => createHttpTool(base.platform)(run, signal);
 
-/** What the model is told of this answer. */
-function told(
+/** The outcome of a call with this response. */
+function outcomeAfter(
   body: string | Buffer,
   headers: Record<string, string> = {},
   status = 200,
@@ -101,7 +101,7 @@ function told(
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
 describe('the request', () => {
-  test('is the template, filled in, with the operation as idempotency key', async () => {
+  test('is the filled-in template, with the operation as idempotency key', async () => {
     await outcomeOf(
       toolRun(
         {
@@ -128,7 +128,7 @@ describe('the request', () => {
     ]);
   });
 
-  test('leaves out what the model need not give and did not', async () => {
+  test('omits optional values that the model left out', async () => {
     const run = toolRun(
       { method: 'POST', url: `http://${host}/?state={{input.state}}`, body: { note: '{{input.note}}', n: 1 } },
       { input: {} },
@@ -138,12 +138,12 @@ describe('the request', () => {
     expect(received).toMatchObject([{ url: '/', body: '{"n":1}' }]);
   });
 
-  test('carries our idempotency key, whatever the template says', async () => {
+  test('has our idempotency key, whatever the template says', async () => {
     await outcomeOf(toolRun({ headers: { 'idempotency-KEY': '{{input.k}}' } }, { input: { k: 'mine' } }));
     expect(received[0]?.headers['idempotency-key']).toBe('op_1');
   });
 
-  test('that the input does not fill in is an error, and nothing is sent', async () => {
+  test('is not sent if the input lacks a value, which is an error', async () => {
     const outcome = await outcomeOf(toolRun({ url: `http://${host}/{{input.order}}` }));
     expect(outcome).toEqual({ error: 'Nothing was sent: input.order is missing.' });
     expect(received).toEqual([]);
@@ -156,7 +156,7 @@ describe('a secret', () => {
   test.each([
     ['another host', 'api.example.com'],
     ['another port', '127.0.0.1:1'],
-  ])('that is for %s goes nowhere; the error names it, not its value', async (_title, allowed) => {
+  ])('that is for %s is not sent; the error contains its name, not its value', async (_title, allowed) => {
     await setToken([allowed]);
     expect(await outcomeOf(withToken())).toEqual({
       error: 'Nothing was sent: secret TOKEN may not be sent to this host.',
@@ -164,14 +164,14 @@ describe('a secret', () => {
     expect(received).toEqual([]);
   });
 
-  test('among several that may not go keeps the others back too', async () => {
+  test('that is not allowed means no request, so other secrets are not sent either', async () => {
     await setToken(['api.example.com'], 'OTHER', 'other');
     const run = toolRun({ url: `http://${host}/{{secrets.TOKEN}}/{{secrets.OTHER}}` });
     expect(await outcomeOf(run)).toEqual({ error: 'Nothing was sent: secret OTHER may not be sent to this host.' });
     expect(received).toEqual([]);
   });
 
-  test('that is not there means no request', async () => {
+  test('that does not exist means no request', async () => {
     const run = toolRun({ url: `http://${host}/{{secrets.NO_SUCH}}/{{secrets.NOR_THIS}}` });
     expect(await outcomeOf(run)).toEqual({
       error: 'Nothing was sent: the Environment has no secrets NOR_THIS, NO_SUCH.',
@@ -179,30 +179,30 @@ describe('a secret', () => {
     expect(received).toEqual([]);
   });
 
-  test('of another Environment is not there', async () => {
+  test('of another environment is not used', async () => {
     const outcome = await outcomeOf({ ...withToken(), environment: 'staging' });
     expect(outcome).toEqual({ error: 'Nothing was sent: the Environment has no secret TOKEN.' });
   });
 
-  test('that cannot be read is an error that says nothing more', async () => {
+  test('that cannot be read is an error without details', async () => {
     const db = { ...base.platform.db, query: () => Promise.reject(new Error(SECRET)) };
     const outcome = await createHttpTool({ ...base.platform, db })(withToken(), never);
     expect(outcome).toEqual({ error: 'Nothing was sent: secret TOKEN could not be read.' });
   });
 
-  test('in the model’s input is text like any other', async () => {
+  test('placeholder in the model’s input is ordinary text', async () => {
     await outcomeOf(toolRun({ url: `http://${host}/{{input.x}}` }, { input: { x: '{{secrets.TOKEN}}' } }));
     expect(received[0]?.url).toBe('/%7B%7Bsecrets.TOKEN%7D%7D');
   });
 });
 
-describe('a secret that the server gives back is taken out', () => {
+describe('a secret that the server returns is redacted', () => {
   const request = {
     url: 'http://unset/',
     headers: { Authorization: 'Bearer {{secrets.TOKEN}}' },
   };
-  const toldWithToken = (body: string, headers: Record<string, string> = {}, status = 200) =>
-    told(body, headers, status, { ...request, url: `http://${host}/?t={{secrets.TOKEN}}` });
+  const outcomeWithToken = (body: string, headers: Record<string, string> = {}, status = 200) =>
+    outcomeAfter(body, headers, status, { ...request, url: `http://${host}/?t={{secrets.TOKEN}}` });
   const escaped = [...SECRET].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 
   test.each([
@@ -220,61 +220,69 @@ describe('a secret that the server gives back is taken out', () => {
       json,
       { output: { a: '{"b":"[secret TOKEN]"}' } },
     ],
-    ['JSON that escapes every character', `{"a":"${escaped}"}`, json, { output: { a: '[secret TOKEN]' } }],
-    ['text with NULs between', [...SECRET].join('\0'), {}, { output: '[secret TOKEN]' }],
+    ['JSON with every character escaped', `{"a":"${escaped}"}`, json, { output: { a: '[secret TOKEN]' } }],
+    ['text with NULs in between', [...SECRET].join('\0'), {}, { output: '[secret TOKEN]' }],
     [
-      'JSON with NULs between',
+      'JSON with NULs in between',
       `{"a":"${[...escaped.match(/\\u..../g)!].join('\\u0000')}"}`,
       json,
       { output: { a: '[secret TOKEN]' } },
     ],
-  ])('of %s', async (_title, body, headers, outcome) => {
-    expect(await toldWithToken(body, headers as Record<string, string>)).toEqual(outcome);
+  ])('from %s', async (_title, body, headers, outcome) => {
+    expect(await outcomeWithToken(body, headers as Record<string, string>)).toEqual(outcome);
   });
 
-  test('of an error, even where it is cut', async () => {
-    const { error } = await toldWithToken(`${'x'.repeat(2043)}${SECRET}`, {}, 500);
+  test('from an error, also at the place where it is cut', async () => {
+    const { error } = await outcomeWithToken(`${'x'.repeat(2043)}${SECRET}`, {}, 500);
     expect(error).toBe(`HTTP 500: ${'x'.repeat(2043)}[secr`);
   });
 
-  test('of an error in JSON that escapes every character', async () => {
-    const { error } = await toldWithToken(`{ "a": "${escaped}" }`, json, 403);
+  test('from an error in JSON with every character escaped', async () => {
+    const { error } = await outcomeWithToken(`{ "a": "${escaped}" }`, json, 403);
     expect(error).toBe('HTTP 403: {"a":"[secret TOKEN]"}');
   });
 
-  test('of an error that is too long to be read whole', async () => {
-    const { error } = await toldWithToken(SECRET.repeat(200_000), {}, 500);
+  test('from an error that is too long to be read completely', async () => {
+    const { error } = await outcomeWithToken(SECRET.repeat(200_000), {}, 500);
     expect(error).toBe('HTTP 500: the answer is longer than 1048576 bytes, so it was not read.');
   });
 
-  test('also where it is a number', async () => {
+  test('even if it is a number', async () => {
     await setToken([host], 'PIN', '12345678901234567890');
-    const outcome = await told('{"pin":12345678901234567890}', json, 200, { url: `http://${host}/{{secrets.PIN}}` });
+    const outcome = await outcomeAfter('{"pin":12345678901234567890}', json, 200, {
+      url: `http://${host}/{{secrets.PIN}}`,
+    });
     expect(outcome).toEqual({ output: '{"pin":[secret PIN]}' });
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   test.each<[string, string | Buffer, Record<string, string>, number, unknown]>([
-    ['JSON is its value', '{"a":[1,null,"ü"]}', json, 200, { a: [1, null, 'ü'] }],
-    ['JSON of another type is its value', '{"a":1}', { 'content-type': 'application/problem+json' }, 201, { a: 1 }],
-    ['text is text', '{"a":1}', { 'content-type': 'text/plain' }, 200, '{"a":1}'],
+    ['of JSON is its value', '{"a":[1,null,"ü"]}', json, 200, { a: [1, null, 'ü'] }],
+    ['of another JSON type is its value', '{"a":1}', { 'content-type': 'application/problem+json' }, 201, { a: 1 }],
+    ['of text is text', '{"a":1}', { 'content-type': 'text/plain' }, 200, '{"a":1}'],
     ['without a type is text', 'hello', {}, 200, 'hello'],
-    ['what is not JSON, though it says so, is text', '{"a":', json, 200, '{"a":'],
-    ['what is nested too deeply is text', '['.repeat(65) + ']'.repeat(65), json, 200, '['.repeat(65) + ']'.repeat(65)],
-    ['nothing is null', '', json, 204, null],
-    ['NUL is left out', 'a\0b', {}, 200, 'ab'],
-    ['NUL in JSON is left out', '{"a\\u0000":"b\\u0000"}', json, 200, { a: 'b' }],
-    ['half a character is replaced', '{"a":"\\ud800"}', json, 200, { a: '\ufffd' }],
-    ['names of prototypes are names', '{"__proto__":{"x":1}}', json, 200, JSON.parse('{"__proto__":{"x":1}}')],
+    ['of invalid JSON is text', '{"a":', json, 200, '{"a":'],
+    [
+      'of JSON that is nested too deeply is text',
+      '['.repeat(65) + ']'.repeat(65),
+      json,
+      200,
+      '['.repeat(65) + ']'.repeat(65),
+    ],
+    ['without a body is null', '', json, 204, null],
+    ['has no NUL', 'a\0b', {}, 200, 'ab'],
+    ['of JSON has no NUL', '{"a\\u0000":"b\\u0000"}', json, 200, { a: 'b' }],
+    ['has lone surrogates replaced', '{"a":"\\ud800"}', json, 200, { a: '\ufffd' }],
+    ['may contain the names of prototypes', '{"__proto__":{"x":1}}', json, 200, JSON.parse('{"__proto__":{"x":1}}')],
   ])('%s', async (_title, body, headers, status, output) => {
-    expect(await told(body, headers, status)).toEqual({ output });
+    expect(await outcomeAfter(body, headers, status)).toEqual({ output });
   });
 
-  test('of 1 MiB is taken, and not a byte more', async () => {
+  test('may have 1 MiB, and not a byte more', async () => {
     const largest = 'x'.repeat(1024 * 1024);
-    expect(await told(largest)).toEqual({ output: largest });
-    expect(await told(`${largest}x`)).toEqual({
+    expect(await outcomeAfter(largest)).toEqual({ output: largest });
+    expect(await outcomeAfter(`${largest}x`)).toEqual({
       error: 'HTTP 200: the answer is longer than 1048576 bytes, so it was not read.',
     });
   });
@@ -282,9 +290,9 @@ describe('an answer', () => {
   test.each<[string, Buffer, Record<string, string>]>([
     ['bytes', Buffer.from([0xff, 0xd8, 0xff, 0xe0]), { 'content-type': 'image/jpeg' }],
     ['text in another charset', Buffer.from('ü', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }],
-    ['what is compressed without being asked', gzipSync('hello'), { 'content-encoding': 'gzip' }],
+    ['unrequested compression', gzipSync('hello'), { 'content-encoding': 'gzip' }],
   ])('of %s is an error', async (_title, body, headers) => {
-    expect(await told(body, headers)).toEqual({
+    expect(await outcomeAfter(body, headers)).toEqual({
       error: 'HTTP 200: the answer is not text in UTF-8, so it was not read.',
     });
   });
@@ -297,18 +305,18 @@ describe('an answer', () => {
     [400, 'x'.repeat(5000), `HTTP 400: ${'x'.repeat(2048)}`],
     [400, `${'x'.repeat(2047)}😀`, `HTTP 400: ${'x'.repeat(2047)}\ufffd`],
   ])('with %i is an error with its beginning', async (status, body, error) => {
-    expect(await told(body, { location: `http://${host}/elsewhere` }, status)).toEqual({ error });
+    expect(await outcomeAfter(body, { location: `http://${host}/elsewhere` }, status)).toEqual({ error });
     expect(received).toHaveLength(1);
   });
 });
 
-describe('a request that does not come through', () => {
-  test('to an address that is not allowed is an error without the address', async () => {
+describe('a request that fails', () => {
+  test('because its address is not allowed is an error without the address', async () => {
     const outcome = await outcomeOf(toolRun({ url: 'http://169.254.169.254/latest/meta-data' }));
     expect(outcome).toEqual({ error: 'The destination is not allowed.' });
   });
 
-  test('because nobody listens is an error', async () => {
+  test('because no server is listening is an error', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -326,7 +334,7 @@ describe('a request that does not come through', () => {
     });
   });
 
-  test('in time may have had its effect', async () => {
+  test('because its time is up may have had its effect', async () => {
     reply = () => {};
     const outcome = await outcomeOf(toolRun({}, {}, { timeoutSeconds: 0.05 }));
     expect(outcome).toEqual({
@@ -335,7 +343,7 @@ describe('a request that does not come through', () => {
     });
   });
 
-  test('has as long as its author says, else 30 s', async () => {
+  test('has the time limit of its tool, or 30 s', async () => {
     const given: number[] = [];
     const request: Egress['request'] = async ({ timeoutMs }) => {
       given.push(timeoutMs);
@@ -346,7 +354,7 @@ describe('a request that does not come through', () => {
     expect(given).toEqual([300_000, 30_000]);
   });
 
-  test('is not begun when it is aborted before', async () => {
+  test('because it is aborted before it starts is not sent', async () => {
     const reason = new Error('interrupted');
     await expect(outcomeOf(toolRun(), AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(received).toEqual([]);

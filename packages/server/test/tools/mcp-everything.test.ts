@@ -1,4 +1,4 @@
-// The MCP tools against the protocol's own server of everything, a process of its own, over streamable HTTP.
+// The MCP tools against the protocol's own "everything" server, in a separate process, over streamable HTTP.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ let tools: McpTools;
 beforeAll(async () => {
   base = await createTestPlatform();
   owner = { organizationId: base.organizationId, environment: 'production' };
-  // A list is remembered for a minute, however long the tests take.
+  // A list is cached for a minute, however long the tests take.
   const clock: Clock = { ...base.platform.clock, now: () => new Date(0) };
   tools = createMcpTools({ ...base.platform, clock });
   port = await freePort();
@@ -76,7 +76,7 @@ async function call(
   return await tools.run({ ...owner, tool, input, operationId: 'op_1', sessionId: 'ses_1', ...run }, signal);
 }
 
-test('its tools are listed as it describes them', async () => {
+test('its tools are listed with their descriptions', async () => {
   const listed = await list();
   expect(listed.find(({ name }) => name === 'everything__get-sum')).toEqual({
     name: 'everything__get-sum',
@@ -92,13 +92,13 @@ test('its tools are listed as it describes them', async () => {
     approval: 'always',
     repeatable: false,
   });
-  // It is one that can only be called as a task.
+  // It can only be called as a task.
   expect(listed.some(({ remoteName }) => remoteName === 'simulate-research-query')).toBe(false);
-  // Those for clients that can be asked for samples, input or roots are not offered to us.
+  // Tools for clients that support sampling, elicitation or roots are not offered to us.
   expect(listed.some(({ remoteName }) => /sampling|elicitation|roots/.test(remoteName ?? ''))).toBe(false);
 });
 
-test('the Agent says which of them it has, and who is asked', async () => {
+test('the agent selects its tools and their approval policies', async () => {
   const approval = { echo: 'always', 'get-sum': { when: { properties: { a: { minimum: 100 } } } } } as const;
   expect(await list({ allowedTools: ['get-sum', 'echo', 'get-env'], approval })).toMatchObject([
     { remoteName: 'echo', approval: 'always' },
@@ -107,7 +107,7 @@ test('the Agent says which of them it has, and who is asked', async () => {
   ]);
 });
 
-test('a call gives text, structure, images and resources', async () => {
+test('a call returns text, structured content, images and resources', async () => {
   expect(await call('echo', { message: 'hello' })).toEqual({ output: 'Echo: hello' });
   expect(await call('get-structured-content', { location: 'New York' })).toEqual({
     output: { temperature: expect.any(Number), conditions: expect.any(String), humidity: expect.any(Number) },
@@ -125,12 +125,12 @@ test('a call gives text, structure, images and resources', async () => {
   );
 });
 
-test('several calls at once are told apart', async () => {
+test('concurrent calls each get their own result', async () => {
   const sums = await Promise.all([1, 2, 3, 4, 5].map((a) => call('get-sum', { a, b: 1 }, { operationId: `op_${a}` })));
   expect(sums.map(({ output }) => output)).toEqual([1, 2, 3, 4, 5].map((a) => `The sum of ${a} and 1 is ${a + 1}.`));
 });
 
-test('an input that it does not take, and a tool that it does not have, are errors with its reason', async () => {
+test('invalid input and an unknown tool are errors with the server’s reason', async () => {
   expect(await call('get-sum', { a: 'one' })).toEqual({ error: expect.stringContaining('expected number') });
   const [tool] = await list();
   const unknown = { ...(tool as TurnTool), remoteName: 'no-such-tool' };
@@ -138,24 +138,24 @@ test('an input that it does not take, and a tool that it does not have, are erro
   expect(await tools.run(run, never)).toEqual({ error: expect.stringContaining('no-such-tool not found') });
 });
 
-test('a long call that tells its progress gives its result', async () => {
+test('a long call with progress messages returns its result', async () => {
   expect(await call('trigger-long-running-operation', { duration: 1, steps: 10 })).toEqual({
     output: expect.stringContaining('Long running operation completed'),
   });
 });
 
-test('a long call that is stopped ends with the reason, and the next is served', async () => {
+test('a long call that is aborted throws the reason, and the next call succeeds', async () => {
   const reason = new Error('interrupted');
   const abort = new AbortController();
   const outcome = call('trigger-long-running-operation', { duration: 600, steps: 600 }, { signal: abort.signal });
-  // The next call on the same session comes back, so the long one has been sent.
+  // The next call on the same session has returned, so the long one has been sent.
   await call('echo', { message: 'hello' });
   abort.abort(reason);
   await expect(outcome).rejects.toBe(reason);
   expect(await call('echo', { message: 'again' })).toEqual({ output: 'Echo: again' });
 });
 
-test('a call that it takes down with it is an error, calls meanwhile are, and those after it has come back are served', async () => {
+test('a running call fails if the server stops, and so do calls until it is back; then calls succeed again', async () => {
   const outcome = call('trigger-long-running-operation', { duration: 600, steps: 600 });
   await call('echo', { message: 'hello' });
   await stopEverything();
@@ -167,6 +167,6 @@ test('a call that it takes down with it is an error, calls meanwhile are, and th
     error: 'The host could not be connected to (ECONNREFUSED).',
   });
   everything = await startEverything();
-  // It knows nothing of the session any more.
+  // It does not know the session any more.
   expect(await call('echo', { message: 'back' })).toEqual({ output: 'Echo: back' });
 });

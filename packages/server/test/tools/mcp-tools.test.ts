@@ -12,7 +12,7 @@ import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'sk/4711 "x"';
-/** What the model is told of a call of which nobody knows what it did. */
+/** The outcome of a call that was sent and has an unknown effect. */
 const unknown = (words: string) => ({ error: `${words} The request may have had its effect.`, outcomeUnknown: true });
 const clock = createManualClock();
 const never = new AbortController().signal;
@@ -51,10 +51,10 @@ function setToken(allowedHosts = [server.host], value = SECRET) {
 
 const list = (more: Partial<McpTool> = {}, signal = never) => tools.list(owner, mcp(more), signal);
 
-/** The tools; fails the test where they can't be told. */
+/** The tools; fails the test if they can't be listed. */
 async function listed(more: Partial<McpTool> = {}): Promise<TurnTool[]> {
-  const answer = await list(more);
-  return typeof answer === 'string' ? expect.unreachable(answer) : answer;
+  const found = await list(more);
+  return typeof found === 'string' ? expect.unreachable(found) : found;
 }
 
 function runOf(more: Partial<McpTool> = {}, run: Partial<ToolRun> = {}): ToolRun {
@@ -75,7 +75,7 @@ const call = (more: Partial<McpTool> = {}, run: Partial<ToolRun> = {}, signal = 
   tools.run(runOf(more, run), signal);
 
 describe('the list', () => {
-  test('has each tool under its server’s name, asked by default unless it only reads', async () => {
+  test('has each tool with its server’s name as prefix, and requires approval by default unless it only reads', async () => {
     server.tools = [
       { ...look, annotations: { readOnlyHint: true } },
       { name: 'book', inputSchema: { type: 'object' }, annotations: { idempotentHint: true } },
@@ -97,7 +97,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('has one policy for all, or one for each by the server’s own name', async () => {
+  test('has one approval policy for all tools, or one for each by the server’s own name', async () => {
     server.tools = ['look', 'constructor', '__proto__'].map((name) => ({ ...look, name }));
     const policies = async (approval: McpTool['approval']) =>
       (await listed(approval === undefined ? {} : { approval })).map((tool) => tool.approval);
@@ -107,7 +107,7 @@ describe('the list', () => {
     expect(await policies(JSON.parse('{"__proto__":"never"}'))).toEqual(['always', 'always', 'never']);
   });
 
-  test('has the tools of all pages', async () => {
+  test('contains the tools of all pages', async () => {
     server.on('tools/list', ({ message, result }) => {
       const page = Number(message.params?.cursor ?? 0);
       result({ tools: [{ ...look, name: `t${page}` }], ...(page < 2 && { nextCursor: String(page + 1) }) });
@@ -115,7 +115,7 @@ describe('the list', () => {
     expect((await listed()).map(({ name }) => name)).toEqual(['crm__t0', 'crm__t1', 'crm__t2']);
   });
 
-  test('has the tools that the Agent allows, by the server’s own names', async () => {
+  test('contains only the tools that the agent allows, by the server’s own names', async () => {
     server.tools = ['a.b', 'c', 'd'].map((name) => ({ ...look, name }));
     expect((await listed({ allowedTools: ['c', 'a.b', 'e'] })).map(({ remoteName }) => remoteName)).toEqual([
       'a.b',
@@ -123,7 +123,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('fits names that a model can’t write, whatever the order', async () => {
+  test('changes names that are not allowed for models, independently of the order', async () => {
     const names = ['a.b', 'a_b', 'a/b', 'größe', 'x'.repeat(100), `${'x'.repeat(99)}y`];
     const nameOf = async (remote: string[]) => {
       server.tools = remote.map((name) => ({ ...look, name }));
@@ -143,7 +143,7 @@ describe('the list', () => {
     expect(await nameOf(names.toReversed())).toEqual(fitted);
   });
 
-  test('has no name twice, also where the server writes the digest of one as the name of another', async () => {
+  test('has no name twice, even if the server names a tool like the digest of another', async () => {
     server.tools = ['a.b', 'a_b', 'a_b_2e7336dc'].map((name) => ({ ...look, name }));
     expect((await listed()).map(({ name, remoteName }) => [name, remoteName])).toEqual([
       ['crm__a_b_2e7336dc', 'a.b'],
@@ -151,7 +151,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('leaves out what can’t be offered, and keeps the rest', async () => {
+  test('leaves out tools that can’t be offered, and keeps the rest', async () => {
     const cyclic = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' };
     server.tools = [
       { ...look, description: 'the first' },
@@ -179,20 +179,20 @@ describe('the list', () => {
     ]);
   });
 
-  test('cuts descriptions to what an Agent’s own tool may say', async () => {
+  test('cuts descriptions to the limit for the agent’s own tools', async () => {
     server.tools = [{ ...look, description: 'x'.repeat(500_000) }];
     const [tool] = await listed();
     expect(tool?.description).toBe(`${'x'.repeat(3999)}…`);
   });
 
-  test('is empty where the server has no tools', async () => {
+  test('is empty if the server has no tools', async () => {
     server.on('initialize', ({ result }) =>
       result({ protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'test', version: '1' } }),
     );
     expect(await list()).toEqual([]);
   });
 
-  test('is asked for once a minute, by a client that then goes', async () => {
+  test('is requested once a minute, by a client that then ends its session', async () => {
     const gone = server.next('DELETE');
     await Promise.all([list(), list(), list()]);
     await gone;
@@ -205,7 +205,7 @@ describe('the list', () => {
     expect(server.of('server/discover')).toHaveLength(2);
   });
 
-  test('of another Environment, another Agent’s settings or another secret is asked for anew', async () => {
+  test('is not shared with another environment, other settings of an agent or another secret', async () => {
     await setToken();
     await list(withToken());
     await list({ ...withToken(), allowedTools: ['look'] });
@@ -221,14 +221,14 @@ describe('the list', () => {
     ]);
   });
 
-  test('that could not be told is asked for again', async () => {
+  test('is requested again after a failure', async () => {
     server.on('tools/list', ({ error }) => error(-32603, 'not now'));
     expect(await list()).toBe('The server refused it: not now (-32603).');
     server.on('tools/list', ({ result }) => result({ tools: [look] }));
     expect(await list()).toHaveLength(1);
   });
 
-  test('of a server that hangs costs one turn a minute its time, and no other', async () => {
+  test('of a server that hangs delays one turn per minute, and no others', async () => {
     const words = 'The response did not arrive in time.';
     const arrived = server.next('tools/list');
     server.on('tools/list', () => {});
@@ -247,10 +247,10 @@ describe('the list', () => {
   });
 
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
-    ['a list that is none', ({ result }) => result({ tools: 'all' }), 'its list of tools is none'],
+    ['not a list', ({ result }) => result({ tools: 'all' }), 'its list of tools is none'],
     ['no result', ({ result }) => result({}), 'its list of tools is none'],
     [
-      'pages without an end',
+      'an endless number of pages',
       ({ message, result }) => result({ tools: [], nextCursor: `${message.params?.cursor ?? ''}x` }),
       'it lists its tools on more than 32 pages',
     ],
@@ -290,7 +290,7 @@ describe('the list', () => {
       'more than 10 of its tools have schemas that cannot be evaluated',
     ],
     [
-      'JSON nested too deep',
+      'JSON that is nested too deeply',
       ({ response }) => {
         const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
         response.setHeader('content-type', 'application/json');
@@ -298,18 +298,14 @@ describe('the list', () => {
       },
       'what it sends is not JSON, or nested too deep',
     ],
-    [
-      'a page for people',
-      ({ response }) => html(response),
-      'its answer (HTTP 200) is neither JSON nor a stream of events',
-    ],
+    ['an HTML page', ({ response }) => html(response), 'its answer (HTTP 200) is neither JSON nor a stream of events'],
     [
       'nothing',
       ({ response }) => response.writeHead(202).end(),
       'its answer (HTTP 202) is neither JSON nor a stream of events',
     ],
     ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
-  ])('that is %s is not taken', async (_title, handler, problem) => {
+  ])('that is %s is refused', async (_title, handler, problem) => {
     server.on('tools/list', handler);
     expect(await list()).toBe(`The server can’t be understood: ${problem}.`);
     expect(server.received.some(({ headers }) => headers['x-redirected'])).toBe(false);
@@ -324,10 +320,10 @@ function redirect({ response }: { response: import('node:http').ServerResponse }
   response.writeHead(307, { location: `${server.url}/elsewhere` }).end();
 }
 
-describe('a server that can’t be spoken to', () => {
+describe('a server that can’t be connected to', () => {
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
     [
-      'answers with a page for people',
+      'responds with an HTML page',
       ({ response }) => html(response),
       'The server can’t be understood: its answer (HTTP 200) is neither JSON nor a stream of events.',
     ],
@@ -345,7 +341,7 @@ describe('a server that can’t be spoken to', () => {
       ({ request }) => request.socket.resetAndDestroy(),
       'The connection was closed before the response was complete.',
     ],
-  ])('because it %s is not listed, and a call says why', async (_title, handler, words) => {
+  ])('because it %s is not listed, and a call fails with the reason', async (_title, handler, words) => {
     for (const method of ['initialize', 'server/discover']) server.on(method, handler);
     expect(await list()).toBe(words);
     expect(await call()).toEqual({ error: words });
@@ -356,11 +352,11 @@ describe('a server that can’t be spoken to', () => {
     ['hangs', 'server/discover', () => {}],
     ['hangs', 'initialize', () => {}],
     [
-      'stalls in the middle of its answer',
+      'stalls during its response',
       'initialize',
       ({ response }) => response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
     ],
-  ])('because it %s at %s, in time', async (_title, method, handler) => {
+  ])('because it %s at %s times out', async (_title, method, handler) => {
     server.on(method, handler);
     const words = 'The response did not arrive in time.';
     let arrived = server.next(method);
@@ -376,7 +372,7 @@ describe('a server that can’t be spoken to', () => {
     expect(server.of('tools/call')).toEqual([]);
   });
 
-  test('because nobody listens', async () => {
+  test('because no server is listening is an error', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as { port: number };
@@ -387,27 +383,27 @@ describe('a server that can’t be spoken to', () => {
     expect(await call({ url })).toEqual({ error: 'The host could not be connected to (ECONNREFUSED).' });
   });
 
-  test('because its address is not allowed: without the address', async () => {
+  test('because its address is not allowed is an error without the address', async () => {
     const url = 'http://169.254.169.254/mcp';
     expect(await list({ url })).toBe('The destination is not allowed.');
     expect(await call({ url })).toEqual({ error: 'The destination is not allowed.' });
   });
 
   test.each(['server/discover', 'initialize', 'tools/list'])(
-    'because it hangs at %s is let go of when the turn is stopped',
+    'because it hangs at %s does not delay the stop of a turn',
     async (method) => {
       const reason = new Error('interrupted');
       const arrived = server.next(method);
       server.on(method, () => {});
       const abort = new AbortController();
-      const answer = list({}, abort.signal);
+      const found = list({}, abort.signal);
       await arrived;
       abort.abort(reason);
-      await expect(answer).rejects.toBe(reason);
+      await expect(found).rejects.toBe(reason);
     },
   );
 
-  test('is not asked when the turn is stopped before', async () => {
+  test('is not called if the turn is stopped before', async () => {
     const reason = new Error('interrupted');
     await expect(list({}, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(server.received).toEqual([]);
@@ -415,7 +411,7 @@ describe('a server that can’t be spoken to', () => {
 });
 
 describe('a call', () => {
-  test('is one request with the input, the operation and the Agent’s headers', async () => {
+  test('is one request with the input, the operation and the agent’s headers', async () => {
     await setToken();
     expect(await call({ headers: { ...withToken().headers, 'X-Team': 'a', Accept: 'text/plain' } })).toEqual({
       output: '{"at":1}',
@@ -439,7 +435,7 @@ describe('a call', () => {
     expect(server.received.some(({ httpMethod }) => httpMethod === 'GET')).toBe(false);
   });
 
-  test('carries our idempotency key, whatever the Agent says', async () => {
+  test('has our idempotency key, whatever the agent says', async () => {
     await call({ headers: { 'idempotency-KEY': 'mine' } });
     expect(server.of('tools/call')[0]?.headers['idempotency-key']).toBe('op_1');
   });
@@ -449,7 +445,7 @@ describe('a call', () => {
     expect(await call()).toEqual({ error: expect.stringContaining('Unknown tool: look (-32602).') });
   });
 
-  test('that the tool fails is an error with its text', async () => {
+  test('that fails in the tool is an error with its text', async () => {
     server.on('tools/call', ({ result }) =>
       result({ isError: true, content: [{ type: 'text', text: 'no such order' }] }),
     );
@@ -461,26 +457,22 @@ describe('a call', () => {
     [429, '', 'HTTP 429'],
     [403, 'not yours', 'HTTP 403: not yours'],
     [400, 'x'.repeat(200_000), `HTTP 400: ${'x'.repeat(2048)}`],
-  ])('that is answered with HTTP %i is an error with the beginning of the body', async (status, body, error) => {
+  ])('with a response of HTTP %i is an error with the beginning of the body', async (status, body, error) => {
     server.on('tools/call', ({ response }) => response.writeHead(status, { 'www-authenticate': 'Bearer' }).end(body));
     expect(await call()).toEqual({ error });
   });
 
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
-    ['nothing of content', ({ result }) => result({}), 'its answer has no content'],
+    ['no content', ({ result }) => result({}), 'its answer has no content'],
+    ['an HTML page', ({ response }) => html(response), 'its answer (HTTP 200) is neither JSON nor a stream of events'],
     [
-      'a page for people',
-      ({ response }) => html(response),
-      'its answer (HTTP 200) is neither JSON nor a stream of events',
-    ],
-    [
-      'something else',
+      'another id',
       ({ response }) =>
         response.setHeader('content-type', 'application/json').end('{"jsonrpc":"2.0","id":99,"result":{}}'),
       'it answers something else than was asked',
     ],
     [
-      'half of JSON',
+      'incomplete JSON',
       ({ response }) => response.setHeader('content-type', 'application/json').end('{"jsonrpc":'),
       'what it sends is not JSON, or nested too deep',
     ],
@@ -490,7 +482,7 @@ describe('a call', () => {
       'the answer is longer than 1048576 bytes, so it was not read',
     ],
     [
-      'little that unpacks to much',
+      'a compression bomb',
       ({ response }) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
         response.end(gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20)));
@@ -498,28 +490,28 @@ describe('a call', () => {
       'the answer is longer than 1048576 bytes, so it was not read',
     ],
     ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
-  ])('that is answered with %s is an error, after which nobody knows', async (_title, handler, problem) => {
+  ])('with a response of %s is an error with an unknown outcome', async (_title, handler, problem) => {
     server.on('tools/call', handler);
     expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
   });
 
-  test('that is answered in another revision’s way of batches is understood', async () => {
+  test('accepts a batch as its response, which another revision allows', async () => {
     server.on('tools/call', ({ message, response }) => {
-      const told = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } };
-      const answer = { jsonrpc: '2.0', id: message.id, result: { content: [{ type: 'text', text: 'here' }] } };
-      response.setHeader('content-type', 'application/json').end(JSON.stringify([told, answer]));
+      const notification = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } };
+      const result = { jsonrpc: '2.0', id: message.id, result: { content: [{ type: 'text', text: 'here' }] } };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify([notification, result]));
     });
     expect(await call()).toEqual({ output: 'here' });
   });
 
-  test('whose answer names prototypes changes none', async () => {
+  test('cannot change prototypes by its response', async () => {
     const structuredContent = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
     server.on('tools/call', ({ result }) => result({ content: [], structuredContent }));
     expect(await call()).toEqual({ output: structuredContent });
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  test('that takes too long is cancelled, after which nobody knows', async () => {
+  test('that takes too long is cancelled, and has an unknown outcome', async () => {
     const cancelled = server.next('notifications/cancelled');
     const arrived = server.next('tools/call');
     let closed: Promise<unknown> | undefined;
@@ -535,7 +527,7 @@ describe('a call', () => {
     await closed;
   });
 
-  test('that is stopped is cancelled, and throws the reason', async () => {
+  test('that is aborted is cancelled at the server, and throws the reason', async () => {
     const reason = new Error('interrupted');
     const abort = new AbortController();
     const cancelled = server.next('notifications/cancelled');
@@ -553,13 +545,13 @@ describe('a call', () => {
     await closed;
   });
 
-  test('is not begun when it is stopped before', async () => {
+  test('is not sent if it is aborted before', async () => {
     const reason = new Error('interrupted');
     await expect(call({}, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(server.received).toEqual([]);
   });
 
-  test('that is stopped while the server is connected to throws the reason, and others go on', async () => {
+  test('that is aborted while the connection is opened throws the reason, and other calls continue', async () => {
     const reason = new Error('interrupted');
     const abort = new AbortController();
     const arrived = server.next('initialize');
@@ -578,7 +570,7 @@ describe('a call', () => {
 });
 
 describe('a secret', () => {
-  test('is in no line of the log, whatever the server calls its tools and says in their schemas', async () => {
+  test('is in no log line, whatever the names and schemas of the server’s tools contain', async () => {
     await setToken();
     const cut = `${'x'.repeat(96)}${SECRET}`;
     const named = (name: string, more: object = {}) => ({ ...look, name, ...more });
@@ -600,7 +592,7 @@ describe('a secret', () => {
   test.each([
     ['another host', 'api.example.com'],
     ['another port', '127.0.0.1:1'],
-  ])('that is for %s goes nowhere, and the error names it', async (_title, allowed) => {
+  ])('that is for %s is not sent, and the error contains its name', async (_title, allowed) => {
     await setToken([allowed]);
     const words = 'Nothing was sent: secret TOKEN may not be sent to this host.';
     expect(await list(withToken())).toBe(words);
@@ -608,7 +600,7 @@ describe('a secret', () => {
     expect(server.received).toEqual([]);
   });
 
-  test('that is not there means no request', async () => {
+  test('that does not exist means no request', async () => {
     const headers = { A: '{{secrets.NO_SUCH}}' };
     const words = 'Nothing was sent: the Environment has no secret NO_SUCH.';
     expect(await list({ headers })).toBe(words);
@@ -616,7 +608,7 @@ describe('a secret', () => {
     expect(server.received).toEqual([]);
   });
 
-  test('that may no longer go there is not sent on a connection that is kept', async () => {
+  test('that is no longer allowed for the host is not sent over an open connection', async () => {
     await setToken();
     await list(withToken());
     await call(withToken(), { sessionId: 'ses_1' });
@@ -627,7 +619,7 @@ describe('a secret', () => {
     expect(server.received.slice(before).filter(({ httpMethod }) => httpMethod === 'POST')).toEqual([]);
   });
 
-  test('that is set anew is used at once, by a client of its own', async () => {
+  test('that has changed is used at once, with another connection', async () => {
     await setToken();
     await call(withToken(), { sessionId: 'ses_1' });
     await setToken([server.host], 'another');
@@ -637,7 +629,7 @@ describe('a secret', () => {
     expect(calls[0]?.['mcp-session-id']).not.toBe(calls[1]?.['mcp-session-id']);
   });
 
-  test('that the server gives back is taken out of everything that it says', async () => {
+  test('that the server returns is redacted from all of its text', async () => {
     await setToken();
     server.tools = [
       { ...look, description: `Uses ${SECRET}`, inputSchema: { type: 'object', title: SECRET } },
@@ -663,14 +655,14 @@ describe('a secret', () => {
 });
 
 describe('a stream of events', () => {
-  // It is taken up again after a pause.
+  // The client resumes it after a pause.
   beforeEach(() => {
     tools = createMcpTools({ ...base.platform, clock: systemClock });
   });
 
   const text = { content: [{ type: 'text', text: 'here' }] };
 
-  test('gives the answer after what else the server tells', async () => {
+  test('returns the response after other messages of the server', async () => {
     server.on('tools/call', (exchange) => {
       exchange.stream();
       exchange.response.write(': hello\n\nevent: other\ndata: nothing\n\n');
@@ -683,8 +675,8 @@ describe('a stream of events', () => {
     expect(await call()).toEqual({ output: 'here' });
   });
 
-  test('on which the server asks us for something is answered with a refusal, and goes on', async () => {
-    const asked = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping'];
+  test('continues after requests of the server, which are refused', async () => {
+    const requested = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping'];
     const answers: unknown[] = [];
     const refusal = { code: -32601, message: 'This client answers no requests of servers' };
     server.on('tools/call', (exchange) => {
@@ -692,16 +684,16 @@ describe('a stream of events', () => {
         response.writeHead(202).end();
         answers[Number(message.id)] = message.error ?? message.result;
         expect(headers).not.toHaveProperty('idempotency-key');
-        if (answers.filter(Boolean).length === asked.length) exchange.sendResult(text);
+        if (answers.filter(Boolean).length === requested.length) exchange.sendResult(text);
       });
       exchange.stream();
-      for (const [id, method] of asked.entries()) exchange.send({ id, method, params: {} });
+      for (const [id, method] of requested.entries()) exchange.send({ id, method, params: {} });
     });
     expect(await call()).toEqual({ output: 'here' });
     expect(answers).toEqual([refusal, refusal, refusal, {}]);
   });
 
-  test('on which the server only asks is broken off', async () => {
+  test('with too many requests of the server is aborted', async () => {
     server.on('tools/call', (exchange) => {
       exchange.stream();
       for (let id = 0; id < 1000; id++) exchange.send({ id, method: 'ping' });
@@ -710,7 +702,7 @@ describe('a stream of events', () => {
     expect(server.of('answer').length).toBeLessThanOrEqual(16);
   });
 
-  test('that never ends is broken off', async () => {
+  test('that never ends is aborted', async () => {
     let closed: Promise<unknown> | undefined;
     server.on('tools/call', (exchange) => {
       closed = once(exchange.response, 'close');
@@ -732,7 +724,7 @@ describe('a stream of events', () => {
     ['a line', 'data: '],
     ['an event', ''],
     ['a comment', ': '],
-  ])('with %s that never ends is broken off', async (_title, beginning) => {
+  ])('with %s that never ends is aborted', async (_title, beginning) => {
     server.on('tools/call', ({ stream, response }) => {
       stream();
       response.write(beginning);
@@ -749,7 +741,7 @@ describe('a stream of events', () => {
     );
   });
 
-  test('whose answer is longer in bytes than in characters is broken off', async () => {
+  test('whose response is too long in bytes, but not in characters, is aborted', async () => {
     server.on('tools/call', (exchange) => {
       exchange.stream();
       exchange.sendResult({ content: [{ type: 'text', text: 'ü'.repeat(600_000) }] });
@@ -759,7 +751,7 @@ describe('a stream of events', () => {
     );
   });
 
-  test('that is cut is taken up where it was, and the call is made once', async () => {
+  test('that is cut is resumed where it ended, and the call runs once', async () => {
     server.on('tools/call', ({ stream, response, message }) => {
       stream();
       response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
@@ -781,7 +773,7 @@ describe('a stream of events', () => {
   });
 
   test.each<[string, Parameters<McpTestServer['on']>[1]]>([
-    ['is answered with an error', ({ response }) => response.writeHead(404).end()],
+    ['gets an error', ({ response }) => response.writeHead(404).end()],
     [
       'is empty',
       (exchange) => {
@@ -790,7 +782,7 @@ describe('a stream of events', () => {
       },
     ],
     ['breaks', ({ request }) => request.socket.resetAndDestroy()],
-  ])('that is cut and then %s three times is over, after which nobody knows', async (_title, again) => {
+  ])('that is cut and then %s three times has failed, with an unknown outcome', async (_title, again) => {
     server.on('tools/call', ({ stream, response }) => {
       stream();
       response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
@@ -815,17 +807,17 @@ describe('a stream of events', () => {
         exchange.request.socket.resetAndDestroy();
       },
     ],
-  ])('that %s without the answer is an error at once, after which nobody knows', async (_title, handler) => {
+  ])('that %s without the response is an error at once, with an unknown outcome', async (_title, handler) => {
     server.on('tools/call', handler);
     expect(await call()).toEqual(unknown('The connection was closed before the response was complete.'));
     expect(server.of('GET')).toEqual([]);
   });
 });
 
-describe('what a server keeps for its client', () => {
+describe('the MCP session', () => {
   const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => headers['mcp-session-id']);
 
-  test('is one for the calls of a Session, also for those that come at once', async () => {
+  test('is the same for all calls of a session, including concurrent ones', async () => {
     const outcomes = await Promise.all([1, 2, 3].map((at) => call({}, { sessionId: 'ses_1', input: { at } })));
     expect(outcomes).toEqual([1, 2, 3].map((at) => ({ output: `{"at":${at}}` })));
     await call({}, { sessionId: 'ses_1' });
@@ -834,7 +826,7 @@ describe('what a server keeps for its client', () => {
     expect(new Set(server.of('tools/call').map(({ message }) => message.id)).size).toBe(4);
   });
 
-  test('is another’s for another Session, Environment, organization or server, and for calls without a Session', async () => {
+  test('is different for each session, environment, organization and server, and for each call without a session', async () => {
     await call({}, { sessionId: 'ses_1' });
     await call({}, { sessionId: 'ses_2' });
     await call({}, { sessionId: 'ses_1', environment: 'staging' });
@@ -845,13 +837,13 @@ describe('what a server keeps for its client', () => {
     expect(new Set(sessionsOfCalls()).size).toBe(7);
   });
 
-  test('that has no Session is ended after the call', async () => {
+  test('of a call without a session ends after the call', async () => {
     const ended = server.next('DELETE');
     await call();
     expect((await ended).headers['mcp-session-id']).toBe(sessionsOfCalls()[0]);
   });
 
-  test('is ended some time after the last call', async () => {
+  test('ends five minutes after the last call', async () => {
     await call({}, { sessionId: 'ses_1' });
     clock.advance(200_000);
     await call({}, { sessionId: 'ses_1' });
@@ -865,7 +857,7 @@ describe('what a server keeps for its client', () => {
     expect(new Set(sessionsOfCalls()).size).toBe(2);
   });
 
-  test('is ended when the service stops, and so is what is under way', async () => {
+  test('ends when the service stops, and running calls are aborted', async () => {
     await call({}, { sessionId: 'ses_1' });
     const arrived = server.next('tools/call');
     server.on('tools/call', () => {});
@@ -880,7 +872,7 @@ describe('what a server keeps for its client', () => {
     ['as the protocol says', ({ error }) => error(-32001, 'Session not found', 404)],
     ['as many servers do', ({ error }) => error(-32000, 'Bad Request: No valid session ID provided', 400)],
     ['as others do', ({ error }) => error(-32000, 'Bad Request: Server not initialized', 400)],
-  ])('and has forgotten (%s) is begun anew, once, and the call is made once', async (_title, forgotten) => {
+  ])('that the server has forgotten (%s) is replaced once, and the call runs once', async (_title, forgotten) => {
     await call({}, { sessionId: 'ses_1' });
     const [old] = server.sessions;
     server.on('tools/call', (exchange) =>
@@ -895,7 +887,7 @@ describe('what a server keeps for its client', () => {
     expect(server.of('initialize')).toHaveLength(2);
   });
 
-  test('and forgets at once is not begun again and again', async () => {
+  test('that the server forgets at once is not replaced again and again', async () => {
     server.on('tools/call', ({ error }) => error(-32001, 'Session not found', 404));
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('HTTP 404') });
     expect(server.of('tools/call')).toHaveLength(1);
@@ -903,7 +895,7 @@ describe('what a server keeps for its client', () => {
     expect(server.of('tools/call')).toHaveLength(2);
   });
 
-  test('is not begun anew for another refusal, which may have had its effect', async () => {
+  test('is not replaced after other errors, because the call may have had its effect', async () => {
     await call({}, { sessionId: 'ses_1' });
     for (const status of [400, 500]) {
       server.on('tools/call', ({ response }) => response.writeHead(status).end('the booking session is over'));
@@ -913,11 +905,11 @@ describe('what a server keeps for its client', () => {
     expect(server.of('initialize')).toHaveLength(1);
   });
 
-  test('is gone with the server, which is connected to anew when it is back', async () => {
+  test('is lost if the server restarts, and is replaced when the server is back', async () => {
     await call({}, { sessionId: 'ses_1' });
     const { host } = server;
     await server.close();
-    // It depends on whether the end of the connection has been seen.
+    // Depends on whether the client has noticed the end of the connection.
     const gone = /^The host could not be connected to|^The connection was closed before the response was complete/;
     expect(await call({}, { sessionId: 'ses_1' })).toMatchObject({ error: expect.stringMatching(gone) });
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({
@@ -941,7 +933,7 @@ describe('a server of 2026-07-28', () => {
     server.on('tools/list', ({ result }) => result({ tools: server.tools, ttlMs: 0, cacheScope: 'private' }));
   });
 
-  test('is asked without a session, with what it needs in each request', async () => {
+  test('is called without an MCP session, with all that it needs in each request', async () => {
     const [tool] = await listed();
     expect(tool).toMatchObject({ name: 'crm__look', remoteName: 'look' });
     const run = { ...runOf({}, { input: { region: 'eu' } }), ...(tool && { tool }) };
@@ -963,7 +955,7 @@ describe('a server of 2026-07-28', () => {
     ]);
   });
 
-  test('that asks for more than the input is told that nobody can give it', async () => {
+  test('that requests additional input is refused', async () => {
     server.on('tools/call', ({ result }) =>
       result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
     );
@@ -972,7 +964,7 @@ describe('a server of 2026-07-28', () => {
     );
   });
 
-  test('is spoken to as before where it is an older one again', async () => {
+  test('gets the older handshake after a downgrade', async () => {
     await call({}, { sessionId: 'ses_1' });
     const { host } = server;
     await server.close();
@@ -981,7 +973,7 @@ describe('a server of 2026-07-28', () => {
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
   });
 
-  test('stopped in the middle of a call sees the connection close', async () => {
+  test('sees the connection close if a call is aborted', async () => {
     const reason = new Error('interrupted');
     const abort = new AbortController();
     const arrived = server.next('tools/call');

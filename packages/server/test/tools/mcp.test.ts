@@ -1,4 +1,4 @@
-// Sessions whose Agent has the tools of an MCP server: from the list to the result, approvals and interrupts between them.
+// Sessions with the tools of an MCP server, from the list to the result, with approvals and interrupts.
 import type { Chunk, EventType, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
@@ -41,7 +41,7 @@ const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => heade
 const lookAndBook = () =>
   answering([{ calls: [['hotel__look', { room: 7 }]] }, { calls: [['hotel__book', { room: 7 }]] }, { text: 'Booked' }]);
 
-test('what only reads runs, what does not waits for a person, and both are one client to the server', async () => {
+test('a tool that only reads runs, others wait for an approval, and all calls share one connection', async () => {
   await world.work({ ask: lookAndBook(), ...tools });
   const agentId = await world.agent([hotel()]);
   const [one, other] = [await world.open(agentId), await world.open(agentId)];
@@ -76,7 +76,7 @@ test('what only reads runs, what does not waits for a person, and both are one c
   expect(new Set(sessions).size).toBe(2);
 });
 
-test('a server that is away is no reason not to answer: the model is told, and has its other tools', async () => {
+test('if a server is unavailable, the model gets a note and its other tools, and the turn continues', async () => {
   const calls: ModelCall[] = [];
   server.on('initialize', ({ response }) => response.writeHead(503).end('back soon'));
   await world.work({ ask: answering([{ text: 'Hello' }], (call) => calls.push(call)), ...tools });
@@ -87,9 +87,9 @@ test('a server that is away is no reason not to answer: the model is told, and h
   expect(calls[0]?.tools.map(({ name }) => name)).toEqual(['ring']);
 });
 
-test('a server that is away is on each turn, and once in the event log and the log, until it is back', async () => {
+test('an unavailable server is shown on each turn, and recorded once in the event log and the log until it is back', async () => {
   await world.close();
-  // A failure is remembered for as long as it took by this clock, which is not at all.
+  // With this clock a failure takes no time, so it is not cached.
   world = await createWorld({ clock: createManualClock() });
   tools = createTools(world.platform);
   const lines: object[] = [];
@@ -101,9 +101,9 @@ test('a server that is away is on each turn, and once in the event log and the l
   const secret = 'sk-mcp-4711-secret';
   const allowedHosts = [new URL(server.url).host];
   await setSecret(world.ctx, { env: 'production', name: 'TOKEN', value: secret, allowedHosts });
-  let isAway = true;
+  let isUnavailable = true;
   server.on('tools/list', (exchange) => {
-    if (!isAway) return exchange.result({ tools: server.tools });
+    if (!isUnavailable) return exchange.result({ tools: server.tools });
     exchange.response.writeHead(403).end(`no ${exchange.headers.authorization} here`);
   });
   const tool: Tool = { ...hotel(), headers: { Authorization: 'Bearer {{secrets.TOKEN}}' } } as Tool;
@@ -129,7 +129,7 @@ test('a server that is away is on each turn, and once in the event log and the l
   ]);
   expect(lines).toMatchObject([{ server: 'hotel', reason, message: 'tool server unavailable' }]);
 
-  isAway = false;
+  isUnavailable = false;
   for (const turn of [await turnOf(), await turnOf()]) expect(turn.unavailableToolServers).toEqual([]);
   expect(await eventsOf('tool_server.available')).toMatchObject([{ changes: { reason: [reason, null] } }]);
   expect(lines).toHaveLength(2);
@@ -144,7 +144,7 @@ test('a server that is away is on each turn, and once in the event log and the l
   server = await startMcpServer({ tools: [] });
 });
 
-test('a call of a tool whose server is away says why there is no such tool', async () => {
+test('a call of a tool whose server is unavailable fails with the reason', async () => {
   server.on('initialize', ({ response }) => response.writeHead(503).end('back soon'));
   await world.work({ ask: answering([{ calls: [['hotel__book', {}]] }, { text: 'Sorry' }]), ...tools });
   const sessionId = await world.open(await world.agent([hotel()]));
@@ -159,7 +159,7 @@ test('a call of a tool whose server is away says why there is no such tool', asy
   ]);
 });
 
-test('a call whose server goes away in the middle of it is not made again: its outcome is unknown, and everyone is told', async () => {
+test('a call whose connection breaks is not repeated: its outcome is unknown in the stream and in the event log', async () => {
   const arrived = server.next('tools/call');
   server.on('tools/call', ({ request }) => request.socket.resetAndDestroy());
   await world.work({ ask: lookAndBook(), ...tools });
@@ -167,7 +167,7 @@ test('a call whose server goes away in the middle of it is not made again: its o
   await arrived;
   const results = (await world.until(sessionId, is('idle'))).filter(({ type }) => type === 'tool.result');
   const cutOff = 'The connection was closed before the response was complete. The request may have had its effect.';
-  // What only reads has no effect that could be unknown.
+  // A tool that only reads has no effect that could be unknown.
   expect(results).toMatchObject([{ error: cutOff }, { error: cutOff, outcomeUnknown: true }]);
   expect(results[0]).not.toHaveProperty('outcomeUnknown');
   const { data } = await listEvents(world.ctx, { sessionId, type: 'tool_call.outcome_unknown' });
@@ -175,7 +175,7 @@ test('a call whose server goes away in the middle of it is not made again: its o
   expect(server.of('tools/call')).toHaveLength(2);
 });
 
-test('a call under way when the turn is interrupted is cancelled at the server, and nobody knows what it did', async () => {
+test('an interrupt cancels a running call at the server, and its outcome is unknown', async () => {
   const arrived = server.next('tools/call');
   const cancelled = server.next('notifications/cancelled');
   server.on('tools/call', () => {});
