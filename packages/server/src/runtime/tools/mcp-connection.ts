@@ -1,7 +1,7 @@
 // A connection to one MCP server, through the protocol's own client, which also negotiates the revision: servers of 2026-07-28 and
 // later handle each request by itself; older servers keep a session that begins with a handshake.
 //
-// This is the one file that loads the client's package, some 36 MB of it, so it is imported when the first server is asked.
+// Only this file loads the client's package, about 36 MB, so it is imported with the first connection.
 import {
   Client,
   type PriorDiscovery,

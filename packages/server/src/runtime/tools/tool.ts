@@ -47,7 +47,7 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
 }
 
-/** The text that the model gets. */
+/** The result that the model gets. */
 export type ToolOutcome = { output: unknown; error?: undefined } | ToolFailure;
 
 export interface ToolFailure {
