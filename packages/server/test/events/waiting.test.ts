@@ -26,30 +26,30 @@ function write(id: string, ctx: PoolContext = node.ctx): Promise<unknown> {
 }
 
 /** Moves the clock until the promise settles. */
-async function passUntil<T>(answer: Promise<T>, stepMs = 500): Promise<T> {
+async function passUntil<T>(listing: Promise<T>, stepMs = 500): Promise<T> {
   let over = false;
   const end = () => {
     over = true;
   };
-  answer.then(end, end);
+  listing.then(end, end);
   while (!over) {
     clock.advance(stepMs);
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
-  return answer;
+  return listing;
 }
 
 /** Starts `listEvents` and resolves once it waits: it has called the watch, which counts it as waiting from that call on. */
-async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{ answer: Promise<T> }> {
+async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{ listing: Promise<T> }> {
   const asked = Promise.withResolvers<void>();
   const after: PoolContext['eventWatch']['after'] = (...args) => {
     const told = node.ctx.eventWatch.after(...args);
     asked.resolve();
     return told;
   };
-  const answer = begin({ ...node.ctx, eventWatch: { ...node.ctx.eventWatch, after } });
+  const listing = begin({ ...node.ctx, eventWatch: { ...node.ctx.eventWatch, after } });
   await asked.promise;
-  return { answer };
+  return { listing };
 }
 
 test('a waiting reader gets a response when a record of its organization arrives, also from another node', async () => {
@@ -58,10 +58,10 @@ test('a waiting reader gets a response when a record of its organization arrives
   const first = await listEvents(node.ctx, { order: 'asc', wait: 20 });
   expect(first.data.map(({ resource }) => resource.id)).toEqual(['a']);
   const query = { order: 'asc' as const, wait: 20, cursor: first.page.nextCursor };
-  const { answer } = await waitingFor((ctx) => listEvents(ctx, query));
+  const { listing } = await waitingFor((ctx) => listEvents(ctx, query));
   await write('b', other);
   clock.advance(500);
-  const { data, page } = await answer;
+  const { data, page } = await listing;
   expect(data.map(({ resource }) => resource.id)).toEqual(['b']);
   expect(page.nextCursor).not.toBe(first.page.nextCursor);
 });
@@ -76,10 +76,10 @@ test('a wait with filters ends at a matching record, and reads others once', asy
   const all = await listEvents(node.ctx, { order: 'asc' });
   // After the record that did not match.
   expect(past.page.nextCursor).toBe(all.page.nextCursor);
-  const { answer } = await waitingFor((ctx) => listEvents(ctx, { ...query, cursor: past.page.nextCursor }));
+  const { listing } = await waitingFor((ctx) => listEvents(ctx, { ...query, cursor: past.page.nextCursor }));
   await write('other');
   await write('wanted');
-  expect((await passUntil(answer)).data).toMatchObject([{ sequence: 3, resource: { id: 'wanted' } }]);
+  expect((await passUntil(listing)).data).toMatchObject([{ sequence: 3, resource: { id: 'wanted' } }]);
 });
 
 test('a wait ends after its time, when the caller disconnects and when the node stops', async () => {
@@ -94,7 +94,7 @@ test('a wait ends after its time, when the caller disconnects and when the node 
   const gone = new AbortController();
   const left = await waitingFor((ctx) => listEvents({ ...ctx, signal: gone.signal }, query));
   gone.abort();
-  expect((await left.answer).data).toEqual([]);
+  expect((await left.listing).data).toEqual([]);
   // The polling for waiting readers ends at its next interval.
   const sleepersLater = () => {
     if (clock.sleepers > sleepers) clock.advance(500);
@@ -103,7 +103,7 @@ test('a wait ends after its time, when the caller disconnects and when the node 
   await expect.poll(sleepersLater).toBeLessThanOrEqual(sleepers);
   const stopped = await waitingFor((ctx) => listEvents(ctx, { ...query, wait: 20 }));
   await node.platform.eventWatch.stop();
-  expect((await stopped.answer).data).toEqual([]);
+  expect((await stopped.listing).data).toEqual([]);
 });
 
 test('a wait requires the order “asc”, and a cursor ahead of the log is refused', async () => {

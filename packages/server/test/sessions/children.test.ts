@@ -190,7 +190,7 @@ test('however a child ends, its parent continues and gets the reason as text', a
     },
   ];
   for (const [index, { child, more = {}, act, says }] of ends.entries()) {
-    const worker = await world.work({ ask: byModel({ parent, child }) });
+    const node = await world.work({ ask: byModel({ parent, child }) });
     const sessionId = await openFamily(world, { child: more, childTools: [httpTool('look')] });
     if (act) {
       const { sessionId: childId } = await childOf(world, sessionId);
@@ -199,7 +199,7 @@ test('however a child ends, its parent continues and gets the reason as text', a
     }
     expect(await resultsOf(sessionId), `end ${index}`).toMatchObject([{ error: expect.stringMatching(says) }]);
     expect(outline(await world.chunks(sessionId))).toContain('"Done"');
-    await worker.stop();
+    await node.stop();
   }
 });
 

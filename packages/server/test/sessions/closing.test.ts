@@ -107,30 +107,30 @@ test('a reader that disconnects before its stream begins leaves nothing open', a
 
 test('a stream that is about to begin does not delay the shutdown', async () => {
   const socket = await request(`/sessions/${sessionId}/stream`);
-  let answer = '';
+  let received = '';
   socket.on('data', (data) => {
-    answer += data;
+    received += data;
   });
   await asked.promise;
   const closed = app.close();
   gate.resolve();
   await closed;
   if (!socket.destroyed) await once(socket, 'close');
-  expect(answer).toContain('503');
+  expect(received).toContain('503');
 });
 
 test('a request in progress gets its response at shutdown, which does not wait for its connection', async () => {
   const socket = await request(`/sessions/${sessionId}/chunks`);
-  let answer = '';
+  let received = '';
   socket.on('data', (data) => {
-    answer += data;
+    received += data;
   });
   await asked.promise;
   const closed = app.close();
   gate.resolve();
   await closed;
   if (!socket.destroyed) await once(socket, 'close');
-  expect(answer).toContain('200 OK');
+  expect(received).toContain('200 OK');
 });
 
 test('an endless request does not delay the shutdown', async () => {

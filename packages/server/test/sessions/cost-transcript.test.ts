@@ -77,11 +77,11 @@ async function longestStretch(act: () => Promise<unknown>): Promise<number> {
 async function claimed(): Promise<number> {
   const body = JSON.stringify({ queue: 'long' });
   const headers = { Authorization: `Bearer ${service.adminKey}`, 'Content-Type': 'application/json' };
-  const asking = request(`${service.url}/api/v1/worker_turns/claim`, { method: 'POST', headers });
-  asking.end(body);
-  const [answer] = await once(asking, 'response');
+  const claiming = request(`${service.url}/api/v1/worker_turns/claim`, { method: 'POST', headers });
+  claiming.end(body);
+  const [response] = await once(claiming, 'response');
   let bytes = 0;
-  for await (const part of answer) bytes += part.length;
+  for await (const part of response) bytes += part.length;
   return bytes;
 }
 

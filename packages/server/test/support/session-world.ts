@@ -44,7 +44,7 @@ interface WorkOptions {
 export async function createWorld(options: { clock?: Clock; prices?: Prices } = {}): Promise<World> {
   const node = await createTestPlatform(options);
   const { platform, organizationId, ctx } = node;
-  const workers: SessionRunner[] = [];
+  const runners: SessionRunner[] = [];
   /** The latest renewal of each node's lease. */
   const renewals = new Map<string, Promise<unknown>>();
 
@@ -73,10 +73,10 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
           return rows;
         },
       };
-      const worker = createSessionRunner({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
-      workers.push(worker);
-      await worker.start();
-      return { ...worker, nodeId };
+      const runner = createSessionRunner({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
+      runners.push(runner);
+      await runner.start();
+      return { ...runner, nodeId };
     },
     async agent(tools = [], more = {}) {
       const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test', tools, ...more });
@@ -100,7 +100,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
         update nodes set lease_expires_at = now() - interval '1 minute' where node_id = ${nodeId}`);
     },
     async close() {
-      await Promise.all(workers.map((worker) => worker.stop()));
+      await Promise.all(runners.map((runner) => runner.stop()));
       await node.close();
     },
   };

@@ -155,22 +155,22 @@ class Simulation {
     const live = createLive({ ...base, db: faults.db });
     live.start();
     const platform = { ...base, db: faults.db, live };
-    const worker = await this.#world.work({
+    const runner = await this.#world.work({
       platform,
       ask: this.#modelOf(random.fork()),
       run: this.#toolsOf(random),
       // Here one step may lose more nodes than the default limit allows.
       maxCrashes: Number.POSITIVE_INFINITY,
     });
-    const dispatcher = createDispatcher(platform, { nodeId: worker.nodeId, version: '0', graceMs: 0 });
+    const dispatcher = createDispatcher(platform, { nodeId: runner.nodeId, version: '0', graceMs: 0 });
     dispatcher.start();
     return {
       base,
-      nodeId: worker.nodeId,
+      nodeId: runner.nodeId,
       ctx: { ...this.#world.ctx, ...platform },
       faults,
       gone: new AbortController(),
-      end: () => Promise.all([worker.stop(), dispatcher.stop(), live.stop()]),
+      end: () => Promise.all([runner.stop(), dispatcher.stop(), live.stop()]),
     };
   }
 

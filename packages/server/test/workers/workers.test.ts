@@ -25,14 +25,14 @@ let service: TestService;
 let shop: Server;
 /** The requests that the shop received, and what it awaits before it responds. */
 const asked: string[] = [];
-let answerShop: (path: string) => Promise<unknown> = async (path) => ({ path });
+let respondInShop: (path: string) => Promise<unknown> = async (path) => ({ path });
 
 beforeAll(async () => {
   service = await startTestService();
   shop = createServer(async (request, response) => {
     asked.push(request.url!);
-    const answer = await answerShop(request.url!);
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+    const body = await respondInShop(request.url!);
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
 });
@@ -163,7 +163,7 @@ test('simultaneous calls are one step and run together; their results have the o
   const session = await open([shopTool('apples'), shopTool('pears')]);
   const both = Promise.withResolvers<void>();
   let under = 0;
-  answerShop = async (path) => {
+  respondInShop = async (path) => {
     under += 1;
     if (under === 2) both.resolve();
     await both.promise;
@@ -182,7 +182,7 @@ test('simultaneous calls are one step and run together; their results have the o
     },
   });
   const chunks = await until(session, isIdle);
-  answerShop = async (path) => ({ path });
+  respondInShop = async (path) => ({ path });
   expect(steps).toEqual([1, 2]);
   expect(textOf(chunks)).toBe('I look. [{"path":"/pears"},{"path":"/apples"}]');
   expect(after.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
@@ -489,9 +489,9 @@ test('a repeated submission has one effect', async () => {
   const { workerTurnId } = (await claim())!;
   asked.length = 0;
   const options = { idempotencyKey: `complete-${queue}` };
-  const answer = { toolCalls: [{ tool: 'apples', input: {} }] };
-  await service.client.workers.complete(workerTurnId, answer, options);
-  await service.client.workers.complete(workerTurnId, answer, options);
+  const submission = { toolCalls: [{ tool: 'apples', input: {} }] };
+  await service.client.workers.complete(workerTurnId, submission, options);
+  await service.client.workers.complete(workerTurnId, submission, options);
   const next = (await claim({ sessionId: session.sessionId, turn: 1 }))!;
   expect(next).toMatchObject({ step: 2, outcomes: [{ index: 0, tool: 'apples', status: 'succeeded' }] });
   expect(asked).toEqual(['/apples']);
@@ -771,8 +771,8 @@ test('an endless response fails the session and is not read into memory', async 
 });
 
 test('the id of a node is not accepted as the id of a worker turn', async () => {
-  const answer = Promise.withResolvers<void>();
-  answerShop = async () => answer.promise;
+  const hold = Promise.withResolvers<void>();
+  respondInShop = async () => hold.promise;
   const { agentId } = await service.client.agents.create({
     name: 'Served',
     model: {
@@ -790,7 +790,7 @@ test('the id of a node is not accepted as the id of a worker turn', async () => 
   await lost(service.client.workers.append(id, { deltas: ['forged'] }));
   await lost(service.client.workers.complete(id, { toolResults: [] }));
   await lost(service.client.workers.release(id));
-  answer.resolve();
+  hold.resolve();
   await service.client.sessions.cancel(session.sessionId);
 });
 
