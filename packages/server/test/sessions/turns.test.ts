@@ -353,7 +353,7 @@ test('a call of a missing tool, or with an invalid input, is shown as not run, a
   expect(shown).toEqual(errors);
 });
 
-test('limits end a turn before the call that would exceed them', async () => {
+test('a turn ends before its next call once a limit is reached', async () => {
   await world.work({ ask: answering([{ calls: [['a', {}]] }]) });
   const limits = { maxStepsPerTurn: 2, maxOutputTokens: null };
   const steps = await world.open(await world.agent([httpTool('a')], { limits }));

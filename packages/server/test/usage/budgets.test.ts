@@ -56,8 +56,8 @@ test.each([
   ['steps', { maxSteps: 3 }, 3],
   ['money', { maxCostUsd: 2.5 * CALL_USD }, 3],
   ['money, used exactly', { maxCostUsd: 2 * CALL_USD }, 2],
-  ['several kinds, of which the first reached counts,', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
-])('a budget of %s ends the turn before the call that would exceed it', async (_, budget, steps) => {
+  ['several kinds, the first of which', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
+])('a turn makes no further call once its budget of %s is used up', async (_, budget, steps) => {
   await world.work({ ask: endless });
   const sessionId = await world.open(await world.agent([httpTool('again')]), { budget });
   expect(outline(await world.until(sessionId, is('idle'))).slice(-2)).toEqual(['turn.completed budgetReached', 'idle']);
