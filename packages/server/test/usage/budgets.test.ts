@@ -52,11 +52,11 @@ async function errorsOf(sessionId: string): Promise<unknown[]> {
 
 test.each([
   ['tokens', { maxTokens: 11 }, 3],
-  ['tokens, used exactly', { maxTokens: 10 }, 2],
+  ['tokens, to the last one,', { maxTokens: 10 }, 2],
   ['steps', { maxSteps: 3 }, 3],
   ['money', { maxCostUsd: 2.5 * CALL_USD }, 3],
-  ['money, used exactly', { maxCostUsd: 2 * CALL_USD }, 2],
-  ['several kinds, the first of which', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
+  ['money, to the last cent,', { maxCostUsd: 2 * CALL_USD }, 2],
+  ['tokens, steps or money, whichever first,', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
 ])('a turn makes no further call once its budget of %s is used up', async (_, budget, steps) => {
   await world.work({ ask: endless });
   const sessionId = await world.open(await world.agent([httpTool('again')]), { budget });
