@@ -114,7 +114,7 @@ test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny',
   await itemOf(page, 'order-key-1').getByText('by you').waitFor();
   await itemOf(page, 'order-key-1').getByText('The call succeeded').waitFor();
   await itemOf(page, 'order-key-1').getByText('rf_1').waitFor();
-  expect(refundsOf('order-key-1')).toEqual([{ order: 'order-key-1', cents: 100 }]);
+  await expect.poll(() => refundsOf('order-key-1')).toEqual([{ order: 'order-key-1', cents: 100 }]);
 
   // The focus stays on the decided approval, so the next key continues from there.
   await page.locator('article:focus').waitFor();
@@ -221,7 +221,7 @@ test('an edited input shows errors at their field, and a valid one is what the t
   await page.getByLabel('Reason').fill('half of it');
   await send.press('Enter');
   await page.getByText('The call succeeded').waitFor();
-  expect(refundsOf('order-edit')).toEqual([{ order: 'order-edit', cents: 4800 }]);
+  await expect.poll(() => refundsOf('order-edit')).toEqual([{ order: 'order-edit', cents: 4800 }]);
   await page.getByText('requested: 9900').waitFor();
   expect(await approval(operationId)).toMatchObject({ editedInput: { cents: 4800 }, reason: 'half of it' });
   await page.context().close();
@@ -250,7 +250,7 @@ test('on a phone a double tap decides nothing; an approval can cover the rest of
   await page.waitForFunction((since) => performance.now() - since > 500, opened);
   await page.getByRole('button', { name: 'Approve now' }).tap();
   await page.getByText('The call succeeded').waitFor();
-  expect(refundsOf('order-phone')).toHaveLength(1);
+  await expect.poll(() => refundsOf('order-phone')).toHaveLength(1);
   const { data } = await console.service.client.events.list({ sessionId, type: 'approval.resolved' });
   expect(data[0]!.changes).toMatchObject({ scope: ['once', 'session'] });
   await page.context().close();
@@ -288,7 +288,7 @@ test('a click right after the first one does not confirm, and a double click con
   await confirm.dblclick();
   await page.getByText('by you').waitFor();
   expect(decisions).toHaveLength(1);
-  expect(refundsOf('order-quick')).toHaveLength(1);
+  await expect.poll(() => refundsOf('order-quick')).toHaveLength(1);
   await page.context().close();
 });
 
