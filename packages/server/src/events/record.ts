@@ -30,7 +30,7 @@ export interface EventSource {
   userAgent: string | null;
 }
 
-// Instructions and tools of an Agent are up to a MiB. The log says that they changed; what they were stands in the versions.
+// An agent's instructions and tools are up to 1 MiB. The log says that they changed; the versions have their contents.
 const MAX_VALUE_CHARACTERS = 4_096;
 
 /** The service itself, as the author of what no caller asked for. */

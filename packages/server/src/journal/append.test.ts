@@ -231,7 +231,7 @@ test.each([
   await expectGapFree(head);
 });
 
-test('a row that somebody has locked waits for the next flush and holds nobody else up', async () => {
+test('a locked row waits for the next flush and delays no other', async () => {
   const appender = createAppender(node.platform);
   const [locked, free] = [await newHead(), await newHead()];
   await node.platform.db.transaction(async (tx) => {

@@ -86,7 +86,7 @@ test('payloads keep to the size that PostgreSQL takes, and together hold every h
   expect(read).toEqual(expect.arrayContaining([hints[0], hints.at(-1)]));
 });
 
-test('after its connection was lost a node is told once that anything may have happened', async () => {
+test('after its connection was lost, a node gets one hint that anything may have happened', async () => {
   const [here, there] = [await node(), await node()];
   await world.platform.db.query(sql`
     select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()`);

@@ -341,7 +341,8 @@ describe('from many addresses', () => {
       codeOf(openBrowser(flooded).post('/auth/passkey/verify-authentication', { response: {} }, from(n)));
     for (let n = 0; n < 12; n += 1) await Promise.all(Array.from({ length: 10 }, () => attempt(n)));
     expect(await attempt(99)).toBe('sign_in_failed');
-    await Promise.all(Array.from({ length: 100 }, () => attempt(0)));
+    // No more at once than one address may have in progress.
+    for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 10 }, () => attempt(0)));
     expect(await attempt(0)).toBe('rate_limited');
   });
 });

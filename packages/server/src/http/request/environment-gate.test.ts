@@ -8,7 +8,7 @@ const namesOf = (reach: string) =>
     .filter(([, route]) => reachOf(route) === reach && !route.byPerson)
     .map(([name]) => name);
 
-// A route that is new here is either limited by what it takes, or somebody has to decide that it is right where it stands.
+// A new route is either limited by what its input names, or it must be added here deliberately.
 test('the routes outside environments that a limited key may call are these', () => {
   expect(namesOf('open')).toEqual([
     'getMe',

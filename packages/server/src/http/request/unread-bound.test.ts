@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { createUnreadBound, writeText } from './unread-bound.ts';
 
-/** Readers by name, of whom each takes nothing until it is told to. */
+/** Readers by name. Each takes nothing until the test lets it. */
 function readers(maxMegabytes: number) {
   const closed: string[] = [];
   const bound = createUnreadBound(maxMegabytes, { warn() {} });

@@ -40,7 +40,7 @@ test('text of the wrong form is refused with a valid example', () => {
   ]);
 });
 
-test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is told what there is', (model) => {
+test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is refused with what is allowed', (model) => {
   const message =
     'must be "provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue", such as "anthropic/claude-sonnet-4-5"';
   expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
