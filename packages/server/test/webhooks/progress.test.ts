@@ -94,7 +94,11 @@ test('a subscription is assigned to one node; another may claim it when the leas
   await world.db.query(sql`
     insert into nodes (node_id, lease_expires_at) values (${second}, now() + interval '1 minute')`);
   expect((await findClaimable(world.platform, second)).rows).toEqual([]);
-  expect((await findClaimable(world.platform, first.nodeId)).rows).toMatchObject([{ isAssigned: true }]);
+  const { rows: own } = await findClaimable(world.platform, first.nodeId);
+  expect(own).toMatchObject([{ isAssigned: true }]);
+  // A claim of what the node has already changes nothing: it may not have received the result of its first claim.
+  const { epoch, webhookSubscriptionId } = first.assignment;
+  expect(await claimSubscriptions(world.platform, first.nodeId, own)).toMatchObject([{ epoch, webhookSubscriptionId }]);
   await expire(first.nodeId);
   expect((await findClaimable(world.platform, first.nodeId)).rows).toEqual([]);
   expect((await findClaimable(world.platform, second)).rows).toMatchObject([
