@@ -54,7 +54,7 @@ describe('on its own service', () => {
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  test('denied at the terminal: no refund is made, the model is told why, and the session completes', async () => {
+  test('denied at the terminal: no refund is made, the model gets the reason, and the session completes', async () => {
     const demo = run([]);
     await demo.until('Approve?');
     demo.process.stdin?.end('perhaps\nn\n');

@@ -1,4 +1,5 @@
 // An agent as a form. Every field is bound to a path of the draft; fields that the form does not have are in the JSON next to it.
+import { agentDefaults } from '@signalbox/contract';
 import type { ReactNode } from 'react';
 import { duration } from '../../ui/time.tsx';
 import { useDraft } from './draft.tsx';
@@ -74,7 +75,11 @@ function LimitsForm() {
   return (
     <>
       <div className="columns">
-        <DraftNumber path="limits.maxStepsPerTurn" label="Max steps per turn" hint="Model calls. Default: 20." />
+        <DraftNumber
+          path="limits.maxStepsPerTurn"
+          label="Max steps per turn"
+          hint={`Model calls. Default: ${agentDefaults.limits.maxStepsPerTurn}.`}
+        />
         <DraftNumber
           path="limits.maxOutputTokens"
           label="Max output tokens per step"
@@ -84,7 +89,7 @@ function LimitsForm() {
         <DraftNumber
           path="limits.turnTimeoutSeconds"
           label="Turn timeout (seconds)"
-          hint={`${spoken('turnTimeoutSeconds', 'Default: 600.')} Time spent waiting for approval doesn’t count.`}
+          hint={`${spoken('turnTimeoutSeconds', `Default: ${agentDefaults.limits.turnTimeoutSeconds}.`)} Time spent waiting for approval doesn’t count.`}
         />
         <DraftNumber
           path="limits.approvalTimeoutSeconds"

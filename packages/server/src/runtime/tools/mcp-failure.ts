@@ -6,7 +6,7 @@ import type { ToolFailure } from './tool.ts';
 
 /** The server sent something that is not a valid response. The message is ours: it quotes nothing from the server. */
 export class McpResponseError extends Error {
-  override readonly name = 'McpAnswerError';
+  override readonly name = 'McpResponseError';
 
   get words(): Redacted {
     return this.message as Redacted;
