@@ -31,7 +31,7 @@ export interface Claimer {
   /** Something arrived for a session that is not active. It may be one that is being claimed. */
   arrivedFor(sessionId: string): void;
   /** Nodes and worker turns that sessions still name, and whose lease has expired or was removed. */
-  setDeadNodes(workerIds: string[]): void;
+  setDeadNodes(nodeIds: string[]): void;
   /** Sessions that name this node and are not active here: the result of a claim or of a commit was lost. */
   setUnowned(candidates: ClaimCandidate[]): void;
   /** Waits for the claim under way. */
@@ -74,7 +74,11 @@ export function createClaimer(
   let timedUntil = FIRST_TIME;
 
   function run(): void {
-    if (!signal.aborted) claiming = claimAll();
+    if (signal.aborted) return;
+    const run = claimAll().finally(() => {
+      if (claiming === run) claiming = undefined;
+    });
+    claiming = run;
   }
 
   const claimAll = coalesced(async () => {
@@ -228,8 +232,8 @@ export function createClaimer(
     arrivedFor(sessionId) {
       if (claiming) wokenDuringClaim.add(sessionId);
     },
-    setDeadNodes(workerIds) {
-      dead = workerIds;
+    setDeadNodes(nodeIds) {
+      dead = nodeIds;
     },
     setUnowned(candidates) {
       unownedClaims = candidates;

@@ -172,7 +172,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
 
   async function findDeadNodes(): Promise<void> {
     const { rows } = await shards.query<{ nodeId: string }>(
-      'looking for dead workers',
+      'looking for dead nodes',
       (within) => sql`
       with alive as materialized (select w.node_id from nodes w where w.lease_expires_at >= now())
       select distinct s.node_id as "nodeId" from sessions s
@@ -190,7 +190,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   async function checkActive(): Promise<void> {
     const before = [...active.values()];
     const { rows, covers } = await shards.query<ClaimCandidate & Hint>(
-      'looking at the sessions that are held',
+      'checking active sessions',
       (within) => sql`
       select organization_id as "organizationId", session_id as "sessionId", epoch, node_id as "nodeId", crashes,
         turn, inbox, stop from sessions
