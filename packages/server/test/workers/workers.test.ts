@@ -18,6 +18,7 @@ import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { clientTool, outline } from '../support/session-world.ts';
 
@@ -532,6 +533,18 @@ test('an unknown worker turn is lost, and a key with the permission `read` can c
   await expect(reading.workers.claim({ queue, waitSeconds: 0 })).rejects.toMatchObject({ status: 403 });
   await expect(reading.workers.heartbeat(workerTurnId)).rejects.toMatchObject({ status: 403 });
   await lost(service.client.workers.heartbeat('wtn_00000000000000000000000000'));
+});
+
+test('a worker turn of another organization is lost to its keys, whatever they do with it, and stays claimed', async () => {
+  await open();
+  const { workerTurnId } = (await claim())!;
+  const { workers } = service.clientWith(await addOrganization(service, 'Other'));
+  expect(await workers.claim({ queue, waitSeconds: 0 })).toBeNull();
+  await lost(workers.heartbeat(workerTurnId));
+  await lost(workers.append(workerTurnId, { deltas: ['mine'] }));
+  await lost(workers.complete(workerTurnId));
+  await lost(workers.release(workerTurnId));
+  await service.client.workers.complete(workerTurnId);
 });
 
 test('a submission that does not fit the worker turn is refused and changes nothing', async () => {

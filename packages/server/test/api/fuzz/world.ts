@@ -5,11 +5,10 @@ import type { AddressInfo } from 'node:net';
 import type { Signalbox, Tool } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { parseEgressAllow } from '../../../src/egress/policy.ts';
-import { insertKey } from '../../../src/keys/keys.ts';
 import { newSecret } from '../../../src/keys/secret.ts';
 import { formatId, newUuid, parseId, uuidOf } from '../../../src/lib/ids.ts';
-import { createOrganization } from '../../../src/organizations/organizations.ts';
 import { openBrowser, tokenOf } from '../../support/browser.ts';
+import { addOrganization } from '../../support/organization.ts';
 import { startTestService, type TestService, watchSecret } from '../../support/service.ts';
 
 export interface FuzzWorld {
@@ -106,7 +105,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
   for (const name of ['production', 'staging']) keep(own, 'environment', name);
   secrets.add(service.adminKey);
 
-  const strangerKey = await addOrganization(service);
+  const strangerKey = await addOrganization(service, CANARY);
   secrets.add(strangerKey);
   watchSecret(strangerKey);
   const stranger = service.clientWith(strangerKey);
@@ -288,19 +287,6 @@ async function until(client: Signalbox, sessionId: string, status: string): Prom
     if (chunks.some((chunk) => chunk.type === 'session.status' && chunk.status === status)) return;
   }
 }
-
-/** Creates another organization with an admin key, and returns its secret. */
-async function addOrganization(service: TestService): Promise<string> {
-  const apiKey = await service.db.transaction(async (tx) => {
-    const now = new Date();
-    const { organizationId } = await createOrganization(tx, CANARY, now);
-    const actor = { type: 'system' as const, id: null, name: 'Test' };
-    const source = { organizationId, actor, requestId: null, ipAddress: null, userAgent: null };
-    return insertKey(tx, source, now, { name: CANARY, permission: 'admin' });
-  });
-  return apiKey.secret!;
-}
-
 /** A server that returns everything it receives, including headers: for webhooks, and for a tool with a secret. */
 async function startEcho(): Promise<{ url: string; host: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
