@@ -1,10 +1,8 @@
 // Agents, environments, secrets and the separation of organizations, through the client.
-import { ConflictError, NotFoundError, Signalbox } from '@signalbox/client';
+import { ConflictError, NotFoundError } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemActor } from '../../src/events/record.ts';
-import { insertKey } from '../../src/keys/keys.ts';
-import { createOrganization } from '../../src/organizations/organizations.ts';
-import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+import { addOrganization } from '../support/organization.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -123,15 +121,8 @@ test('a secret is set, counted and listed, and its value can be read nowhere', a
 });
 
 test('another organization sees nothing of this one: the same 404 as for what does not exist', async () => {
-  const { client, db } = service;
-  const now = new Date();
-  const stranger = await db.transaction(async (tx) => {
-    const { organizationId } = await createOrganization(tx, 'Other', now);
-    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
-    return insertKey(tx, source, now, { name: 'stranger', permission: 'admin' });
-  });
-  watchSecret(stranger.secret!);
-  const other = new Signalbox({ baseUrl: service.url, apiKey: stranger.secret!, maxRetries: 0 });
+  const { client } = service;
+  const other = service.clientWith(await addOrganization(service, 'Other'));
 
   const agent = await client.agents.create(scripted);
   const session = await client.sessions.open({
@@ -164,6 +155,6 @@ test('another organization sees nothing of this one: the same 404 as for what do
   }
   expect((await other.agents.list()).data).toEqual([]);
   expect((await other.sessions.list({ metadata: { a: 'b' } })).data).toEqual([]);
-  expect((await other.keys.list()).data.map(({ name }) => name)).toEqual(['stranger']);
+  expect((await other.keys.list()).data.map(({ name }) => name)).toEqual(['Other']);
   expect((await client.sessions.list({ metadata: { a: 'b' } })).data).toMatchObject([{ sessionId: session.sessionId }]);
 });

@@ -1,13 +1,11 @@
 // Schedules through the client: which values are valid, who may see and change them, and that a running service opens their
 // sessions. scheduler.test.ts tests many due schedules, and nodes that race or die.
-import { BadRequestError, type CreateSchedule, NotFoundError, PermissionError, Signalbox } from '@signalbox/client';
+import { BadRequestError, type CreateSchedule, NotFoundError, PermissionError } from '@signalbox/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemActor } from '../../src/events/record.ts';
-import { insertKey } from '../../src/keys/keys.ts';
-import { createOrganization } from '../../src/organizations/organizations.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { addOrganization } from '../support/organization.ts';
 import { send } from '../support/raw.ts';
-import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const clock = createManualClock(new Date('2026-01-02T03:04:05.678Z'));
 let service: TestService;
@@ -229,14 +227,8 @@ test('a read key lists and reads; only a write key changes', async () => {
 });
 
 test('another organization cannot see or change a schedule: it gets the same 404 as for an unknown one', async () => {
-  const { client, db } = service;
-  const stranger = await db.transaction(async (tx) => {
-    const { organizationId } = await createOrganization(tx, 'Other', clock.now());
-    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
-    return insertKey(tx, source, clock.now(), { name: 'stranger', permission: 'admin' });
-  });
-  watchSecret(stranger.secret!);
-  const other = new Signalbox({ baseUrl: service.url, apiKey: stranger.secret!, maxRetries: 0 });
+  const { client } = service;
+  const other = service.clientWith(await addOrganization(service, 'Other'));
   const { scheduleId } = await create();
   const theirs = await other.agents.create({ name: 'Theirs', model: 'scripted/echo' });
   for (const attempt of [

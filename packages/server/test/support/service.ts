@@ -9,9 +9,11 @@ import { afterAll, expect } from 'vitest';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { formatId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { startService } from '../../src/main.ts';
 import { createKeyOnHost } from '../../src/operator/operator.ts';
+import { allOrganizations } from '../../src/organizations/organizations.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {
@@ -90,10 +92,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
   });
   const url = service.url ?? '';
-  const { apiKey, organizationId } = await createKeyOnHost(config, { name: 'Test', permission: 'admin' });
+  const db = createDb({ url: database.url, max: 2 });
+  // A test may have added organizations before it starts a second node.
+  const [first] = await allOrganizations(db);
+  const organization = formatId('org', first!.organizationId);
+  const { apiKey, organizationId } = await createKeyOnHost(config, { name: 'Test', permission: 'admin', organization });
   const adminKey = apiKey.secret;
   watchSecret(adminKey);
-  const db = createDb({ url: database.url, max: 2 });
   const clientWith = (key: string) =>
     new Signalbox({ apiKey: key, baseUrl: url || 'http://127.0.0.1:1', fetch: watchedFetch });
   let stopped: Promise<void> | undefined;

@@ -2,8 +2,6 @@
 import { BadRequestError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemActor } from '../../src/events/record.ts';
-import { insertKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, newUuid } from '../../src/lib/ids.ts';
 import { createUpkeep } from '../../src/maintenance.ts';
@@ -13,8 +11,9 @@ import { createPrices } from '../../src/usage/prices.ts';
 import { getUsage, insertUsage } from '../../src/usage/usage.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { type OpenAiServer, respond, startOpenAiServer } from '../support/openai-server.ts';
+import { addOrganization } from '../support/organization.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const day = (text: string) => new Date(`${text}T00:00:00.000Z`);
 
@@ -375,13 +374,7 @@ describe('through the client', () => {
     expect(report.total).toEqual((await service.client.usage.get()).total);
     expect(report.total.steps).toBeGreaterThan(0);
 
-    const stranger = await service.db.transaction(async (tx) => {
-      const { organizationId } = await createOrganization(tx, 'Other', new Date());
-      const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
-      return insertKey(tx, source, new Date(), { name: 'stranger', permission: 'admin' });
-    });
-    watchSecret(stranger.secret!);
-    const other = service.clientWith(stranger.secret!);
+    const other = service.clientWith(await addOrganization(service, 'Other'));
     expect((await other.usage.get()).total).toMatchObject({ steps: 0, costUsd: null });
     for (const groupBy of ['agent', 'environment', 'model'] as const) {
       expect((await other.usage.get({ groupBy })).data).toEqual([]);
