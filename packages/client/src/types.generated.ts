@@ -18,6 +18,7 @@ export interface Agent {
   limits: {
     maxStepsPerTurn: number;
     maxOutputTokens: number | null;
+    continueWhenCut: number;
     turnTimeoutSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';
@@ -412,6 +413,8 @@ export interface Limits {
   maxStepsPerTurn?: number | undefined;
   /** For one model call; null: the limit of the model. */
   maxOutputTokens?: number | null | undefined;
+  /** How many times in a turn the model is called again to continue a response that its token limit has cut. Each time is a step. Not for `worker`. Default: `0`. */
+  continueWhenCut?: number | undefined;
   /** How long a turn can run; time spent `waiting` does not count. Default: `600`. */
   turnTimeoutSeconds?: number | undefined;
   /** How long an approval stays open; null: no limit. */
@@ -500,6 +503,10 @@ export interface Model {
   baseUrl?: string | undefined;
   /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
   apiKeySecret?: string | undefined;
+  /** The model's context window. Default: that of the model, if its name is well known. */
+  contextTokens?: number | undefined;
+  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
+  input?: ('image' | 'pdf' | 'audio')[] | undefined;
   settings?: ModelSettings | undefined;
 }
 
@@ -1181,6 +1188,7 @@ export interface WorkerTurn {
   limits: {
     maxStepsPerTurn: number;
     maxOutputTokens: number | null;
+    continueWhenCut: number;
     turnTimeoutSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';

@@ -1,6 +1,7 @@
 /** Agents: a model, instructions and tools, in immutable versions. */
 
 import { SecretName } from './environments.ts';
+import { inputMedia } from './model-facts.ts';
 import { ownProviders, providers } from './providers.ts';
 import {
   Id,
@@ -99,6 +100,21 @@ export const Model = Strict(
       Type.Unsafe<string>({
         ...SecretName,
         description: `The secret of the environment that contains the provider's key. Default: ${keyNames}.`,
+      }),
+    ),
+    contextTokens: Type.Optional(
+      Type.Integer({
+        minimum: 1_000,
+        maximum: 100_000_000,
+        description: "The model's context window. Default: that of the model, if its name is well known.",
+      }),
+    ),
+    input: Type.Optional(
+      Type.Array(OneOf(inputMedia), {
+        uniqueItems: true,
+        maxItems: inputMedia.length,
+        description:
+          'The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent.',
       }),
     ),
     settings: Type.Optional(ModelSettings),
@@ -259,6 +275,7 @@ export const agentDefaults: Readonly<
   limits: {
     maxStepsPerTurn: 20,
     maxOutputTokens: null,
+    continueWhenCut: 0,
     turnTimeoutSeconds: 600,
     approvalTimeoutSeconds: null,
     onApprovalTimeout: 'deny',
@@ -279,6 +296,9 @@ export const agentFields = [
   'metadata',
 ] as const satisfies readonly (keyof Agent)[];
 
+/** How many times a turn can continue a response that was cut. */
+export const CONTINUE_WHEN_CUT_MAX = 10;
+
 export const Limits = Strict(
   {
     maxStepsPerTurn: Type.Optional(
@@ -287,6 +307,15 @@ export const Limits = Strict(
     maxOutputTokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         description: 'For one model call; null: the limit of the model.',
+      }),
+    ),
+    continueWhenCut: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: CONTINUE_WHEN_CUT_MAX,
+        default: agentDefaults.limits.continueWhenCut,
+        description:
+          'How many times in a turn the model is called again to continue a response that its token limit has cut. Each time is a step. Not for `worker`.',
       }),
     ),
     turnTimeoutSeconds: Type.Optional(
@@ -326,6 +355,7 @@ export const Agent = Type.Object(
     limits: Type.Object({
       maxStepsPerTurn: Type.Integer(),
       maxOutputTokens: Nullable(Type.Integer()),
+      continueWhenCut: Type.Integer(),
       turnTimeoutSeconds: Type.Integer(),
       approvalTimeoutSeconds: Nullable(Type.Integer()),
       onApprovalTimeout: OneOf(['deny', 'cancel']),

@@ -10,6 +10,7 @@ export * from './environments.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './keys.ts';
+export * from './model-facts.ts';
 export * from './overview.ts';
 export * from './people.ts';
 export * from './providers.ts';

@@ -39,6 +39,9 @@ export type Budget = Static<typeof Budget>;
 export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
 export type SessionError = Static<typeof SessionError>;
 
+/** The codes of errors that are fixed by setting a secret of the session's environment: the key of the agent's model. */
+export const modelKeyErrors = ['model_key_missing', 'model_key_rejected'] as const;
+
 export const Session = Type.Object(
   {
     sessionId: Id('ses'),

@@ -37,6 +37,7 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
       maxOutputTokens: null,
       turnTimeoutSeconds: 600,
       approvalTimeoutSeconds: null,
+      continueWhenCut: 0,
       onApprovalTimeout: 'deny',
     },
     metadata: {},

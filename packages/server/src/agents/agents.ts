@@ -220,7 +220,12 @@ export async function readDefinition(
     select definition from agent_versions
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
   if (!row) throw new Error('A session names an agent version that is not there');
-  return row.definition;
+  return { ...row.definition, limits: limitsOf(row.definition) };
+}
+
+/** A version that an earlier release stored does not have the limits that were added since. */
+function limitsOf({ limits }: Definition): Definition['limits'] {
+  return { ...agentDefaults.limits, ...limits };
 }
 
 /** 400 if an `agent` tool does not name an agent of the organization. */
@@ -292,7 +297,7 @@ function view(row: Row): Agent {
     model: definition.model,
     instructions: definition.instructions,
     tools: definition.tools,
-    limits: definition.limits,
+    limits: limitsOf(definition),
     outputSchema: definition.outputSchema,
     metadata: definition.metadata,
     createdAt: row.createdAt.toISOString(),

@@ -1,7 +1,7 @@
 // A worker turn as the API shows it: all that a worker needs to run the step.
 import type { CallOutcome, PendingCall, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Definition } from '../agents/agents.ts';
+import { readDefinition } from '../agents/agents.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
@@ -13,22 +13,19 @@ import { type ClaimedSession, turnLost } from './claims.ts';
 /** 409 `turn_lost` if the claim was lost in the meantime. */
 export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise<WorkerTurn> {
   const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
-  const [operations, entries, [version], [lease]] = await Promise.all([
+  const [operations, entries, definition, [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
     ctx.db.query<TranscriptEntry>(sql`
       select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
       where organization_id = ${organizationId} and session_id = ${sessionId}
       order by turn, position`),
-    ctx.db.query<{ definition: Definition }>(sql`
-      select definition from agent_versions
-      where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${agentVersion}`),
+    readDefinition(ctx.db, organizationId, agentId, agentVersion!),
     ctx.db.query<{ expiresAt: Date }>(sql`
       select lease_expires_at as "expiresAt" from nodes where node_id = ${nodeId}`),
   ]);
   if (!lease) throw turnLost();
   const modelCall = operations.findLast(({ kind }) => kind === 'model');
-  if (!version || !modelCall) throw new Error('A session names a version or a step that is not there');
-  const { definition } = version;
+  if (!modelCall) throw new Error('A session names a step that is not there');
   const { tools = [], unavailable = [] } = (modelCall.input ?? {}) as Partial<Offer>;
   const { step } = modelCall;
   return {

@@ -87,6 +87,11 @@ function LimitsForm() {
           hint="Leave empty for the model’s own limit."
         />
         <DraftNumber
+          path="limits.continueWhenCut"
+          label="Continue when cut"
+          hint="How often in a turn the model continues a response that reached its token limit. Each time is a step."
+        />
+        <DraftNumber
           path="limits.turnTimeoutSeconds"
           label="Turn timeout (seconds)"
           hint={`${spoken('turnTimeoutSeconds', `Default: ${agentDefaults.limits.turnTimeoutSeconds}.`)} Time spent waiting for approval doesn’t count.`}

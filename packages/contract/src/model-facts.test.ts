@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { factRows, inputMediaOf, modelFacts, takesFile } from './model-facts.ts';
+import { ownProviders } from './providers.ts';
+
+describe('facts about models', () => {
+  test.each(factRows)(
+    '$provider/$prefix has the facts of its own row',
+    ({ provider, prefix, contextTokens, input }) => {
+      for (const model of [prefix, `${prefix}-2026-01-01`]) {
+        expect(modelFacts({ provider, model })).toEqual({ contextTokens, input });
+      }
+    },
+  );
+
+  test('the model that the console proposes for each provider is known', () => {
+    for (const { name, exampleModel } of ownProviders) {
+      expect(modelFacts({ provider: name, model: exampleModel }), name).toEqual({
+        contextTokens: expect.any(Number),
+        input: expect.arrayContaining(['image', 'pdf']),
+      });
+    }
+  });
+
+  test('a name that only begins with the same letters is another model', () => {
+    const unknown = { contextTokens: null, input: null };
+    expect(modelFacts({ provider: 'openai', model: 'gpt-5.99' })).toEqual(unknown);
+    expect(modelFacts({ provider: 'openai', model: 'o10' })).toEqual(unknown);
+    expect(modelFacts({ provider: 'anthropic', model: 'my-claude' })).toEqual(unknown);
+    expect(modelFacts({ provider: 'openai-compatible', model: 'gpt-4o', contextTokens: 8_000 })).toEqual({
+      contextTokens: 8_000,
+      input: null,
+    });
+  });
+
+  test('a fine-tuned model has the facts of its base', () => {
+    expect(modelFacts({ provider: 'openai', model: 'ft:gpt-4o-mini:acme::abc' })).toEqual(
+      modelFacts({ provider: 'openai', model: 'gpt-4o-mini' }),
+    );
+    expect(modelFacts({ provider: 'google', model: 'models/gemini-2.5-pro' }).contextTokens).toBe(1_048_576);
+  });
+
+  test('what the agent says about its model comes first', () => {
+    const model = { provider: 'openai', model: 'gpt-4o', contextTokens: 1_000, input: [] } as const;
+    expect(modelFacts(model)).toEqual({ contextTokens: 1_000, input: [] });
+  });
+
+  test('a file is what its type says, without regard to parameters and case', () => {
+    expect(inputMediaOf('IMAGE/PNG; q=1')).toBe('image');
+    expect(inputMediaOf('application/pdf')).toBe('pdf');
+    expect(inputMediaOf('audio/wav')).toBe('audio');
+    expect(inputMediaOf('text/csv; charset=utf-8')).toBe('text');
+    expect(inputMediaOf('application/problem+json')).toBe('text');
+    expect(inputMediaOf('image/svg+xml')).toBe('text');
+    expect(inputMediaOf('application/zip')).toBeNull();
+  });
+
+  test('a model takes text, its own media, and what is not known to be refused', () => {
+    const textOnly = { provider: 'openai', model: 'o3-mini' } as const;
+    expect([takesFile(textOnly, 'text/plain'), takesFile(textOnly, 'image/png')]).toEqual([true, false]);
+    const seeing = { provider: 'anthropic', model: 'claude-sonnet-4-5' } as const;
+    expect([takesFile(seeing, 'application/pdf'), takesFile(seeing, 'audio/wav')]).toEqual([true, false]);
+    const unknown = { provider: 'openai-compatible', model: 'llava' } as const;
+    expect([takesFile(unknown, 'image/png'), takesFile(unknown, 'application/zip')]).toEqual([true, false]);
+  });
+});

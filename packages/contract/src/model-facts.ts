@@ -1,0 +1,118 @@
+/** What well-known models can take: how many tokens, and which files besides text. */
+
+import { type ProviderName, providers } from './providers.ts';
+
+/** What a model may take besides text. A text file is sent as text, which every model takes. */
+export const inputMedia = ['image', 'pdf', 'audio'] as const;
+export type InputMedia = (typeof inputMedia)[number];
+
+export interface ModelFacts {
+  /** Input and output together; null if unknown. */
+  contextTokens: number | null;
+  /** Null if unknown: then every file is sent, and the provider refuses what its model does not take. */
+  input: readonly InputMedia[] | null;
+}
+
+type Row = readonly [prefixes: readonly string[], contextTokens: number, input: readonly InputMedia[]];
+
+const NONE = [] as const;
+const IMAGE = ['image'] as const;
+const IMAGE_PDF = ['image', 'pdf'] as const;
+const ALL = ['image', 'pdf', 'audio'] as const;
+
+/**
+ * By the beginning of the model's name; the first row that fits counts. A new model is in none of the rows, or in one that is too
+ * careful: `model.contextTokens` and `model.input` of the agent say what it takes.
+ */
+const rows: Partial<Record<ProviderName, readonly Row[]>> = {
+  openai: [
+    [['gpt-5.4-mini', 'gpt-5.4-nano'], 400_000, IMAGE_PDF],
+    [['gpt-5.4', 'gpt-5.5', 'gpt-5.6'], 1_050_000, IMAGE_PDF],
+    [['gpt-5-chat', 'gpt-5.1-chat', 'gpt-5.2-chat', 'gpt-5.3-chat'], 128_000, IMAGE_PDF],
+    [['gpt-5.3-codex-spark'], 128_000, NONE],
+    [['gpt-5', 'gpt-5.1', 'gpt-5.2', 'gpt-5.3'], 400_000, IMAGE_PDF],
+    [['gpt-4.1'], 1_047_576, IMAGE_PDF],
+    [['gpt-4o-audio', 'gpt-4o-mini-audio', 'gpt-audio'], 128_000, ['audio']],
+    [['gpt-4o', 'chatgpt-4o'], 128_000, IMAGE_PDF],
+    [['gpt-4-turbo'], 128_000, IMAGE],
+    [['gpt-4-32k'], 32_768, NONE],
+    [['gpt-4'], 8_192, NONE],
+    [['gpt-3.5-turbo'], 16_385, NONE],
+    [['o1-mini', 'o1-preview'], 128_000, NONE],
+    [['o3-mini'], 200_000, NONE],
+    [['o1', 'o3', 'o4-mini'], 200_000, IMAGE_PDF],
+  ],
+  anthropic: [
+    [['claude-2', 'claude-instant'], 100_000, NONE],
+    [['claude-3-opus', 'claude-3-sonnet', 'claude-3-haiku'], 200_000, IMAGE],
+    [['claude-opus-4-6', 'claude-opus-4-7', 'claude-opus-4-8', 'claude-sonnet-4-6'], 1_000_000, IMAGE_PDF],
+    [['claude-opus-5', 'claude-sonnet-5', 'claude-fable-5', 'claude-mythos-5'], 1_000_000, IMAGE_PDF],
+    [['claude'], 200_000, IMAGE_PDF],
+  ],
+  google: [
+    [['gemini-pro', 'gemini-1.0-pro'], 32_768, NONE],
+    [['gemini-1.5-pro'], 2_097_152, ALL],
+    [['gemini-2.5-flash-image', 'gemini-3-pro-image', 'gemini-3.1-flash-image'], 65_536, IMAGE],
+    [['gemini'], 1_048_576, ALL],
+    [['gemma-3-1b'], 32_768, NONE],
+    [['gemma-3'], 131_072, IMAGE],
+  ],
+};
+
+/** A model of an agent; its own `contextTokens` and `input` come before what is known about its name. */
+export interface DescribedModel {
+  provider: ProviderName;
+  model?: string;
+  contextTokens?: number;
+  input?: readonly InputMedia[];
+}
+
+export function modelFacts({ provider, model = '', contextTokens, input }: DescribedModel): ModelFacts {
+  // A fine-tuned model has its base's name in its own, and Google accepts a name with its collection.
+  const name = model.replace(/^(ft:|models\/)/, '');
+  const row = rows[provider]?.find(([prefixes]) => prefixes.some((prefix) => beginsWith(name, prefix)));
+  return { contextTokens: contextTokens ?? row?.[1] ?? null, input: input ?? row?.[2] ?? null };
+}
+
+/** `gpt-4` begins `gpt-4-0613`, but neither `gpt-4o` nor `gpt-4.1`, which are other models. */
+function beginsWith(name: string, prefix: string): boolean {
+  return name.startsWith(prefix) && !/^[A-Za-z0-9.]/.test(name.slice(prefix.length));
+}
+
+/** What a file is to a model: one of its media, text, or null if no model takes it. */
+export function inputMediaOf(mediaType: string): InputMedia | 'text' | null {
+  const type = mediaType.split(';')[0]!.trim().toLowerCase();
+  if (imageTypes.has(type)) return 'image';
+  if (type === 'application/pdf') return 'pdf';
+  if (type.startsWith('audio/')) return 'audio';
+  if (type.startsWith('text/') || textTypes.has(type) || /\+(json|xml)$/.test(type)) return 'text';
+  return null;
+}
+
+/** Not SVG, which is text to a model. */
+const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const textTypes: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/jsonl',
+  'application/x-ndjson',
+  'application/xml',
+  'application/yaml',
+  'application/x-yaml',
+  'application/toml',
+  'application/javascript',
+  'application/sql',
+]);
+
+/** Whether a model takes a file of this type. If the model is unknown, only types that no model takes are refused. */
+export function takesFile(model: DescribedModel, mediaType: string): boolean {
+  const media = inputMediaOf(mediaType);
+  if (media === null || media === 'text') return media !== null;
+  return modelFacts(model).input?.includes(media) ?? true;
+}
+
+/** For tests: every row by itself, so that none is hidden behind an earlier one. */
+export const factRows = providers.flatMap((provider) =>
+  (rows[provider] ?? []).flatMap(([prefixes, contextTokens, input]) =>
+    prefixes.map((prefix) => ({ provider, prefix, contextTokens, input })),
+  ),
+);
