@@ -3,7 +3,7 @@
 //
 // When a child ends, its row is marked `parent_due`. The first node that sees the mark reports to the parent, in a transaction
 // that locks the parent first. Every transaction that changes both locks the parent before the child, so none can deadlock.
-import type { AgentTool, StopReason } from '@signalbox/contract';
+import { type AgentTool, CONTINUE_WHEN_CUT_MAX, type StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
@@ -142,11 +142,17 @@ async function childOutcome(tx: Tx, child: SessionRow): Promise<Pick<Operation, 
   return { status: 'succeeded', output: outputSchema === null ? answer : storableJson(outputIn(answer)), error: null };
 }
 
-/** The text of the last response in the child's last turn. */
+/** The text of the last response in the child's last turn, with the parts in which it was continued. */
 async function lastResponse(tx: Tx, { organizationId, sessionId, turn }: SessionRow): Promise<string> {
-  const [entry] = await tx.query<{ content: { type: string; text?: string }[] }>(sql`
-    select content from messages
-    where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and role = 'assistant'
-    order by position desc limit 1`);
-  return (entry?.content ?? []).map(({ text = '' }) => text).join('');
+  const entries = await tx.query<{ role: string; content: { type: string; text?: string }[] }>(sql`
+    select role, content from messages
+    where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
+    order by position desc limit ${2 + CONTINUE_WHEN_CUT_MAX}`);
+  const last = entries.findIndex(({ role }) => role === 'assistant');
+  const before = entries.findIndex(({ role }, index) => index > last && role !== 'assistant');
+  return entries
+    .slice(Math.max(last, 0), before === -1 ? entries.length : before)
+    .reverse()
+    .flatMap(({ content }) => content.map(({ text = '' }) => text))
+    .join('');
 }

@@ -50,6 +50,7 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
         messages.push({ role, content: only(content, 'text').map(({ text }) => ({ type: 'text', text })) });
         break;
       case 'assistant':
+        if (messages.at(-1)?.role === 'assistant') messages.push(CONTINUE);
         messages.push({ role, content: toAssistantParts(entry, config, index > turnBegins) });
         break;
       case 'tool':
@@ -65,8 +66,23 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
         break;
     }
   }
+  if (messages.at(-1)?.role === 'assistant') messages.push(CONTINUE);
   return messages;
 }
+
+/**
+ * Between two parts of a response that its token limit has cut. Most models refuse a transcript that ends with their own message, so
+ * they are asked to continue. It is nobody's message, so it is not in the transcript; where it belongs follows from the roles.
+ */
+const CONTINUE: LanguageModelV4Message = {
+  role: 'user',
+  content: [
+    {
+      type: 'text',
+      text: 'Your response was cut off by its token limit. Continue exactly where it ended. Do not repeat any of it, and do not comment on this.',
+    },
+  ],
+};
 
 function askFor(schema: Record<string, unknown> | null): string {
   return schema === null

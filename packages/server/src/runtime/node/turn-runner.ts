@@ -187,13 +187,14 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'stepEnded': {
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
-        const entry = nextEntry(context, { role: 'tool', content: event.results }, now);
-        await session.commit({ statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        const entries = event.results ? [nextEntry(context, { role: 'tool', content: event.results }, now)] : [];
+        const statements = entries.map((entry) => insertEntry(row, entry));
+        await session.commit({ statements: [...statements, insertOperation(row, next, now)] });
         return beginStep(next);
       }
 
       case 'repair': {
-        const { fromSeq } = state.operations.findLast(({ kind }) => kind === 'model')!;
+        const { fromSeq } = event.first;
         const items: NewChunk[] = head.nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
         const entry = nextEntry(context, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);

@@ -111,10 +111,13 @@ export type TurnEvent =
   | { type: 'callEnded'; call: Operation }
   /** Something may have arrived: the runner puts decisions and results into `state.operations`. */
   | { type: 'inbox' }
-  /** Every call of the step has a result, and the next model call follows. */
-  | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
-  /** The response does not match `outputSchema`: its text is void, and the model is called once more with the reason. */
-  | { type: 'repair'; message: string; nextStep: number }
+  /** The next model call follows: every call of the step has a result, or there were none, and the model continues its text. */
+  | { type: 'stepEnded'; results: MessagePart[] | null; nextStep: number }
+  /**
+   * The response does not match `outputSchema`: its text, which begins with that of `first`, is void, and the model is called once
+   * more with the reason.
+   */
+  | { type: 'repair'; first: Operation; message: string; nextStep: number }
   /** Nothing can continue until something arrives. The runner parks the session and ends the generator, or continues. */
   | { type: 'wait' }
   /** `results` of the last step, if the turn ends before the model gets them. */
@@ -150,9 +153,14 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
       const judgement = await judge(state, modelCall);
       if (judgement.type === 'end') return yield { type: 'end', end: judgement.end, results: null };
       if (judgement.type === 'fail') return yield { type: 'fail', error: judgement.error, asked: false };
+      if (judgement.type === 'continue') {
+        yield { type: 'stepEnded', results: null, nextStep: step + 1 };
+        continue;
+      }
       if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
       state.transcript.push({ role: 'user', content: [{ type: 'text', text: judgement.message }] });
-      yield { type: 'repair', message: judgement.message, nextStep: step + 1 };
+      const first = firstOfResponse(operations, modelCall);
+      yield { type: 'repair', first, message: judgement.message, nextStep: step + 1 };
       continue;
     }
     yield* runCalls(state, step, ports, signal);
@@ -244,10 +252,10 @@ async function* takeResponse(
   asked: readonly { name: string; input: unknown }[],
   { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
 ): AsyncGenerator<TurnEvent, boolean> {
-  const isCut = reason === 'maxOutputTokens';
+  const wasCut = reason === 'maxOutputTokens';
   const judged = await newCalls(state, modelCall.step, asked);
   // It is not known which of them are complete: a call that was cut off before its input has a valid input, an empty object.
-  const calls = isCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
+  const calls = wasCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
   const text = storableText(state.shownText);
   const kept = providerData === undefined ? {} : { providerData };
   state.modelCalls += 1;
@@ -255,8 +263,8 @@ async function* takeResponse(
   state.operations.push(...calls);
   state.transcript.push({ role: 'assistant', content: responseParts(text, calls), ...kept });
   modelCall.status = 'succeeded';
-  if (reason === 'refusal' || isCut) modelCall.output = { stopReason: reason };
-  const judgement = calls.length === 0 || isCut ? await judge(state, modelCall) : undefined;
+  if (reason === 'refusal' || wasCut) modelCall.output = { stopReason: reason };
+  const judgement = calls.length === 0 || wasCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
   yield { type: 'responded', modelCall, text, calls, usage, ...kept, end, results };
@@ -264,19 +272,45 @@ async function* takeResponse(
 }
 
 /** What a response without tool calls, or one that was cut off, means for the turn. */
-async function judge(
-  { organizationId, definition, operations, transcript }: TurnState,
-  modelCall: Operation,
-): Promise<Judgement> {
+async function judge(state: TurnState, modelCall: Operation): Promise<Judgement | { type: 'continue' }> {
+  const { organizationId, definition, operations, transcript } = state;
   const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
   const { outputSchema } = definition;
+  if (mayContinue(state, modelCall)) return { type: 'continue' };
   if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
-  const text = (transcript.at(-1)?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
-  // An earlier step without calls is a response that was rejected before.
+  // A response that was continued is one text.
+  const text = transcript
+    .slice(transcript.findLastIndex(({ role }) => role !== 'assistant') + 1)
+    .flatMap(({ content }) => content.map((part) => (part.type === 'text' ? part.text : '')))
+    .join('');
+  // An earlier response without calls that was not cut is one that was rejected before.
   const isRepaired = operations.some(
-    ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
+    (operation) =>
+      operation.kind === 'model' &&
+      operation.step < modelCall.step &&
+      !isCut(operation) &&
+      callsOf(operations, operation.step).length === 0,
   );
   return judgeOutput(organizationId, outputSchema, text, isRepaired);
+}
+
+/** Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. */
+function mayContinue(state: TurnState, modelCall: Operation): boolean {
+  const { definition, operations } = state;
+  if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state, modelCall.step)) return false;
+  const before = operations.filter((operation) => operation.step < modelCall.step && isCut(operation));
+  return before.length < definition.limits.continueWhenCut;
+}
+
+/** The model call with which a response begins: calls without tool calls that were cut, and the one that continued them. */
+function firstOfResponse(operations: readonly Operation[], last: Operation): Operation {
+  const before = operations.find(({ kind, step }) => kind === 'model' && step === last.step - 1);
+  const isContinued = before && isCut(before) && callsOf(operations, before.step).length === 0;
+  return isContinued ? firstOfResponse(operations, before) : last;
+}
+
+function isCut({ kind, output }: Operation): boolean {
+  return kind === 'model' && (output as Partial<TurnEnd> | null)?.stopReason === 'maxOutputTokens';
 }
 
 /** Runs all calls that may run, concurrently, until every call of the step has its result. */
