@@ -201,7 +201,7 @@ test('a provider that refuses the key fails the session with advice, and without
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input: 'x' });
   for await (const { chunks } of service.client.sessions.stream(sessionId)) void chunks;
   const { status, error } = await service.client.sessions.get(sessionId);
-  expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'model_rejected' });
+  expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'model_key_rejected' });
   expect(JSON.stringify(error)).not.toContain(providerKey);
 });
 

@@ -542,10 +542,32 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     });
   });
 
+  test('a response that was cut is continued after a request of the user’s role, which models accept as the last message', async () => {
+    const said = (text: string): ModelEntry => ({ role: 'assistant', content: [{ type: 'text', text }] });
+    const continued = callOf({
+      transcript: [user(PROMPT), said('Once upon '), said('a'), user('And then?'), said('He')],
+    });
+    await outcomeAfter(wire.respond({ parts: [{ text: ['ok'] }] }), continued);
+    const { body } = server.requests[0]!;
+    const messages = (body.messages ?? body.input ?? body.contents) as { role: string }[];
+    const texts = messages
+      .filter(({ role }) => !['system', 'developer'].includes(role))
+      .map((message) => JSON.stringify(message));
+    expect(texts).toEqual([
+      expect.stringContaining(PROMPT),
+      expect.stringContaining('"Once upon '),
+      expect.stringMatching(/"role":"user".*Continue exactly where it ended/),
+      expect.stringContaining('"a"'),
+      expect.stringContaining('And then?'),
+      expect.stringContaining('"He"'),
+      expect.stringMatching(/"role":"user".*Continue exactly where it ended/),
+    ]);
+  });
+
   describe('a refusal', () => {
     test.each([
       [400, 'model_rejected', false],
-      [401, 'model_rejected', false],
+      [401, 'model_key_missing', false],
       [404, 'model_rejected', false],
       [429, 'model_rate_limited', true],
       [500, 'model_unavailable', true],

@@ -314,15 +314,16 @@ describe('the key', () => {
 
   test('that does not exist means no request', async () => {
     const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'NO_SUCH_KEY' }));
-    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
-    expect(failure?.message).toContain('NO_SUCH_KEY');
+    expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
+    expect(failure?.message).toContain('environment production has no secret NO_SUCH_KEY');
     expect(server.requests).toEqual([]);
   });
 
   test('of another environment is not used', async () => {
     await setKey([server.host]);
     const { failure } = await outcomeOf(callOf({ environment: 'staging' }, { apiKeySecret: 'MODEL_KEY' }));
-    expect(failure).toMatchObject({ code: 'model_not_allowed' });
+    expect(failure).toMatchObject({ code: 'model_key_missing' });
+    expect(failure?.message).toContain('environment staging');
   });
 
   test('is never read from the service’s environment variables: without a secret, none is sent', async () => {
@@ -355,7 +356,7 @@ describe('the key', () => {
 describe('a refusal', () => {
   test.each([
     [400, 'model_rejected', false],
-    [401, 'model_rejected', false],
+    [401, 'model_key_missing', false],
     [403, 'model_rejected', false],
     [404, 'model_rejected', false],
     [422, 'model_rejected', false],

@@ -117,7 +117,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
     expect(sent()).not.toContain(OPERATOR_KEY);
     expect(requests[0]?.headers.has(keyHeader[0]) ?? false).toBe(false);
     const failure = await failureOf({ ...config, baseUrl: elsewhere, apiKeySecret: keyName });
-    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
     expect(sent()).not.toContain(OPERATOR_KEY);
   });
 
@@ -138,15 +138,46 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
 
   test('is not called without a key, and the failure says which secret to set', async () => {
     const failure = await failureOf(config, {});
-    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
-    expect(failure.message).toBe(`The environment has no secret ${keyName}`);
+    expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
+    expect(failure.message).toBe(`The environment production has no secret ${keyName}, the key for the agent’s model`);
     expect(requests).toEqual([]);
+  });
+
+  test('that rejects the key is reported with the name of the secret and of its environment', async () => {
+    const rejecting = (status: number, error: object) => async () =>
+      new Response(JSON.stringify({ error }), { status, headers: { 'content-type': 'application/json' } });
+    const errors: [number, object, string][] = [
+      [401, { type: 'authentication_error', message: SECRET }, 'model_key_rejected'],
+      [403, { type: 'permission_error' }, 'model_key_rejected'],
+      [400, { status: 'INVALID_ARGUMENT', details: [{ reason: 'API_KEY_INVALID' }] }, 'model_key_rejected'],
+      [403, { code: 'unsupported_country_region_territory' }, 'model_rejected'],
+      [400, { status: 'INVALID_ARGUMENT', details: [{ reason: 'OTHER' }] }, 'model_rejected'],
+    ];
+    await set(keyName, SECRET, host);
+    for (const [status, error, code] of errors) {
+      egress = { ...egress, fetch: rejecting(status, error) };
+      const failure = await failureOf(config);
+      expect(failure).toMatchObject({ code, retryable: false, httpStatus: status });
+      expect(failure.message).not.toContain(SECRET);
+      if (code !== 'model_key_rejected') continue;
+      expect(failure.message).toContain(`rejected the secret ${keyName} of the environment production: HTTP ${status}`);
+    }
+    await deleteSecret(base.ctx, { env: 'production', name: keyName });
+    egress = { ...egress, fetch: rejecting(401, {}) };
+    expect((await failureOf(config)).message).toContain(`rejected the operator’s ${keyName}`);
+  });
+
+  test('that is another server and requires a key is reported as a missing key', async () => {
+    egress = { ...egress, fetch: async () => new Response('{}', { status: 401 }) };
+    const failure = await failureOf({ ...config, baseUrl: 'https://gateway.example.com/v1' });
+    expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
+    expect(failure.message).toContain('model.apiKeySecret');
   });
 
   test('is not called with another provider’s key', async () => {
     for (const other of Object.keys(operatorKeys).filter((key) => key !== keyName)) {
       const failure = await failureOf({ ...config, apiKeySecret: other });
-      expect(failure).toMatchObject({ code: 'model_not_allowed' });
+      expect(failure).toMatchObject({ code: 'model_key_missing' });
     }
     expect(requests).toEqual([]);
   });
@@ -157,7 +188,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
       vi.stubEnv(`${variable}_BASE_URL`, 'https://shell.example.com/v1');
     }
     vi.stubEnv('ANTHROPIC_AUTH_TOKEN', 'key-of-the-shell');
-    expect(await failureOf(config, {})).toMatchObject({ code: 'model_not_allowed' });
+    expect(await failureOf(config, {})).toMatchObject({ code: 'model_key_missing' });
     await failureOf({ ...config, baseUrl: 'https://gateway.example.com/v1' }, {});
     await failureOf(config);
     expect(requests.map(({ url }) => new URL(url).host)).toEqual(['gateway.example.com', host]);
@@ -168,7 +199,11 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
 test('a request to another server than the one for the key is not sent', async () => {
   const connection = openConnection(
     { egress, clock: base.platform.clock },
-    { baseUrl: new URL('https://api.example.com/v1'), keyHeader: ['authorization', 'Bearer '], key: SECRET },
+    {
+      baseUrl: new URL('https://api.example.com/v1'),
+      keyHeader: ['authorization', 'Bearer '],
+      key: { name: 'KEY', value: SECRET, label: 'the key' },
+    },
     new AbortController().signal,
   );
   await expect(connection.fetch('https://files.example.com/v1/chat')).rejects.toMatchObject({

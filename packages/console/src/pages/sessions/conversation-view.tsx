@@ -6,7 +6,7 @@ import { toolTitle } from '../../text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Loading } from '../../ui/list.tsx';
-import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { Call } from './call.tsx';
@@ -14,6 +14,7 @@ import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
 import type { Followed } from './follow.ts';
+import { SessionErrorNotice } from './session-error.tsx';
 import { stopReasonText } from './session-text.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
 
@@ -95,13 +96,7 @@ export function Conversation({
             </li>
           ))}
         </ol>
-        {session.error && (
-          <Notice kind="bad" title="Session failed">
-            <p>
-              <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
-            </p>
-          </Notice>
-        )}
+        <SessionErrorNotice session={session} />
       </section>
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
     </>

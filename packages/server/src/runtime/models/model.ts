@@ -13,7 +13,10 @@ export interface ModelCall {
   limits: Pick<Agent['limits'], 'maxOutputTokens'>;
   /** JSON Schema that the turn's response must match. A provider without support for it ignores it: the caller validates. */
   outputSchema: Record<string, unknown> | null;
-  /** Oldest first; ends with a user message or with the results of the last step's tool calls. */
+  /**
+   * Oldest first; ends with a user message, with the results of the last step's tool calls, or with a response that was cut off and
+   * is to be continued.
+   */
   transcript: readonly ModelEntry[];
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
@@ -80,7 +83,9 @@ export class ModelFailure extends Error {
  * - `model_timeout`: no response in time, or it stalled
  * - `model_rate_limited`: 429
  * - `model_unavailable`: 5xx, a refused connection, a stream that broke off
- * - `model_rejected`: the provider refuses the request (4xx: key, model name, context length)
+ * - `model_key_missing`: there is no key, and the provider requires one
+ * - `model_key_rejected`: the provider refuses the key
+ * - `model_rejected`: the provider refuses the request (4xx: model name, context length)
  * - `model_not_allowed`: the provider's address, or the host for this key, is not allowed
  * - `model_protocol`: the response is not in the provider's format
  */
@@ -88,6 +93,8 @@ export type ModelFailureCode =
   | 'model_timeout'
   | 'model_rate_limited'
   | 'model_unavailable'
+  | 'model_key_missing'
+  | 'model_key_rejected'
   | 'model_rejected'
   | 'model_not_allowed'
   | 'model_protocol';

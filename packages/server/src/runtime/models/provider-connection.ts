@@ -8,6 +8,7 @@ import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
+import type { ProviderKey } from './provider-key.ts';
 
 /**
  * Some providers send nothing for minutes while their model thinks, and a local server sends nothing while it loads a model or
@@ -25,7 +26,7 @@ export interface ProviderTarget {
   /** The header for the key and the prefix of the key in it: `['authorization', 'Bearer ']`. */
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Undefined: the header is not sent. */
-  readonly key: string | undefined;
+  readonly key: ProviderKey | undefined;
 }
 
 export interface ProviderConnection {
@@ -92,7 +93,7 @@ export function openConnection(
     for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
     const headers = new Headers(init?.headers);
     headers.delete(keyHeader);
-    if (key !== undefined) headers.set(keyHeader, keyPrefix + key);
+    if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
     sent = { key, body: typeof init?.body === 'string' ? init.body : '' };
 
     const response = await egress.fetch(url, { ...init, headers, signal });

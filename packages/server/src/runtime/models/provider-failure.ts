@@ -7,6 +7,7 @@ import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
+import type { ProviderKey } from './provider-key.ts';
 
 /** An error's code is near the beginning of the body. */
 const ERROR_MAX_BYTES = 64 * 1024;
@@ -19,7 +20,7 @@ const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /** The request that was sent. No failure contains any part of it. */
 export interface Sent {
-  readonly key: string | undefined;
+  readonly key: ProviderKey | undefined;
   readonly body: string;
 }
 
@@ -30,7 +31,9 @@ export async function refusalOf(response: Response, sent: Sent, clock: Clock): P
   const [code, retryable] = meaningOfStatus(status, wordsOf(error));
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
   const retryAfterMs = retryable ? retryAfterOf(response.headers, error, clock) : undefined;
-  return new ModelFailure(code, `The model’s provider responded with HTTP ${status}${redirect}${codeOf(error, sent)}`, {
+  const responded = `HTTP ${status}${redirect}${codeOf(error, sent)}`;
+  if (code === 'model_key_rejected') return keyFailure(responded, sent, status);
+  return new ModelFailure(code, `The model’s provider responded with ${responded}`, {
     retryable,
     httpStatus: status,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -76,11 +79,21 @@ function egressFailure({ kind, message }: EgressError): ModelFailure {
   return new ModelFailure(code, `The model could not be called: ${message}`, { retryable });
 }
 
+/** The provider refuses the key that was sent, or that none was sent. */
+function keyFailure(responded: string, { key }: Sent, httpStatus: number | undefined): ModelFailure {
+  const status = { retryable: false, ...(httpStatus !== undefined && { httpStatus }) };
+  if (key)
+    return new ModelFailure('model_key_rejected', `The model’s provider rejected ${key.label}: ${responded}`, status);
+  const missing = `The model’s server requires a key (${responded}); name its secret in the agent’s model.apiKeySecret`;
+  return new ModelFailure('model_key_missing', missing, status);
+}
+
 /** An error that arrived as an event of the stream, after status 200. Some servers put a status into it. */
 function streamedFailure(error: unknown, sent: Sent): ModelFailure {
   const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
   const words = wordsOf(error);
   const [code, retryable] = status === undefined ? meaningOfWords(words) : meaningOfStatus(status, words);
+  if (code === 'model_key_rejected') return keyFailure(`an error in its stream${codeOf(error, sent)}`, sent, status);
   return new ModelFailure(code, `The model ended its response with an error${codeOf(error, sent)}`, {
     retryable,
     ...(status !== undefined && { httpStatus: status }),
@@ -90,18 +103,25 @@ function streamedFailure(error: unknown, sent: Sent): ModelFailure {
 function meaningOfStatus(status: number, words: readonly string[]): [ModelFailureCode, retryable: boolean] {
   if (status === 429) return ['model_rate_limited', !hasNoMoney(words)];
   if (status === 408) return ['model_timeout', true];
-  return status >= 500 ? ['model_unavailable', true] : ['model_rejected', false];
+  if (status >= 500) return ['model_unavailable', true];
+  return isAboutKey(status, words) ? ['model_key_rejected', false] : ['model_rejected', false];
 }
+
+/** A 403 can be about a country or a policy, and Google reports a wrong key with 400. */
+function isAboutKey(status: number, words: readonly string[]): boolean {
+  return status === 401 || words.some((word) => KEY_WORD.test(word) && (status === 403 || word.includes('api_key')));
+}
+
+const KEY_WORD = /api_key|authentication|unauthenticated|permission/;
 
 /** The codes of OpenAI, Anthropic and Google's RPC statuses. */
 function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable: boolean] {
   const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
   if (says(/rate_limit|insufficient_quota|resource_exhausted/)) return ['model_rate_limited', !hasNoMoney(words)];
   if (says(/deadline_exceeded|timeout/)) return ['model_timeout', true];
+  if (says(KEY_WORD)) return ['model_key_rejected', false];
   if (
-    says(
-      /invalid_(request|argument|prompt)|context_length|failed_precondition|authentication|unauthenticated|permission|not_found|billing|request_too_large/,
-    )
+    says(/invalid_(request|argument|prompt)|context_length|failed_precondition|not_found|billing|request_too_large/)
   ) {
     return ['model_rejected', false];
   }
@@ -131,10 +151,12 @@ function errorIn(body: unknown): unknown {
   return typeof body.message === 'string' || typeof body.code === 'string' ? body : undefined;
 }
 
-/** Lower case: RPC statuses are in capitals. */
+/** Lower case: RPC statuses are in capitals. Google gives its reasons in `details`. */
 function wordsOf(error: unknown): string[] {
   if (!isRecord(error)) return [];
-  return [error.code, error.type, error.status]
+  const details = Array.isArray(error.details) ? error.details.slice(0, 10) : [];
+  const reasons = details.map((detail: unknown) => (isRecord(detail) ? detail.reason : undefined));
+  return [error.code, error.type, error.status, ...reasons]
     .filter((word) => typeof word === 'string')
     .map((word) => word.toLowerCase());
 }
@@ -147,7 +169,7 @@ function codeOf(error: unknown, { key, body }: Sent): string {
     ERROR_CODE.test(word) &&
     !/^\d+$/.test(word) &&
     !body.includes(word) &&
-    (key === undefined || !(key.includes(word) || word.includes(key)));
+    (key === undefined || !(key.value.includes(word) || word.includes(key.value)));
   const code = [error.code, error.status, error.type].find(isCode);
   return code === undefined ? '' : ` (${code})`;
 }

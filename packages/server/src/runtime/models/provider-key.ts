@@ -10,11 +10,13 @@ import { isOwnServer, type Provider } from './provider.ts';
 export interface ProviderKey {
   readonly name: string;
   readonly value: string;
+  /** Where it is set, for the message of a failure. */
+  readonly label: string;
 }
 
 /**
- * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_not_allowed` if the
- * named secret does not exist, or may not be sent to this host.
+ * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the
+ * secret does not exist, and `model_not_allowed` if it may not be sent to this host.
  */
 export async function keyFor(
   platform: Pick<Platform, 'db' | 'vault'>,
@@ -37,15 +39,16 @@ export async function keyFor(
       throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
     const key = secret.value.trim();
     if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);
-    return { name, value: key };
+    return { name, value: key, label: `the secret ${name} of the environment ${environment}` };
   }
   const isOwn = isOwnServer(provider, baseUrl);
   // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
   const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
   if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
-    throw refused(`The environment has no secret ${name}`);
+    const message = `The environment ${environment} has no secret ${name}, the key for the agent’s model`;
+    throw new ModelFailure('model_key_missing', message, { retryable: false });
   }
-  return lent === undefined ? undefined : { name, value: lent };
+  return lent === undefined ? undefined : { name, value: lent, label: `the operator’s ${name}` };
 }
 
 function refused(why: string): ModelFailure {

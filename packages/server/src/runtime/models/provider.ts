@@ -48,7 +48,7 @@ export function createProviderModel(
     if (model === undefined) throw unusable('The agent names no model');
     const baseUrl = baseUrlOf(provider, call);
     const isOwn = isOwnServer(provider, baseUrl);
-    const { name = '', value: key } = (await keyFor(platform, provider, call, baseUrl, keys)) ?? {};
+    const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
     const connection = openConnection(platform, { baseUrl, keyHeader: provider.keyHeader, key }, signal);
     try {
@@ -62,8 +62,8 @@ export function createProviderModel(
         }),
       );
       const redaction = {
-        redact: createRedaction(key === undefined ? {} : { [name]: key }),
-        text: createStreamRedaction(name, key ?? ''),
+        redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
+        text: createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
       yield* readResponse(stream, provider, model, connection, redaction, signal);
     } catch (error) {

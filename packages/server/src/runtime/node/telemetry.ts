@@ -13,6 +13,8 @@ const failureCodes: readonly string[] = [
   'model_timeout',
   'model_rate_limited',
   'model_unavailable',
+  'model_key_missing',
+  'model_key_rejected',
   'model_rejected',
   'model_not_allowed',
   'model_protocol',

@@ -1,0 +1,32 @@
+import type { Session } from '@signalbox/client';
+import { modelKeyErrors } from '@signalbox/contract';
+import { Link } from '@tanstack/react-router';
+import { useOrganization } from '../../organization.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { PlainText } from '../../ui/text.tsx';
+
+/** Why the session failed and, if the reason is a model's key, where to set it. */
+export function SessionErrorNotice({ session: { error, environment } }: { session: Session }) {
+  if (!error) return null;
+  const isAboutKey = modelKeyErrors.some((code) => code === error.code);
+  return (
+    <Notice kind="bad" title="Session failed">
+      <p>
+        <PlainText text={error.message} /> <code className="small">{error.code}</code>
+      </p>
+      {isAboutKey && <ModelKeyHelp environment={environment} />}
+    </Notice>
+  );
+}
+
+function ModelKeyHelp({ environment }: { environment: string }) {
+  const { organizationId, may } = useOrganization();
+  if (!may('admin')) return <p>An admin sets it under Environments.</p>;
+  return (
+    <p>
+      <Link to="/$organizationId/environments" params={{ organizationId }} search={{ environment }}>
+        Set the key in {environment}
+      </Link>
+    </p>
+  );
+}
