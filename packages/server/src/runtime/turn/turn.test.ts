@@ -85,7 +85,7 @@ test.each([
     if (event.type === 'callEnded') expect(event.call).toMatchObject(ended);
     if (event.type !== 'stepEnded') continue;
     expect(event.results).toMatchObject([{ error: 'Cut off.' }]);
-    expect('outcomeUnknown' in event.results[0]!).toBe(!repeatable);
+    expect('outcomeUnknown' in event.results![0]!).toBe(!repeatable);
     return;
   }
   expect.unreachable();
