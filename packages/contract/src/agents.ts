@@ -1,11 +1,9 @@
 /** Agents: a model, instructions and tools, in immutable versions. */
 
-import { SecretName } from './environments.ts';
-import { inputMedia } from './model-facts.ts';
-import { ownProviders, providers } from './providers.ts';
+import { Model, queueName } from './models.ts';
+import { providers } from './providers.ts';
 import {
   Id,
-  Json,
   JsonSchema,
   ListQuery,
   Metadata,
@@ -19,109 +17,6 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-
-/** One call of the `scripted` model. */
-export const ScriptStep = Strict(
-  {
-    text: Type.Optional(
-      Type.String({
-        maxLength: 20_000,
-        description:
-          'Streamed word by word. `{{input}}` is the last user message, `{{lastToolResult}}` the last tool result.',
-      }),
-    ),
-    toolCalls: Type.Optional(
-      Type.Array(Strict({ name: Type.String(), input: Type.Optional(Json) }, { title: 'ScriptToolCall' }), {
-        maxItems: 20,
-      }),
-    ),
-    tokenDelayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: 'Wait before each word.' })),
-    failWith: Type.Optional(OneOf(['timeout', 'rate_limited', 'broken_stream', 'refusal', 'max_output_tokens'])),
-  },
-  { title: 'ScriptStep' },
-);
-export type ScriptStep = Static<typeof ScriptStep>;
-
-export const ModelSettings = Strict(
-  {
-    script: Type.Optional(
-      Type.Array(ScriptStep, {
-        minItems: 1,
-        maxItems: 100,
-        description: 'For `scripted`: one step per model call; the last one is repeated.',
-      }),
-    ),
-    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-    topP: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-    seed: Type.Optional(Type.Integer()),
-    stopSequences: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 8 })),
-    reasoning: Type.Optional(
-      OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'], {
-        description: 'How much the model reasons before it responds, on its own scale. Default: that of its provider.',
-      }),
-    ),
-  },
-  { title: 'ModelSettings' },
-);
-
-const queueName = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
-/** The queue from which a worker claims turns. */
-export const QueueName = Type.String({
-  pattern: `^${queueName}$`,
-  'x-expected': '1 to 100 letters, digits, ".", "_" and "-", the first a letter or digit',
-  examples: ['support-agent'],
-});
-
-const keyNames = ownProviders.map(({ keyName }) => `\`${keyName}\``).join(', ');
-
-export const Model = Strict(
-  {
-    provider: OneOf(providers),
-    model: Type.Optional(
-      Type.Unsafe<string>({
-        ...Name,
-        description: "The provider's name of the model; for all providers except `worker`.",
-      }),
-    ),
-    queue: Type.Optional(
-      Type.Unsafe<string>({
-        ...QueueName,
-        description: 'For `worker`: the queue from which your program claims turns.',
-      }),
-    ),
-    baseUrl: Type.Optional(
-      Type.String({
-        maxLength: 2048,
-        description:
-          "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default.",
-      }),
-    ),
-    apiKeySecret: Type.Optional(
-      Type.Unsafe<string>({
-        ...SecretName,
-        description: `The secret of the environment that contains the provider's key. Default: ${keyNames}.`,
-      }),
-    ),
-    contextTokens: Type.Optional(
-      Type.Integer({
-        minimum: 1_000,
-        maximum: 100_000_000,
-        description: "The model's context window. Default: that of the model, if its name is well known.",
-      }),
-    ),
-    input: Type.Optional(
-      Type.Array(OneOf(inputMedia), {
-        uniqueItems: true,
-        maxItems: inputMedia.length,
-        description:
-          'The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent.',
-      }),
-    ),
-    settings: Type.Optional(ModelSettings),
-  },
-  { title: 'Model' },
-);
-export type Model = Static<typeof Model>;
 
 const ToolName = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',

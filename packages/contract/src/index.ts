@@ -11,6 +11,7 @@ export * from './errors.ts';
 export * from './events.ts';
 export * from './keys.ts';
 export * from './model-facts.ts';
+export * from './models.ts';
 export * from './overview.ts';
 export * from './people.ts';
 export * from './providers.ts';

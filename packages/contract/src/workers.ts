@@ -6,8 +6,9 @@
  * without any, which ends the turn. The service does the rest: approvals, tool calls, budgets, timeouts, the journal.
  * The program also runs the calls of the agent's `client` tools: they are offered on the same queue.
  */
-import { Agent, QueueName } from './agents.ts';
+import { Agent } from './agents.ts';
 import { ChunkCursor } from './chunks.ts';
+import { QueueName } from './models.ts';
 import {
   EnvironmentName,
   Id,

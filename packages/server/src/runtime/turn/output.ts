@@ -1,17 +1,68 @@
-// Whether a response matches an agent's `outputSchema`.
+// What a model's response means for its turn: whether it matches the agent's `outputSchema`, and whether one that its token limit has
+// cut is continued.
 import type { SessionError } from '@signalbox/contract';
 import { parseJson } from '../../lib/json.ts';
 import { storableJson } from '../../lib/text.ts';
+import type { Operation } from '../../sessions/state/operations.ts';
 import { valueErrors } from '../schemas/schemas.ts';
-import type { TurnEnd } from './turn.ts';
+import { callsOf } from './calls.ts';
+import type { TurnEnd, TurnState } from './turn.ts';
 
-export type Judgement =
+type Judgement =
   | { type: 'end'; end: TurnEnd }
   /** The model gets `message`, and is called once more. */
   | { type: 'repair'; message: string }
-  | { type: 'fail'; error: SessionError };
+  | { type: 'fail'; error: SessionError }
+  /** The model is called again to continue it. */
+  | { type: 'continue' };
 
-export async function judgeOutput(
+/** What a response without tool calls, or one that was cut off, means for the turn. */
+export async function judge(state: TurnState, modelCall: Operation): Promise<Judgement> {
+  const { organizationId, definition, operations, transcript } = state;
+  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
+  const { outputSchema } = definition;
+  if (mayContinue(state, modelCall)) return { type: 'continue' };
+  if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
+  // A response that was continued is one text.
+  const text = transcript
+    .slice(transcript.findLastIndex(({ role }) => role !== 'assistant') + 1)
+    .flatMap(({ content }) => content.map((part) => (part.type === 'text' ? part.text : '')))
+    .join('');
+  // An earlier response without calls that was not cut is one that was rejected before.
+  const isRepaired = operations.some(
+    (operation) =>
+      operation.kind === 'model' &&
+      operation.step < modelCall.step &&
+      !isCut(operation) &&
+      callsOf(operations, operation.step).length === 0,
+  );
+  return judgeOutput(organizationId, outputSchema, text, isRepaired);
+}
+
+/** Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. */
+function mayContinue(state: TurnState, modelCall: Operation): boolean {
+  const { definition, operations } = state;
+  if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state, modelCall.step)) return false;
+  const before = operations.filter((operation) => operation.step < modelCall.step && isCut(operation));
+  return before.length < definition.limits.continueWhenCut;
+}
+
+/** The model call with which a response begins: calls without tool calls that were cut, and the one that continued them. */
+export function firstOfResponse(operations: readonly Operation[], last: Operation): Operation {
+  const before = operations.find(({ kind, step }) => kind === 'model' && step === last.step - 1);
+  const isContinued = before && isCut(before) && callsOf(operations, before.step).length === 0;
+  return isContinued ? firstOfResponse(operations, before) : last;
+}
+
+function isCut({ kind, output }: Operation): boolean {
+  return kind === 'model' && (output as Partial<TurnEnd> | null)?.stopReason === 'maxOutputTokens';
+}
+
+export function isLastStep({ definition }: TurnState, step: number): boolean {
+  return step >= definition.limits.maxStepsPerTurn;
+}
+
+async function judgeOutput(
   organizationId: string,
   schema: Record<string, unknown>,
   text: string,

@@ -30,7 +30,7 @@ import {
   STARTED,
   toolOf,
 } from './calls.ts';
-import { type Judgement, judgeOutput } from './output.ts';
+import { firstOfResponse, isLastStep, judge } from './output.ts';
 import { afterCrash } from './recovery.ts';
 import { refusalOfLength } from './transcript-size.ts';
 
@@ -174,10 +174,6 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
   }
 }
 
-function isLastStep({ definition }: TurnState, step: number): boolean {
-  return step >= definition.limits.maxStepsPerTurn;
-}
-
 function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
   if (refusal === 'budgetReached') return { type: 'end', end: { stopReason: refusal }, results: null };
   Object.assign(modelCall, { status: 'failed', error: refusal.message });
@@ -269,48 +265,6 @@ async function* takeResponse(
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
   yield { type: 'responded', modelCall, text, calls, usage, ...kept, end, results };
   return end !== null;
-}
-
-/** What a response without tool calls, or one that was cut off, means for the turn. */
-async function judge(state: TurnState, modelCall: Operation): Promise<Judgement | { type: 'continue' }> {
-  const { organizationId, definition, operations, transcript } = state;
-  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
-  const { outputSchema } = definition;
-  if (mayContinue(state, modelCall)) return { type: 'continue' };
-  if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
-  // A response that was continued is one text.
-  const text = transcript
-    .slice(transcript.findLastIndex(({ role }) => role !== 'assistant') + 1)
-    .flatMap(({ content }) => content.map((part) => (part.type === 'text' ? part.text : '')))
-    .join('');
-  // An earlier response without calls that was not cut is one that was rejected before.
-  const isRepaired = operations.some(
-    (operation) =>
-      operation.kind === 'model' &&
-      operation.step < modelCall.step &&
-      !isCut(operation) &&
-      callsOf(operations, operation.step).length === 0,
-  );
-  return judgeOutput(organizationId, outputSchema, text, isRepaired);
-}
-
-/** Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. */
-function mayContinue(state: TurnState, modelCall: Operation): boolean {
-  const { definition, operations } = state;
-  if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state, modelCall.step)) return false;
-  const before = operations.filter((operation) => operation.step < modelCall.step && isCut(operation));
-  return before.length < definition.limits.continueWhenCut;
-}
-
-/** The model call with which a response begins: calls without tool calls that were cut, and the one that continued them. */
-function firstOfResponse(operations: readonly Operation[], last: Operation): Operation {
-  const before = operations.find(({ kind, step }) => kind === 'model' && step === last.step - 1);
-  const isContinued = before && isCut(before) && callsOf(operations, before.step).length === 0;
-  return isContinued ? firstOfResponse(operations, before) : last;
-}
-
-function isCut({ kind, output }: Operation): boolean {
-  return kind === 'model' && (output as Partial<TurnEnd> | null)?.stopReason === 'maxOutputTokens';
 }
 
 /** Runs all calls that may run, concurrently, until every call of the step has its result. */
