@@ -5,6 +5,7 @@ import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
+import { OVER } from './lib/aborted.ts';
 import { formatId } from './lib/ids.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
@@ -142,7 +143,7 @@ export function createUpkeep(
       );
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       await Promise.all(loops);
       await Promise.all([...names].map(shards.ended));
     },

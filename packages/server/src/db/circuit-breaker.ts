@@ -5,6 +5,8 @@
 // one that hangs. An attempt that takes longer continues in the background. After a failure the breaker is open: it rejects work for
 // 1 s, and for twice as long after each further failure, up to 30 s. Nobody waits for the attempt that follows. An unavailable part
 // therefore delays its callers once, not once a second.
+
+import { OVER } from '../lib/aborted.ts';
 import { exponentialMs } from '../lib/back-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import { DatabaseUnavailable } from './checkout.ts';
@@ -44,7 +46,7 @@ export class CircuitBreaker {
     const over = new AbortController();
     const done = this.#attempt(act).finally(() => {
       this.#running = undefined;
-      over.abort();
+      over.abort(OVER);
     });
     this.#running = done;
     void done.then((failure) => failure && onFailure(failure.error));

@@ -10,6 +10,7 @@
 // opened as a probe. If the probe gets no response either, the database hangs, and everything that waits for it fails. A statement
 // fails in any case if the server stays silent for longer than the statement timeout.
 import { Pool, type PoolClient } from 'pg';
+import { OVER } from '../lib/aborted.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { Connection, type Overloaded, pinnedSettings, ReadOnlyServer } from './connection.ts';
 import { isServerError } from './pipeline.ts';
@@ -155,7 +156,7 @@ export class Connections {
   }
 
   #endSweeping(): void {
-    this.#sweeping?.abort();
+    this.#sweeping?.abort(OVER);
     this.#sweeping = undefined;
   }
 

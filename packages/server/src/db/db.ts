@@ -93,19 +93,21 @@ export function createDb(options: DbOptions): Db {
     log?.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),
   );
 
-  const names = new Map<string, string>();
+  // Names that are used move to the recent half. When that is full it becomes the older half, and names that were not used since the
+  // last time are forgotten.
+  let recent = new Map<string, string>();
+  let older = new Map<string, string>();
 
   function nameOf(text: string): string | undefined {
     if (isPooled) return undefined;
-    let name = names.get(text);
-    if (name === undefined) {
-      name = `s_${hash('sha256', text, 'hex').slice(0, 24)}`;
-      if (names.size >= MAX_PREPARED_STATEMENTS) names.delete(names.keys().next().value!);
-    } else {
-      names.delete(text);
+    const known = recent.get(text);
+    if (known !== undefined) return known;
+    const name = older.get(text) ?? `s_${hash('sha256', text, 'hex').slice(0, 24)}`;
+    if (recent.size >= MAX_PREPARED_STATEMENTS / 2) {
+      older = recent;
+      recent = new Map();
     }
-    // The map is in the order of use: the first entry is the least recently used.
-    names.set(text, name);
+    recent.set(text, name);
     return name;
   }
 

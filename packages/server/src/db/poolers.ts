@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
+import { OVER } from '../lib/aborted.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Db } from './db.ts';
 import { DatabaseUnsuitable } from './requirements.ts';
@@ -55,7 +56,7 @@ export async function requireSameDatabase(db: Db, direct: Db, clock: Clock = sys
     );
     if (await Promise.race([notified, late])) return;
   } finally {
-    over.abort();
+    over.abort(OVER);
     await client.end();
   }
   throw new DatabaseUnsuitable(

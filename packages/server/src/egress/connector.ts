@@ -17,6 +17,7 @@
  */
 import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { buildConnector } from 'undici';
+import { OVER } from '../lib/aborted.ts';
 import { EgressError, stageError } from './errors.ts';
 import type { Lookup } from './lookup.ts';
 import {
@@ -73,7 +74,7 @@ async function connect(options: ConnectorOptions, destination: Destination): Pro
   const { policy, connectTimeoutMs, proxy, ca } = options;
   assertAllowed(judgeDestination(policy, destination));
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), connectTimeoutMs);
+  const timer = setTimeout(() => late.abort(OVER), connectTimeoutMs);
   const deadline = { signal: late.signal, ms: connectTimeoutMs };
   try {
     const addresses = await vettedAddresses(options, destination, late.signal);

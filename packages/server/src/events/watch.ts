@@ -1,6 +1,7 @@
 // Waiting for the next record of an organization: a long poll. One query every half second serves all requests that wait on this
 // node. It takes no lock and moves no record; a request that is notified reads the log itself.
 import sql from 'sql-template-tag';
+import { OVER } from '../lib/aborted.ts';
 import type { Platform } from '../platform.ts';
 
 export interface EventWatch {
@@ -53,7 +54,7 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
       const told = new AbortController();
       const end = AbortSignal.any([told.signal, stopping.signal, ...(signal ? [signal] : [])]);
       if (end.aborted) return false;
-      const waiter: Waiter = { organizationId, sequence, tell: () => told.abort() };
+      const waiter: Waiter = { organizationId, sequence, tell: () => told.abort(OVER) };
       waiters.add(waiter);
       looking ??= lookWhileWanted().finally(() => {
         looking = undefined;
@@ -63,7 +64,7 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
       return told.signal.aborted;
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       await looking;
     },
   };

@@ -2,6 +2,7 @@
 // (monitoring.ts), with what they have in common: limits, headers, errors, telemetry, and a stop that no client notices.
 import Fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { createAuthenticator } from '../keys/authenticate.ts';
+import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
@@ -171,7 +172,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         () => {},
       );
       await app.close();
-      closed.abort();
+      closed.abort(OVER);
       await stalledReaders.stop();
       await authenticator.close();
     },

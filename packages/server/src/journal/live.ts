@@ -12,7 +12,7 @@
 // part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { onceAborted } from '../lib/aborted.ts';
+import { OVER, onceAborted } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { createFairGate } from '../lib/fair-gate.ts';
@@ -343,7 +343,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     },
     async stop() {
       unsubscribe();
-      stopping.abort();
+      stopping.abort(OVER);
       await polling;
       await fetching;
     },

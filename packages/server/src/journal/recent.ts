@@ -113,7 +113,8 @@ function sizeOf(text: string | Buffer): number {
 
 /** The terminal status is a session's last chunk. */
 function isTerminal({ body }: Segment): boolean {
-  if (!body.includes('"session.status"')) return false;
+  // In text, the quotation marks are escaped.
+  if (!/"status":"(completed|failed|cancelled)"/.test(body)) return false;
   const last = (JSON.parse(body) as unknown[]).at(-1) as { type?: string; status?: string };
   return last.type === 'session.status' && ['completed', 'failed', 'cancelled'].includes(last.status ?? '');
 }

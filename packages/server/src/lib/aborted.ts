@@ -1,4 +1,10 @@
 /**
+ * The reason of a signal whose listeners only stop. An `abort` without a reason creates a DOMException with its stack, which costs
+ * 10 µs: a session aborts five signals.
+ */
+export const OVER: Error = Object.assign(new Error('over'), { name: 'AbortError' });
+
+/**
  * Calls `fn` when the signal is aborted; immediately if it already is, because a listener added afterwards would never be called.
  * Returns a function that removes the listener.
  */

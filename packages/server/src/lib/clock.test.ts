@@ -1,13 +1,27 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from './clock.ts';
 
-vi.mock('node:timers/promises', () => ({ setTimeout: vi.fn(async () => {}) }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
 
 test('sleeps longer than a timer can, as for an approval of a year', async () => {
   const yearMs = 365 * 24 * 3_600_000;
-  await systemClock.sleep(yearMs);
-  const timers = vi.mocked(delay).mock.calls.map(([ms]) => ms!);
-  expect(timers.reduce((sum, ms) => sum + ms, 0)).toBe(yearMs);
-  expect(Math.max(...timers)).toBeLessThan(2 ** 31);
+  let isOver = false;
+  const slept = systemClock.sleep(yearMs).then(() => {
+    isOver = true;
+  });
+  await vi.advanceTimersByTimeAsync(yearMs - 1);
+  expect(isOver).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  await slept;
+});
+
+test('a sleep whose signal is aborted rejects with the reason and leaves no timer', async () => {
+  const reason = new Error('enough');
+  await expect(systemClock.sleep(1, AbortSignal.abort(reason))).rejects.toBe(reason);
+  const over = new AbortController();
+  const slept = systemClock.sleep(1, over.signal);
+  over.abort(reason);
+  await expect(slept).rejects.toBe(reason);
+  expect(vi.getTimerCount()).toBe(0);
 });

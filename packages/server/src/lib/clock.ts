@@ -1,5 +1,5 @@
 // The only place that reads the time. Everything else gets a Clock, so that a test can move it.
-import { setTimeout as delay } from 'node:timers/promises';
+import { onceAborted } from './aborted.ts';
 
 export interface Clock {
   now(): Date;
@@ -12,13 +12,25 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => new Date(),
-  sleep: async (ms, signal) => {
-    let leftMs = ms;
-    do {
-      await delay(Math.min(leftMs, LONGEST_TIMER_MS), undefined, signal ? { signal } : {}).catch((error) => {
-        throw signal?.aborted ? signal.reason : error;
-      });
-      leftMs -= LONGEST_TIMER_MS;
-    } while (leftMs > 0);
-  },
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      let leftMs = ms;
+      let timer: NodeJS.Timeout | undefined;
+      const wait = () => {
+        timer = setTimeout(over, Math.min(leftMs, LONGEST_TIMER_MS));
+        leftMs -= LONGEST_TIMER_MS;
+      };
+      const over = () => {
+        if (leftMs > 0) return wait();
+        forget();
+        resolve();
+      };
+      wait();
+      const forget = signal
+        ? onceAborted(signal, () => {
+            clearTimeout(timer);
+            reject(signal.reason);
+          })
+        : () => {};
+    }),
 };

@@ -6,6 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { OVER } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { version } from '../lib/version.ts';
@@ -130,7 +131,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
       () => {},
     );
     await Promise.race([looking, late]);
-    over.abort();
+    over.abort(OVER);
   }
 
   return {
@@ -140,7 +141,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
       return metrics.registry.metrics();
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       loop.disable();
       await looking;
     },

@@ -17,6 +17,7 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import { OVER } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { version } from '../lib/version.ts';
@@ -98,7 +99,7 @@ export function createTracing(
       const late = clock.sleep(STOP_MS, over.signal).catch(() => {});
       // Its failure was logged already.
       await Promise.race([provider.shutdown().catch(() => {}), late]);
-      over.abort();
+      over.abort(OVER);
     },
   };
 }

@@ -8,6 +8,7 @@
 // locked is skipped by the others, and its `next_at` has advanced when the lock is released.
 import sql from 'sql-template-tag';
 import { DatabaseUnavailable } from '../db/db.ts';
+import { OVER } from '../lib/aborted.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { type DueSchedule, runDue } from './run.ts';
@@ -104,7 +105,7 @@ export function createScheduler(platform: Platform): Scheduler {
       loop = poll();
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       await loop;
       await shards.ended('running schedules');
     },

@@ -7,7 +7,7 @@
 import { EventEmitter } from 'node:events';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
-import { onceAborted } from '../lib/aborted.ts';
+import { OVER, onceAborted } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
@@ -111,7 +111,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
     },
     hintCounts: () => ({ here, elsewhere }),
     async close() {
-      stop.abort();
+      stop.abort(OVER);
       await Promise.all([listening, sending]);
     },
   };

@@ -9,6 +9,7 @@
 // organizations.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { OVER } from '../lib/aborted.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { coalesced } from '../lib/coalesced.ts';
 import { newUuid } from '../lib/ids.ts';
@@ -249,7 +250,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
         return await promise;
       } finally {
         leave(waiter);
-        settled.abort();
+        settled.abort(OVER);
       }
     },
 
@@ -269,7 +270,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
 
     async stop() {
       for (const stopListening of unsubscribe) stopListening();
-      stopping.abort();
+      stopping.abort(OVER);
       await polling;
       await matching;
     },

@@ -10,6 +10,7 @@
 //
 // Streams and long polls have no slot; limits.ts counts them by caller.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { networkOf } from '../../lib/network.ts';
@@ -82,7 +83,7 @@ export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admi
           clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(tooLate, () => {});
         },
         bodyArrived() {
-          hasArrived?.abort();
+          hasArrived?.abort(OVER);
           if (pool === halfSent) moveTo(strangers, address);
           if (pool === arriving) moveTo(work);
         },
@@ -92,7 +93,7 @@ export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admi
       onceClosed(reply.raw, () => {
         moveTo(undefined);
         isOver = true;
-        hasArrived?.abort();
+        hasArrived?.abort(OVER);
       });
       return slot;
     },

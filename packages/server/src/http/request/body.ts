@@ -1,5 +1,6 @@
 // Reads the body of a request, which must be UTF-8 JSON, and discards the rest of a refused one.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
@@ -66,11 +67,11 @@ export function discardRest(clock: Clock, { raw }: FastifyRequest): void {
   const mostBytes = socket.bytesRead + MAX_DISCARDED_BYTES;
   const over = new AbortController();
   raw.on('data', () => socket.bytesRead > mostBytes && socket.destroy());
-  const forget = onceClosed(socket, () => over.abort());
+  const forget = onceClosed(socket, () => over.abort(OVER));
   raw.once('end', () => {
     // The connection stays, for the next request.
     forget();
-    over.abort();
+    over.abort(OVER);
   });
   clock.sleep(DISCARD_MS, over.signal).then(
     () => socket.destroy(),

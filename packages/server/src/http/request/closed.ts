@@ -2,6 +2,7 @@
 // while its key is looked up, so every listener for the end of a response is added here (test/house.test.ts).
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { OVER } from '../../lib/aborted.ts';
 
 /** Calls `fn` when the response or its connection is closed, at once if it already is. Returns a function that removes the listener. */
 export function onceClosed(response: ServerResponse | Socket, fn: () => void): () => void {
@@ -16,6 +17,6 @@ export function onceClosed(response: ServerResponse | Socket, fn: () => void): (
 /** Aborted when the response is closed. */
 export function closedSignal(response: ServerResponse): AbortSignal {
   const closed = new AbortController();
-  onceClosed(response, () => closed.abort());
+  onceClosed(response, () => closed.abort(OVER));
   return closed.signal;
 }

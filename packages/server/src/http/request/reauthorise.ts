@@ -1,7 +1,7 @@
 // A stream may stay open for days, and a long poll for 20 seconds. Meanwhile the caller's key may be rotated, deleted or limited, and
 // a person may be removed or signed out. A response that takes so long authorises its caller again: a stream every 30 seconds, and at
 // once if this node itself made the change; a long poll before it responds.
-import { onceAborted } from '../../lib/aborted.ts';
+import { OVER, onceAborted } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 
@@ -47,7 +47,7 @@ export function createReauthorisation(clock: Clock): Reauthorisation {
   ): Promise<void> {
     // A change that is announced while the caller is being authorised makes the next pause none: that look-up may have been too early.
     let pause = new AbortController();
-    const endPause = () => pause.abort();
+    const endPause = () => pause.abort(OVER);
     onAccessChange(callerId, endPause, signal);
     onceAborted(signal, endPause);
     while (!signal.aborted) {

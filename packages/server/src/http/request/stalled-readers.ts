@@ -1,6 +1,7 @@
 // Closes the connections of clients that do not read. A slow client is waited for, and what is written for it meanwhile is bounded
 // (unread-bound.ts). One that takes nothing is disconnected, so that it holds neither memory nor a slot indefinitely.
 import type { ServerResponse } from 'node:http';
+import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 
@@ -57,7 +58,7 @@ export function createStalledReaders(clock: Clock): StalledReaders {
       onceClosed(response, () => watched.delete(entry));
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       await running;
     },
   };

@@ -4,6 +4,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FileStream } from '../../events/export.ts';
 import type { JournalStream } from '../../journal/live.ts';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Platform } from '../../platform.ts';
 import { onceClosed } from './closed.ts';
@@ -52,7 +53,7 @@ export function createStreams(
     reply.hijack();
     request.isStream = true;
     const over = new AbortController();
-    const forget = responses.add(() => over.abort());
+    const forget = responses.add(() => over.abort(OVER));
     const sent = new AbortController();
     access.endWhenLost(() => reply.raw.destroy(), sent.signal);
     try {
@@ -62,7 +63,7 @@ export function createStreams(
       // The client resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream ended by an error');
     } finally {
-      sent.abort();
+      sent.abort(OVER);
       forget();
       recordRequest(platform, request, reply);
     }
@@ -72,7 +73,7 @@ export function createStreams(
     requireServing,
     async whileWanted(response, fn) {
       const unwanted = new AbortController();
-      const end = () => unwanted.abort();
+      const end = () => unwanted.abort(OVER);
       const forgets = [open.add(end), onceClosed(response, end)];
       try {
         return await fn(unwanted.signal);

@@ -5,6 +5,7 @@
 // available. The SDK's errors contain the whole prompt, so they are only searched for errors that were thrown here, and never
 // stored, logged or passed on.
 import type { Egress } from '../../egress/egress.ts';
+import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
@@ -145,6 +146,6 @@ export function openConnection(
       }
     },
     failureOf: (error) => failure ?? toModelFailure(error, sent, responded),
-    close: () => stop.abort(),
+    close: () => stop.abort(OVER),
   };
 }

@@ -7,6 +7,7 @@ import type { EventDraft } from '../../events/record.ts';
 import { Fenced } from '../../journal/append.ts';
 import type { Appender } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { type BegunTurn, beginTurn } from '../../sessions/begin-turn.ts';
 import { cancelNow } from '../../sessions/end-session.ts';
@@ -169,7 +170,7 @@ async function collectLateResults({ platform: { clock }, state }: TurnContext): 
   const results = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));
   const over = new AbortController();
   await Promise.race([Promise.allSettled(results), clock.sleep(STOP_GRACE_MS, over.signal).catch(() => {})]);
-  over.abort();
+  over.abort(OVER);
   return new Map(outcomes);
 }
 

@@ -2,6 +2,7 @@
 // them. Another node takes them over once the lease has expired.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
+import { OVER } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
 
 export interface NodeLease {
@@ -42,7 +43,7 @@ export function createNodeLease(
       renewing = keepRenewing();
     },
     async stop() {
-      stopping.abort();
+      stopping.abort(OVER);
       await renewing;
       // If the database is unavailable, the lease expires instead.
       await db.execute(sql`delete from nodes where node_id = ${nodeId}`).catch(() => {});

@@ -11,6 +11,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { createDefinitionCache } from '../../agents/agents.ts';
 import { Fenced } from '../../journal/append.ts';
 import { createAppender } from '../../journal/appender.ts';
+import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
@@ -261,7 +262,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       () => true,
     );
     const inTime = await Promise.race([ended, late]);
-    over.abort();
+    over.abort(OVER);
     return inTime;
   }
 
@@ -301,7 +302,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
 
     async stop() {
       for (const stopListening of unsubscribe) stopListening();
-      stopping.abort();
+      stopping.abort(OVER);
       await claimer.ended();
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');

@@ -19,6 +19,7 @@ import sql from 'sql-template-tag';
 import type { createDefinitionCache } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
+import { OVER } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
 import {
   firstExpiry,
@@ -270,7 +271,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   /** Loads a turn: the one that was claimed, or the next. */
   async function loadTurn(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
     isLoaded = false;
-    watching.abort();
+    watching.abort(OVER);
     watching = new AbortController();
     stopping = new AbortController();
     const definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
@@ -382,7 +383,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
           await loadTurn([...context.state.transcript, ...next.transcript], [next.beginning.modelCall]);
         }
       } finally {
-        watching.abort();
+        watching.abort(OVER);
       }
     },
   };

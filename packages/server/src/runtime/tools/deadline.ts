@@ -1,5 +1,6 @@
 // A time limit as an abort signal.
 import { EgressError } from '../../egress/errors.ts';
+import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 
 export interface Deadline {
@@ -16,5 +17,5 @@ export function startDeadline(clock: Clock, seconds: number, ...signals: AbortSi
     () => late.abort(new EgressError('timeout', `not finished within ${seconds} s`)),
     () => {},
   );
-  return { signal: AbortSignal.any([late.signal, ...signals]), end: () => over.abort() };
+  return { signal: AbortSignal.any([late.signal, ...signals]), end: () => over.abort(OVER) };
 }

@@ -10,6 +10,7 @@
 //   unsolicited        the stream on which a server could send messages outside of an exchange is never opened
 import { createParser } from 'eventsource-parser';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
+import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
@@ -76,7 +77,7 @@ export function createMcpFetch(
     const message = JSON.parse(String(init.body)) as Message;
     if (message.id === undefined) {
       if (message.method !== 'notifications/cancelled') return await notify(send, init);
-      underWay.get(message.params?.requestId ?? '')?.abort();
+      underWay.get(message.params?.requestId ?? '')?.abort(OVER);
       await sendAside(init);
       return new Response(null, { status: 202 });
     }

@@ -1,7 +1,7 @@
 // Connections to MCP servers, kept for some minutes between calls. What a server keeps for its client (a browser, a transaction)
 // belongs to the key: only callers that may share it use the same key.
 
-import { orAborted } from '../../lib/aborted.ts';
+import { OVER, orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { McpConnection } from './mcp-connection.ts';
 
@@ -43,7 +43,7 @@ export class McpPool {
     const entry = present ?? { opening: open(), users: 0, unused: new AbortController() };
     if (!present) entry.opening.catch(() => this.#forget(key, entry));
     entry.users += 1;
-    entry.unused.abort();
+    entry.unused.abort(OVER);
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     this.#makeRoom();
@@ -87,7 +87,7 @@ export class McpPool {
   }
 
   #forget(key: string, entry: Entry): void {
-    entry.unused.abort();
+    entry.unused.abort(OVER);
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 

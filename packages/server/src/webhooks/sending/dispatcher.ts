@@ -12,6 +12,8 @@
 // the session. Wake-ups can be lost, so every node polls once a second: it looks for subscriptions with work
 // (due-subscriptions.ts), then for the due sessions of those that are assigned to it (due-sessions.ts). The cost of a poll depends
 // on the work found, not on the number of subscriptions. Work from before an assignment is found when the subscription is claimed.
+
+import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
@@ -258,16 +260,16 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     },
     async stop() {
       unsubscribe();
-      stopping.abort();
+      stopping.abort(OVER);
       for (const sender of senders.values()) sender.halt();
       const drained = Promise.all([...senders.values()].map((sender) => sender.drained()));
       const waiting = new AbortController();
       const late = clock.sleep(graceMs, waiting.signal).then(
-        () => cutting.abort(),
+        () => cutting.abort(OVER),
         () => {},
       );
       await drained;
-      waiting.abort();
+      waiting.abort(OVER);
       await late;
       while (background.size > 0) await Promise.all(background);
       try {

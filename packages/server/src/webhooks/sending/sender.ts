@@ -5,6 +5,8 @@
 //
 // While the destination is being probed (health-rules.ts), only one session at a time is in flight, as the probe; sessions that have
 // not failed yet come first. An attempt before the delivery's retry time does not use up a retry.
+
+import { OVER } from '../../lib/aborted.ts';
 import { formatId } from '../../lib/ids.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
@@ -96,7 +98,7 @@ export class Sender implements SenderContext {
   /** Starts no further attempt; attempts in flight are still acknowledged. */
   halt(): void {
     this.#isActive = false;
-    this.#halted.abort();
+    this.#halted.abort(OVER);
   }
 
   /** Resolves when nothing is in flight. */
