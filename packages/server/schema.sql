@@ -205,6 +205,8 @@ create table sessions (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   ended_at timestamptz,
+  -- What the last model call read and wrote, in tokens. Null before the first, after a compaction, and if its provider does not say.
+  context_tokens bigint,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -285,6 +287,7 @@ create table messages (
 ) with (autovacuum_vacuum_scale_factor=0.02);
 
 -- Every model call (index 0 of its step) and tool call, stored before it starts.
+-- A compaction is an operation as well. All rows satisfy the new constraint, because the old one was stricter.
 create table operations (
   organization_id uuid not null,
   session_id uuid not null,
@@ -324,7 +327,7 @@ create table operations (
   constraint operations_pkey primary key (organization_id, session_id, turn, step, index),
   constraint operations_organization_id_operation_id_key unique (organization_id, operation_id),
   constraint operations_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,
-  constraint operations_kind_check check ((kind = ANY (ARRAY['model'::text, 'tool'::text]))),
+  constraint operations_kind_check check ((kind = ANY (ARRAY['model'::text, 'tool'::text, 'compaction'::text]))) NOT VALID,
   constraint operations_status_check check ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'awaiting_session'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02);
 
@@ -790,6 +793,31 @@ create table passkeys (
   constraint passkeys_user_id_fkey foreign key (user_id) references users(id) on delete cascade
 );
 create index passkeys_user on passkeys (user_id);
+
+-- Summaries that replace the older messages of a session for its model. `messages` and `segments` keep everything.
+create table compactions (
+  organization_id uuid not null,
+  session_id uuid not null,
+  -- The first message that the model still gets as it is: the summary replaces those before it. The newest compaction is the one
+  -- with the greatest (from_turn, from_position).
+  from_turn integer not null,
+  from_position integer not null,
+  operation_id uuid not null,
+  -- The turn in which it was written.
+  turn integer not null,
+  summary text not null,
+  -- Estimates of what a model call reads.
+  tokens_before bigint not null,
+  tokens_after bigint not null,
+  -- `provider/model` that wrote it; null: it only says what is left out.
+  model text,
+  -- If the session's model refused fewer tokens than the agent allows: what it may get from now on, and its `provider/model`.
+  max_tokens bigint,
+  max_tokens_of text,
+  created_at timestamptz not null,
+  constraint compactions_pkey primary key (organization_id, session_id, from_turn, from_position),
+  constraint compactions_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
+);
 
 create table signalbox_migrations (
   version integer not null,

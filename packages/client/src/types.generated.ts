@@ -22,6 +22,7 @@ export interface Agent {
     turnTimeoutSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';
+    compactAtTokens: number | null;
   };
   outputSchema: JsonSchema | null;
   metadata: Metadata;
@@ -169,9 +170,9 @@ export interface CallOutcome {
   error?: string;
 }
 
-export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk;
+export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
 
-export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed';
+export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
 
 export interface ClaimWorkerTurn {
   queue: string;
@@ -196,6 +197,14 @@ export interface ClientTool {
   approval?: ApprovalPolicy | undefined;
 }
 
+export interface Compaction {
+  /** The turn of the last message that the summary replaces. */
+  untilTurn: number;
+  tokensBefore: number;
+  tokensAfter: number;
+  summary: string;
+}
+
 export interface CompleteWorkerTurn {
   /** Run in parallel. None: the turn ends. */
   toolCalls?: AskedToolCall[] | undefined;
@@ -208,6 +217,25 @@ export interface CompleteWorkerTurn {
 }
 
 export type Content = string | TextPart[];
+
+export interface ContextCompactedChunk {
+  type: 'context.compacted';
+  operationId: string;
+  /** The turn of the last message that the summary replaces: this turn, if its own first steps are in it. */
+  untilTurn: number;
+  /** What the next model call would have had to read, estimated. */
+  tokensBefore: number;
+  /** What it has to read now, estimated. */
+  tokensAfter: number;
+  summary: string;
+  /** `provider/model` that wrote the summary; null if no model did, and it only says what is left out. */
+  model: string | null;
+  usage: ModelCallUsage | null;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
 
 export interface CreateAgent {
   name: string;
@@ -421,6 +449,8 @@ export interface Limits {
   approvalTimeoutSeconds?: number | null | undefined;
   /** `deny`: the call is denied and the turn continues. `cancel`: the session is cancelled. Default: `"deny"`. */
   onApprovalTimeout?: 'deny' | 'cancel' | undefined;
+  /** How many tokens a model call may read before older messages are replaced by a summary; null: three quarters of the context window of the model, or 100,000 if it is not known. */
+  compactAtTokens?: number | null | undefined;
 }
 
 export interface McpTool {
@@ -882,7 +912,7 @@ export interface TurnCompletedChunk {
 export interface TurnOperation {
   /** An approval has the id of its tool call. */
   operationId: string;
-  kind: 'model' | 'tool' | 'approval';
+  kind: 'model' | 'tool' | 'approval' | 'compaction';
   /** `provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. */
   name: string;
   /** Counts from 1 in the turn: a model call and the tool calls that it requested. */
@@ -895,8 +925,10 @@ export interface TurnOperation {
   toolCallId: string | null;
   /** For a call of an `agent` tool: the session that it opened. */
   childSessionId: string | null;
-  /** Of a completed model call. */
+  /** Of a completed model call or compaction. */
   usage: ModelCallUsage | null;
+  /** For a completed compaction: the summary that the model gets instead of older messages. */
+  compaction: Compaction | null;
 }
 
 export type TurnOperationStatus = 'running' | 'waiting' | 'succeeded' | 'failed' | 'unknown' | 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
@@ -1192,6 +1224,7 @@ export interface WorkerTurn {
     turnTimeoutSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';
+    compactAtTokens: number | null;
   };
   metadata: Metadata;
   leaseExpiresAt: string;

@@ -174,6 +174,7 @@ export const agentDefaults: Readonly<
     turnTimeoutSeconds: 600,
     approvalTimeoutSeconds: null,
     onApprovalTimeout: 'deny',
+    compactAtTokens: null,
   },
   outputSchema: null,
   metadata: {},
@@ -232,6 +233,12 @@ export const Limits = Strict(
         description: '`deny`: the call is denied and the turn continues. `cancel`: the session is cancelled.',
       }),
     ),
+    compactAtTokens: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1_000, maximum: 1_000_000 }), {
+        description:
+          'How many tokens a model call may read before older messages are replaced by a summary; null: three quarters of the context window of the model, or 100,000 if it is not known.',
+      }),
+    ),
   },
   { title: 'Limits' },
 );
@@ -254,6 +261,7 @@ export const Agent = Type.Object(
       turnTimeoutSeconds: Type.Integer(),
       approvalTimeoutSeconds: Nullable(Type.Integer()),
       onApprovalTimeout: OneOf(['deny', 'cancel']),
+      compactAtTokens: Nullable(Type.Integer()),
     }),
     outputSchema: Nullable(JsonSchema),
     metadata: Metadata,

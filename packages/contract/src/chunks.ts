@@ -64,6 +64,17 @@ export const Usage = Type.Object(
 );
 export type Usage = Static<typeof Usage>;
 
+/** What one model call used. */
+export const TokensAndCost = Type.Object(
+  {
+    inputTokens: Type.Integer(),
+    outputTokens: Type.Integer(),
+    cachedTokens: Type.Integer(),
+    costUsd: Nullable(Type.Number()),
+  },
+  { title: 'ModelCallUsage' },
+);
+
 export const Decision = OneOf(['approved', 'denied', 'expired', 'cancelled'], { title: 'Decision' });
 
 const position = {
@@ -171,6 +182,28 @@ export const TurnCompletedChunk = Type.Object(
   },
   { title: 'TurnCompletedChunk' },
 );
+/**
+ * The model now gets a summary instead of the older part of the transcript. The transcript and the journal keep everything.
+ */
+export const ContextCompactedChunk = Type.Object(
+  {
+    type: Type.Literal('context.compacted'),
+    operationId: Id('op'),
+    untilTurn: Type.Integer({
+      description:
+        'The turn of the last message that the summary replaces: this turn, if its own first steps are in it.',
+    }),
+    tokensBefore: Type.Integer({ description: 'What the next model call would have had to read, estimated.' }),
+    tokensAfter: Type.Integer({ description: 'What it has to read now, estimated.' }),
+    summary: Type.String(),
+    model: Nullable(Type.String(), {
+      description: '`provider/model` that wrote the summary; null if no model did, and it only says what is left out.',
+    }),
+    usage: Nullable(TokensAndCost),
+    ...position,
+  },
+  { title: 'ContextCompactedChunk' },
+);
 
 /** One entry of a session's journal. */
 export const Chunk = Tagged(
@@ -183,6 +216,7 @@ export const Chunk = Tagged(
     ApprovalResolvedChunk,
     MessageResetChunk,
     TurnCompletedChunk,
+    ContextCompactedChunk,
   ],
   { title: 'Chunk' },
 );
@@ -197,6 +231,7 @@ export const chunkTypes = [
   'approval.resolved',
   'message.reset',
   'turn.completed',
+  'context.compacted',
 ] as const satisfies readonly Chunk['type'][];
 export const ChunkType = OneOf(chunkTypes, { title: 'ChunkType' });
 export type ChunkType = Static<typeof ChunkType>;

@@ -1,6 +1,6 @@
 /** The timeline of a session: its turns and their operations. */
 import { approvalStatuses } from './approvals.ts';
-import { StopReason, Usage } from './chunks.ts';
+import { StopReason, TokensAndCost, Usage } from './chunks.ts';
 import { Id, ListQuery, Nullable, OneOf, Page, type Static, Timestamp, Type } from './schema.ts';
 
 /**
@@ -34,7 +34,7 @@ export const turnOperationStatuses = [
 export const TurnOperation = Type.Object(
   {
     operationId: Id('op', 'An approval has the id of its tool call.'),
-    kind: OneOf(['model', 'tool', 'approval']),
+    kind: OneOf(['model', 'tool', 'approval', 'compaction']),
     name: Type.String({
       description: '`provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool.',
     }),
@@ -46,17 +46,18 @@ export const TurnOperation = Type.Object(
     endedAt: Nullable(Timestamp),
     toolCallId: Nullable(Id('call'), { description: 'As in chunks and in the transcript; null for a model call.' }),
     childSessionId: Nullable(Id('ses'), { description: 'For a call of an `agent` tool: the session that it opened.' }),
-    usage: Nullable(
+    usage: Nullable(TokensAndCost, { description: 'Of a completed model call or compaction.' }),
+    compaction: Nullable(
       Type.Object(
         {
-          inputTokens: Type.Integer(),
-          outputTokens: Type.Integer(),
-          cachedTokens: Type.Integer(),
-          costUsd: Nullable(Type.Number()),
+          untilTurn: Type.Integer({ description: 'The turn of the last message that the summary replaces.' }),
+          tokensBefore: Type.Integer(),
+          tokensAfter: Type.Integer(),
+          summary: Type.String(),
         },
-        { title: 'ModelCallUsage' },
+        { title: 'Compaction' },
       ),
-      { description: 'Of a completed model call.' },
+      { description: 'For a completed compaction: the summary that the model gets instead of older messages.' },
     ),
   },
   { title: 'TurnOperation' },

@@ -39,6 +39,7 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
       approvalTimeoutSeconds: null,
       continueWhenCut: 0,
       onApprovalTimeout: 'deny',
+      compactAtTokens: null,
     },
     metadata: {},
     leaseExpiresAt: '2026-01-01T00:00:30.000Z',

@@ -220,12 +220,12 @@ export async function readDefinition(
     select definition from agent_versions
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
   if (!row) throw new Error('A session names an agent version that is not there');
-  return { ...row.definition, limits: limitsOf(row.definition) };
+  return complete(row.definition);
 }
 
-/** A version that an earlier release stored does not have the limits that were added since. */
-function limitsOf({ limits }: Definition): Definition['limits'] {
-  return { ...agentDefaults.limits, ...limits };
+/** With the defaults of fields that the release which stored it did not have. */
+function complete(stored: Definition): Definition {
+  return { ...stored, limits: { ...agentDefaults.limits, ...stored.limits } };
 }
 
 /** 400 if an `agent` tool does not name an agent of the organization. */
@@ -254,7 +254,7 @@ async function readAgent(db: Queryable, organizationId: string, agentId: string)
   const [row] = await db.query<Row>(sql`
     ${selectAgents()} where a.organization_id = ${organizationId} and a.agent_id = ${agentId}`);
   if (!row) throw notFound('agent');
-  return row;
+  return { ...row, definition: complete(row.definition) };
 }
 
 function selectAgents(): Sql {
@@ -288,7 +288,7 @@ function resourceOf(agentId: string) {
 }
 
 function view(row: Row): Agent {
-  const { definition } = row;
+  const definition = complete(row.definition);
   return {
     agentId: formatId('agt', row.agentId),
     version: row.version,
@@ -297,7 +297,7 @@ function view(row: Row): Agent {
     model: definition.model,
     instructions: definition.instructions,
     tools: definition.tools,
-    limits: limitsOf(definition),
+    limits: definition.limits,
     outputSchema: definition.outputSchema,
     metadata: definition.metadata,
     createdAt: row.createdAt.toISOString(),

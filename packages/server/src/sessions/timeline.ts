@@ -31,6 +31,7 @@ interface Row
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
+  compaction: (NonNullable<TurnOperation['compaction']> & { model: string | null }) | null;
   /** Of a call that needed approval. */
   approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
 }
@@ -63,11 +64,12 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const numbers = Array.from({ length: Math.min(newest, request.limit + 1) }, (_, index) => newest - index);
   const shown = numbers.slice(0, request.limit);
   const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
-  const versions = [...operations.values()].map(([first]) => first!.agentVersion!);
+  const firsts = new Map([...operations].map(([turn, rows]) => [turn, rows.find(({ agentVersion }) => agentVersion)!]));
+  const versions = [...firsts.values()].map(({ agentVersion }) => agentVersion!);
   const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
   return pageOf(request, numbers, String, (turn) => {
     const rows = operations.get(turn)!;
-    const [{ agentVersion, createdAt, unavailableServers }] = rows as [Row];
+    const { agentVersion, createdAt, unavailableServers } = firsts.get(turn)!;
     return {
       turn,
       agentVersion: agentVersion!,
@@ -92,11 +94,17 @@ async function readTurns(
       o.unavailable_servers as "unavailableServers", o.created_at as "createdAt",
       o.started_at as "startedAt", o.finished_at as "finishedAt",
       case when a.operation_id is not null then json_build_object('status', a.status, 'requestedAt', a.requested_at,
-        'resolvedAt', a.resolved_at) end as approval
+        'resolvedAt', a.resolved_at) end as approval,
+      case when c.operation_id is not null then json_build_object(
+        'untilTurn', case when c.from_position > 0 then c.from_turn else c.from_turn - 1 end,
+        'tokensBefore', c.tokens_before, 'tokensAfter', c.tokens_after, 'summary', c.summary, 'model', c.model
+      ) end as compaction
     from operations o
     left join approvals a on a.organization_id = o.organization_id and a.operation_id = o.operation_id
+    left join compactions c on o.kind = 'compaction' and c.organization_id = o.organization_id
+      and c.session_id = o.session_id and c.operation_id = o.operation_id
     where o.organization_id = ${organizationId} and o.session_id = ${sessionId} and o.turn = any(${[...turns]}::int[])
-    order by o.turn, o.step, o.index`);
+    order by o.turn, o.step, sign(o.index), abs(o.index)`);
   return Map.groupBy(rows, ({ turn }) => turn);
 }
 
@@ -148,13 +156,13 @@ async function readModels(
 
 function view(row: Row, model: string): TurnOperation[] {
   const { kind, status, step, createdAt, finishedAt, usage, approval } = row;
-  const isModel = kind === 'model';
-  // A model call is stored immediately before it starts.
+  const isModel = kind !== 'tool';
+  // A model call, and a compaction, is stored immediately before it starts.
   const startedAt = isModel ? createdAt : row.startedAt;
   const operation: TurnOperation = {
     operationId: formatId('op', row.operationId),
     kind,
-    name: isModel ? model : row.tool!,
+    name: isModel ? (row.compaction?.model ?? model) : row.tool!,
     step,
     status: shownStatus[status],
     startedAt: startedAt?.toISOString() ?? null,
@@ -162,6 +170,7 @@ function view(row: Row, model: string): TurnOperation[] {
     toolCallId: isModel ? null : formatId('call', row.operationId),
     childSessionId: row.childSessionId && formatId('ses', row.childSessionId),
     usage,
+    compaction: row.compaction && shownCompaction(row.compaction),
   };
   if (!approval) return [operation];
   const asked: TurnOperation = {
@@ -171,6 +180,11 @@ function view(row: Row, model: string): TurnOperation[] {
     startedAt: new Date(approval.requestedAt).toISOString(),
     endedAt: approval.resolvedAt && new Date(approval.resolvedAt).toISOString(),
     childSessionId: null,
+    compaction: null,
   };
   return [asked, operation];
+}
+
+function shownCompaction({ model: _, ...shown }: NonNullable<Row['compaction']>): TurnOperation['compaction'] {
+  return shown;
 }

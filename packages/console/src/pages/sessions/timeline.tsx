@@ -88,7 +88,12 @@ function Turn({ turn }: { turn: SessionTurn }) {
   );
 }
 
-const kinds: Record<TurnOperation['kind'], string> = { model: 'Model', tool: 'Tool', approval: 'Approval of' };
+const kinds: Record<TurnOperation['kind'], string> = {
+  model: 'Model',
+  tool: 'Tool',
+  approval: 'Approval of',
+  compaction: 'Summary by',
+};
 
 function Operation({
   operation: { kind, name, step, status, startedAt, endedAt, usage, childSessionId },
@@ -111,7 +116,7 @@ function Operation({
         <span className="quiet small">
           {step} · {kinds[kind]}
         </span>{' '}
-        <PlainText text={kind === 'model' ? name : toolTitle(name)} />
+        <PlainText text={kind === 'tool' || kind === 'approval' ? toolTitle(name) : name} />
         {childSessionId && (
           <>
             {' '}

@@ -1,4 +1,5 @@
-// Operations: every model call and tool call of a session, stored before it starts, with the key (session, turn, step, index).
+// Operations: every model call, tool call and compaction of a session, stored before it starts, with the key (session, turn, step,
+// index).
 import type { Approval, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
@@ -7,7 +8,7 @@ import { formatId, newUuid } from '../../lib/ids.ts';
 import { roundUsd } from '../../usage/prices.ts';
 
 /**
- * - `pending`: a model call without a response. → succeeded, failed, cancelled
+ * - `pending`: a model call or compaction without a response. → succeeded, failed, cancelled
  * - `awaiting_approval`: a tool call that needs a decision. → ready, denied (also if there is no decision in time), cancelled
  * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
  * - `running`: the service runs it, or a worker that claimed it. → succeeded, failed, unknown (interrupted, and it is unknown
@@ -38,10 +39,13 @@ export const releasedCall = { from: 'running', to: 'awaiting_result' } as const 
 export interface Operation {
   turn: number;
   step: number;
-  /** 0: the step's model call; from 1 on its tool calls, in the model's order. */
+  /**
+   * 0: the step's model call; from 1 on its tool calls, in the model's order. The compactions before the model call are -1, -2 and
+   * so on, in their order.
+   */
   index: number;
   operationId: string;
-  kind: 'model' | 'tool';
+  kind: 'model' | 'tool' | 'compaction';
   status: OperationStatus;
   tool: string | null;
   /** Of a tool call: the type of its tool; null if there is no such tool. */
@@ -51,7 +55,7 @@ export interface Operation {
   error: string | null;
   usage: PricedUsage | null;
   fromSeq: number | null;
-  /** Of a model call: how often it failed, and the earliest time of the next retry. */
+  /** Of a model call or compaction: how often it failed, and the earliest time of the next retry. */
   failures: number;
   retryAt: Date | null;
   /** Of a tool call: whether it may be repeated after an interruption. If not, its outcome is then unknown. */
@@ -178,7 +182,7 @@ export function isFinished({ status }: Pick<Operation, 'status'>): boolean {
 
 /** What a turn with these operations used. */
 export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]): Usage {
-  const models = operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
+  const models = operations.filter(({ kind, usage }) => kind !== 'tool' && usage !== null);
   const sum = (of: (usage: PricedUsage) => number) => models.reduce((total, { usage }) => total + of(usage!), 0);
   const isPriced = models.some(({ usage }) => usage!.costUsd !== null);
   return {

@@ -13,6 +13,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
   'approval.resolved': 'd',
   'message.reset': 'x',
   'turn.completed': 't',
+  'context.compacted': 'k',
 };
 
 /** A filter as stored in a row. */
