@@ -22,6 +22,21 @@ import {
 } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
 
+/** What providers say of a request that is too long for the model, and what servers and gateways repeat of it. */
+const tooLong = [
+  "This model's maximum context length is 8192 tokens. However, your messages resulted in 4711 tokens.",
+  'Your input exceeds the context window of this model. Please adjust your input and try again.',
+  'prompt is too long: 204711 tokens > 200000 maximum',
+  'input length and `max_tokens` exceed context limit: 194711 + 8192 > 200000',
+  'The input token count (1204711) exceeds the maximum number of tokens allowed (1048576).',
+  'Input is too long for requested model.',
+  "This model's maximum prompt length is 131072 but the request contains 534711 tokens.",
+  'Please reduce the length of the messages or completion.',
+  'Prompt contains 44711 tokens, too large for model with 32768 maximum context length',
+  'the request exceeds the available context size. try increasing the context size or enable context shift',
+  'Trying to keep the first 4711 tokens when context the overflows. However, the number is greater than the context length',
+];
+
 interface Adapter {
   provider: Model['provider'];
   model: string;
@@ -579,6 +594,15 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(failure).toMatchObject({ code, retryable, httpStatus: status, retryAfterMs: undefined });
       expect(failure?.message).toContain(`HTTP ${status}`);
       expect(server.requests).toHaveLength(1);
+    });
+
+    test('because the request is too long for the model has a code of its own, and is not repeated', async () => {
+      for (const sentence of tooLong) {
+        const { failure } = await outcomeAfter(refuse(400, { body: wire.error(400, sentence) }));
+        expect(failure, sentence).toMatchObject({ code: 'model_context_too_long', retryable: false });
+        expect(failure?.message).not.toContain('4711');
+      }
+      expect(server.requests).toHaveLength(tooLong.length);
     });
 
     test('with 429 gives the time to wait', async () => {

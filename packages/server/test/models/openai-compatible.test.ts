@@ -388,6 +388,22 @@ describe('a refusal', () => {
     }
   });
 
+  test.each([
+    [400, { message: 'x', type: 'invalid_request_error', code: 'context_length_exceeded' }],
+    [400, { code: 400, message: 'x', type: 'exceed_context_size_error', n_prompt_tokens: 9000, n_ctx: 8192 }],
+    [413, { message: 'x', type: 'invalid_request_error', code: 'request_too_large' }],
+    [413, undefined],
+  ])('with %i and %o is of a request that is too long', async (status, error) => {
+    const { failure } = await outcomeAfter(refuse(status, { body: { error } }));
+    expect(failure).toMatchObject({ code: 'model_context_too_long', retryable: false });
+  });
+
+  test('of a rate, in the words of a request that is too long, is of a rate', async () => {
+    const error = { message: 'Too many tokens: reduce the length of the messages', code: 'rate_limit_exceeded' };
+    const { failure } = await outcomeAfter(refuse(429, { body: { error } }));
+    expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: true });
+  });
+
   test('contains the provider’s code', async () => {
     const error = { message: 'x', type: 'invalid_request_error', code: 'context_length_exceeded' };
     const { failure } = await outcomeAfter(refuse(400, { body: { error } }));

@@ -85,7 +85,8 @@ export class ModelFailure extends Error {
  * - `model_unavailable`: 5xx, a refused connection, a stream that broke off
  * - `model_key_missing`: there is no key, and the provider requires one
  * - `model_key_rejected`: the provider refuses the key
- * - `model_rejected`: the provider refuses the request (4xx: model name, context length)
+ * - `model_context_too_long`: the request is longer than the model can read
+ * - `model_rejected`: the provider refuses the request (4xx: model name)
  * - `model_not_allowed`: the provider's address, or the host for this key, is not allowed
  * - `model_protocol`: the response is not in the provider's format
  */
@@ -95,6 +96,7 @@ export type ModelFailureCode =
   | 'model_unavailable'
   | 'model_key_missing'
   | 'model_key_rejected'
+  | 'model_context_too_long'
   | 'model_rejected'
   | 'model_not_allowed'
   | 'model_protocol';

@@ -6,6 +6,7 @@ import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationE
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json.ts';
+import { isContextTooLong } from './context-too-long.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 import type { ProviderKey } from './provider-key.ts';
 
@@ -28,7 +29,7 @@ export interface Sent {
 export async function refusalOf(response: Response, sent: Sent, clock: Clock): Promise<ModelFailure> {
   const { status } = response;
   const error = errorIn(parseJson(await firstBytes(response, ERROR_MAX_BYTES)));
-  const [code, retryable] = meaningOfStatus(status, wordsOf(error));
+  const [code, retryable] = meaningOfStatus(status, error);
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
   const retryAfterMs = retryable ? retryAfterOf(response.headers, error, clock) : undefined;
   const responded = `HTTP ${status}${redirect}${codeOf(error, sent)}`;
@@ -91,8 +92,7 @@ function keyFailure(responded: string, { key }: Sent, httpStatus: number | undef
 /** An error that arrived as an event of the stream, after status 200. Some servers put a status into it. */
 function streamedFailure(error: unknown, sent: Sent): ModelFailure {
   const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
-  const words = wordsOf(error);
-  const [code, retryable] = status === undefined ? meaningOfWords(words) : meaningOfStatus(status, words);
+  const [code, retryable] = status === undefined ? meaningOfWords(error) : meaningOfStatus(status, error);
   if (code === 'model_key_rejected') return keyFailure(`an error in its stream${codeOf(error, sent)}`, sent, status);
   return new ModelFailure(code, `The model ended its response with an error${codeOf(error, sent)}`, {
     retryable,
@@ -100,10 +100,12 @@ function streamedFailure(error: unknown, sent: Sent): ModelFailure {
   });
 }
 
-function meaningOfStatus(status: number, words: readonly string[]): [ModelFailureCode, retryable: boolean] {
+function meaningOfStatus(status: number, error: unknown): [ModelFailureCode, retryable: boolean] {
+  const words = wordsOf(error);
   if (status === 429) return ['model_rate_limited', !hasNoMoney(words)];
   if (status === 408) return ['model_timeout', true];
   if (status >= 500) return ['model_unavailable', true];
+  if (isContextTooLong(status, words, messageOf(error))) return ['model_context_too_long', false];
   return isAboutKey(status, words) ? ['model_key_rejected', false] : ['model_rejected', false];
 }
 
@@ -115,14 +117,14 @@ function isAboutKey(status: number, words: readonly string[]): boolean {
 const KEY_WORD = /api_key|authentication|unauthenticated|permission/;
 
 /** The codes of OpenAI, Anthropic and Google's RPC statuses. */
-function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable: boolean] {
+function meaningOfWords(error: unknown): [ModelFailureCode, retryable: boolean] {
+  const words = wordsOf(error);
   const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
   if (says(/rate_limit|insufficient_quota|resource_exhausted/)) return ['model_rate_limited', !hasNoMoney(words)];
   if (says(/deadline_exceeded|timeout/)) return ['model_timeout', true];
+  if (isContextTooLong(undefined, words, messageOf(error))) return ['model_context_too_long', false];
   if (says(KEY_WORD)) return ['model_key_rejected', false];
-  if (
-    says(/invalid_(request|argument|prompt)|context_length|failed_precondition|not_found|billing|request_too_large/)
-  ) {
+  if (says(/invalid_(request|argument|prompt)|failed_precondition|not_found|billing/)) {
     return ['model_rejected', false];
   }
   return ['model_unavailable', true];
@@ -159,6 +161,11 @@ function wordsOf(error: unknown): string[] {
   return [error.code, error.type, error.status, ...reasons]
     .filter((word) => typeof word === 'string')
     .map((word) => word.toLowerCase());
+}
+
+/** To be searched, never shown: it may quote the prompt. */
+function messageOf(error: unknown): unknown {
+  return isRecord(error) ? error.message : undefined;
 }
 
 /** The error's own code, in brackets, unless it is part of the request, which some servers quote. */

@@ -84,7 +84,8 @@ export function createProviderModel(
       }
     } catch (error) {
       // The provider may no longer accept its own data from earlier steps. The session can continue without it.
-      const isBadRequest = error instanceof ModelFailure && error.httpStatus === 400;
+      const isBadRequest =
+        error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
       if (!isBadRequest || hasShown || !hasProviderData(call)) throw error;
       yield* askOnce(withoutProviderData(call), signal);
     }

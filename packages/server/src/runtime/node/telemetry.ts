@@ -15,6 +15,7 @@ const failureCodes: readonly string[] = [
   'model_unavailable',
   'model_key_missing',
   'model_key_rejected',
+  'model_context_too_long',
   'model_rejected',
   'model_not_allowed',
   'model_protocol',
