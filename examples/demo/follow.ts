@@ -75,7 +75,8 @@ function show(chunk: Chunk): void {
 
 function awaited(waitingFor: WaitingFor | null): string {
   if (!waitingFor) return '';
-  const { operationIds, toolCallIds, sessionIds } = waitingFor;
+  const { type, operationIds, toolCallIds, sessionIds, retryAt, error } = waitingFor;
+  if (type === 'model') return ` for the model (${error?.message}), which is called again at ${retryAt}`;
   const what = [
     ...(operationIds.length > 0 ? ['approval'] : []),
     ...(toolCallIds.length > 0 ? ["this program's result"] : []),

@@ -324,6 +324,11 @@ create table operations (
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,
+  -- For a model call with a response: `provider/model` of the model that gave it, which may be a fallback of the agent's own. Null in
+  -- rows of an earlier release: it was the agent's own.
+  model text,
+  -- For a model call whose session waits, or waited, because no model was available: since when.
+  unavailable_since timestamptz,
   constraint operations_pkey primary key (organization_id, session_id, turn, step, index),
   constraint operations_organization_id_operation_id_key unique (organization_id, operation_id),
   constraint operations_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,

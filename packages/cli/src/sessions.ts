@@ -86,7 +86,9 @@ function rowOf(session: Session, nameOf: (agentId: string) => string): string[] 
 
 function stateOf({ status, waitingFor, stopReason }: Session): string {
   if (waitingFor) {
-    const { operationIds, toolCallIds, sessionIds } = waitingFor;
+    const { type, operationIds, toolCallIds, sessionIds, retryAt, error } = waitingFor;
+    if (type === 'model')
+      return `waiting: model unavailable, retry at ${retryAt}${error ? ` (${shown(error.message)})` : ''}`;
     const parts = [
       operationIds.length > 0 && `${operationIds.length} to approve`,
       toolCallIds.length > 0 && counted(toolCallIds.length, 'tool result'),

@@ -20,6 +20,7 @@ export interface Agent {
     maxOutputTokens: number | null;
     continueWhenCut: number;
     turnTimeoutSeconds: number;
+    modelOutageSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';
     compactAtTokens: number | null;
@@ -445,6 +446,8 @@ export interface Limits {
   continueWhenCut?: number | undefined;
   /** How long a turn can run; time spent `waiting` does not count. Default: `600`. */
   turnTimeoutSeconds?: number | undefined;
+  /** How long a turn waits for a model that is unavailable; the session is `waiting` meanwhile, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its quick retries. Default: `900`. */
+  modelOutageSeconds?: number | undefined;
   /** How long an approval stays open; null: no limit. */
   approvalTimeoutSeconds?: number | null | undefined;
   /** `deny`: the call is denied and the turn continues. `cancel`: the session is cancelled. Default: `"deny"`. */
@@ -538,6 +541,8 @@ export interface Model {
   /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
   input?: ('image' | 'pdf' | 'audio')[] | undefined;
   settings?: ModelSettings | undefined;
+  /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
+  fallbacks?: ModelRef[] | undefined;
 }
 
 export interface ModelCallUsage {
@@ -545,6 +550,21 @@ export interface ModelCallUsage {
   outputTokens: number;
   cachedTokens: number;
   costUsd: number | null;
+}
+
+export interface ModelRef {
+  provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
+  /** The provider's name of the model. */
+  model: string;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl?: string | undefined;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: string | undefined;
+  /** The model's context window. Default: that of the model, if its name is well known. */
+  contextTokens?: number | undefined;
+  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
+  input?: ('image' | 'pdf' | 'audio')[] | undefined;
+  settings?: ModelSettings | undefined;
 }
 
 export interface ModelSettings {
@@ -754,7 +774,7 @@ export interface ScriptStep {
   toolCalls?: ScriptToolCall[] | undefined;
   /** Wait before each word. */
   tokenDelayMs?: number | undefined;
-  failWith?: 'timeout' | 'rate_limited' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
+  failWith?: 'timeout' | 'rate_limited' | 'unavailable' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
 }
 
 export interface ScriptToolCall {
@@ -793,6 +813,7 @@ export interface Session {
   endedAt: string | null;
 }
 
+/** How the last call of the model failed; present if `type` is `model`. */
 export interface SessionError {
   code: string;
   message: string;
@@ -913,7 +934,7 @@ export interface TurnOperation {
   /** An approval has the id of its tool call. */
   operationId: string;
   kind: 'model' | 'tool' | 'approval' | 'compaction';
-  /** `provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. */
+  /** `provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. Of a completed model call: the model that responded, which may be a fallback. */
   name: string;
   /** Counts from 1 in the turn: a model call and the tool calls that it requested. */
   step: number;
@@ -1072,11 +1093,14 @@ export interface User {
 }
 
 export interface WaitingFor {
-  type: 'approval' | 'toolResult' | 'session' | 'several';
+  type: 'approval' | 'toolResult' | 'session' | 'several' | 'model';
   operationIds: string[];
   toolCallIds: string[];
   sessionIds: string[];
   expiresAt: string | null;
+  /** When the model is called again; present if `type` is `model`. */
+  retryAt?: string;
+  error?: SessionError;
 }
 
 export interface WebhookAttempt {
@@ -1222,6 +1246,7 @@ export interface WorkerTurn {
     maxOutputTokens: number | null;
     continueWhenCut: number;
     turnTimeoutSeconds: number;
+    modelOutageSeconds: number;
     approvalTimeoutSeconds: number | null;
     onApprovalTimeout: 'deny' | 'cancel';
     compactAtTokens: number | null;

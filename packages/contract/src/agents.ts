@@ -1,7 +1,6 @@
 /** Agents: a model, instructions and tools, in immutable versions. */
 
-import { Model, queueName } from './models.ts';
-import { providers } from './providers.ts';
+import { calledProviders, Model, queueName } from './models.ts';
 import {
   Id,
   JsonSchema,
@@ -172,6 +171,7 @@ export const agentDefaults: Readonly<
     maxOutputTokens: null,
     continueWhenCut: 0,
     turnTimeoutSeconds: 600,
+    modelOutageSeconds: 900,
     approvalTimeoutSeconds: null,
     onApprovalTimeout: 'deny',
     compactAtTokens: null,
@@ -222,6 +222,15 @@ export const Limits = Strict(
         description: 'How long a turn can run; time spent `waiting` does not count.',
       }),
     ),
+    modelOutageSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 86_400,
+        default: agentDefaults.limits.modelOutageSeconds,
+        description:
+          'How long a turn waits for a model that is unavailable; the session is `waiting` meanwhile, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its quick retries.',
+      }),
+    ),
     approvalTimeoutSeconds: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 31_536_000 }), {
         description: 'How long an approval stays open; null: no limit.',
@@ -259,6 +268,7 @@ export const Agent = Type.Object(
       maxOutputTokens: Nullable(Type.Integer()),
       continueWhenCut: Type.Integer(),
       turnTimeoutSeconds: Type.Integer(),
+      modelOutageSeconds: Type.Integer(),
       approvalTimeoutSeconds: Nullable(Type.Integer()),
       onApprovalTimeout: OneOf(['deny', 'cancel']),
       compactAtTokens: Nullable(Type.Integer()),
@@ -273,14 +283,13 @@ export const Agent = Type.Object(
 );
 export type Agent = Static<typeof Agent>;
 
-const named = providers.filter((provider) => provider !== 'worker');
 const ModelOrShort = Type.Unsafe<Model | string>({
   anyOf: [
     Model,
     {
       type: 'string',
-      pattern: `^(worker/${queueName}|(${named.join('|')})/.{1,200})$`,
-      'x-expected': `"provider/model", its provider one of ${named.join(', ')}, or "worker/queue"`,
+      pattern: `^(worker/${queueName}|(${calledProviders.join('|')})/.{1,200})$`,
+      'x-expected': `"provider/model", its provider one of ${calledProviders.join(', ')}, or "worker/queue"`,
       description: 'Short form: `provider/model`, or `worker/queue` for a program of your own.',
       examples: ['anthropic/claude-sonnet-4-5'],
     },

@@ -37,14 +37,33 @@ export const StopReason = OneOf(
 );
 export type StopReason = Static<typeof StopReason>;
 
-/** What a waiting session waits for; an array is empty if nothing of its kind is awaited. */
+/** Why a session failed, for people. It never contains a prompt or a secret. */
+export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
+export type SessionError = Static<typeof SessionError>;
+
+/**
+ * What a waiting session waits for; an array is empty if nothing of its kind is awaited. `model`: the agent's model and its
+ * fallbacks are unavailable.
+ */
 export const WaitingFor = Type.Object(
   {
-    type: OneOf(['approval', 'toolResult', 'session', 'several']),
+    type: OneOf(['approval', 'toolResult', 'session', 'several', 'model']),
     operationIds: Type.Array(Id('op')),
     toolCallIds: Type.Array(Id('call')),
     sessionIds: Type.Array(Id('ses')),
     expiresAt: Nullable(Timestamp),
+    retryAt: Type.Optional(
+      Type.Unsafe<string>({
+        ...Timestamp,
+        description: 'When the model is called again; present if `type` is `model`.',
+      }),
+    ),
+    error: Type.Optional(
+      Type.Unsafe<SessionError>({
+        ...SessionError,
+        description: 'How the last call of the model failed; present if `type` is `model`.',
+      }),
+    ),
   },
   { title: 'WaitingFor' },
 );

@@ -21,7 +21,9 @@ export const ScriptStep = Strict(
       }),
     ),
     tokenDelayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: 'Wait before each word.' })),
-    failWith: Type.Optional(OneOf(['timeout', 'rate_limited', 'broken_stream', 'refusal', 'max_output_tokens'])),
+    failWith: Type.Optional(
+      OneOf(['timeout', 'rate_limited', 'unavailable', 'broken_stream', 'refusal', 'max_output_tokens']),
+    ),
   },
   { title: 'ScriptStep' },
 );
@@ -59,6 +61,52 @@ export const QueueName = Type.String({
 
 const keyNames = ownProviders.map(({ keyName }) => `\`${keyName}\``).join(', ');
 
+/** Without `worker`, which is not called. */
+export const calledProviders = providers.filter((provider) => provider !== 'worker');
+
+const modelFields = {
+  baseUrl: Type.Optional(
+    Type.String({
+      maxLength: 2048,
+      description:
+        "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default.",
+    }),
+  ),
+  apiKeySecret: Type.Optional(
+    Type.Unsafe<string>({
+      ...SecretName,
+      description: `The secret of the environment that contains the provider's key. Default: ${keyNames}.`,
+    }),
+  ),
+  contextTokens: Type.Optional(
+    Type.Integer({
+      minimum: 1_000,
+      maximum: 100_000_000,
+      description: "The model's context window. Default: that of the model, if its name is well known.",
+    }),
+  ),
+  input: Type.Optional(
+    Type.Array(OneOf(inputMedia), {
+      uniqueItems: true,
+      maxItems: inputMedia.length,
+      description:
+        'The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent.',
+    }),
+  ),
+  settings: Type.Optional(ModelSettings),
+};
+
+/** A model of a provider that the service calls. */
+export const ModelRef = Strict(
+  {
+    provider: OneOf(calledProviders),
+    model: Type.Unsafe<string>({ ...Name, description: "The provider's name of the model." }),
+    ...modelFields,
+  },
+  { title: 'ModelRef' },
+);
+export type ModelRef = Static<typeof ModelRef>;
+
 export const Model = Strict(
   {
     provider: OneOf(providers),
@@ -74,35 +122,14 @@ export const Model = Strict(
         description: 'For `worker`: the queue from which your program claims turns.',
       }),
     ),
-    baseUrl: Type.Optional(
-      Type.String({
-        maxLength: 2048,
+    ...modelFields,
+    fallbacks: Type.Optional(
+      Type.Array(ModelRef, {
+        maxItems: 4,
         description:
-          "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default.",
+          'Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`.',
       }),
     ),
-    apiKeySecret: Type.Optional(
-      Type.Unsafe<string>({
-        ...SecretName,
-        description: `The secret of the environment that contains the provider's key. Default: ${keyNames}.`,
-      }),
-    ),
-    contextTokens: Type.Optional(
-      Type.Integer({
-        minimum: 1_000,
-        maximum: 100_000_000,
-        description: "The model's context window. Default: that of the model, if its name is well known.",
-      }),
-    ),
-    input: Type.Optional(
-      Type.Array(OneOf(inputMedia), {
-        uniqueItems: true,
-        maxItems: inputMedia.length,
-        description:
-          'The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent.',
-      }),
-    ),
-    settings: Type.Optional(ModelSettings),
   },
   { title: 'Model' },
 );

@@ -1,4 +1,5 @@
 /** Schedules: sessions that the service opens at set times. */
+import { SessionError } from './chunks.ts';
 import {
   EnvironmentName,
   Id,
@@ -12,7 +13,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-import { Budget, Content, SessionError } from './sessions.ts';
+import { Budget, Content } from './sessions.ts';
 
 /**
  * Whether a schedule opens sessions.

@@ -1,5 +1,5 @@
 /** Sessions, their messages and tool results. */
-import { ChunkCursor, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
+import { ChunkCursor, SessionError, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
 import {
   EnvironmentName,
   Id,
@@ -34,10 +34,6 @@ export const Budget = Strict(
   { title: 'Budget' },
 );
 export type Budget = Static<typeof Budget>;
-
-/** Why a session failed, for people. It never contains a prompt or a secret. */
-export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
-export type SessionError = Static<typeof SessionError>;
 
 /** The codes of errors that are fixed by setting a secret of the session's environment: the key of the agent's model. */
 export const modelKeyErrors = ['model_key_missing', 'model_key_rejected'] as const;

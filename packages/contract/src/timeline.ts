@@ -18,7 +18,8 @@ export const turnStatuses = ['running', 'waiting', 'completed', 'failed', 'cance
  *
  * - `pending`: a call that waits for its approval, or an approval that waits for a decision.
  * - `running`: a model, the service or a worker is executing it.
- * - `waiting`: a `client` tool call that waits for its result, or an `agent` tool call that waits for its child session.
+ * - `waiting`: a `client` tool call that waits for its result, an `agent` tool call that waits for its child session, or a model
+ *   call that is repeated later because no model is available.
  * - `succeeded`, `failed`, `denied`, `cancelled`: final; `unknown`: interrupted, and may have had its effect.
  * - `approved`, `denied`, `expired`, `cancelled`: the final status of an approval.
  */
@@ -36,7 +37,8 @@ export const TurnOperation = Type.Object(
     operationId: Id('op', 'An approval has the id of its tool call.'),
     kind: OneOf(['model', 'tool', 'approval', 'compaction']),
     name: Type.String({
-      description: '`provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool.',
+      description:
+        '`provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. Of a completed model call: the model that responded, which may be a fallback.',
     }),
     step: Type.Integer({
       description: 'Counts from 1 in the turn: a model call and the tool calls that it requested.',

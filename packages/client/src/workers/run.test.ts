@@ -36,6 +36,7 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
       maxStepsPerTurn: 20,
       maxOutputTokens: null,
       turnTimeoutSeconds: 600,
+      modelOutageSeconds: 900,
       approvalTimeoutSeconds: null,
       continueWhenCut: 0,
       onApprovalTimeout: 'deny',

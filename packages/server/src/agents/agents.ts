@@ -29,6 +29,11 @@ export interface Definition {
   metadata: Agent['metadata'];
 }
 
+/** The agent's model and its fallbacks, in the order in which they are called. */
+export function modelsOf({ model: { fallbacks = [], ...own } }: Pick<Definition, 'model'>): Model[] {
+  return [own, ...fallbacks];
+}
+
 interface Row {
   agentId: string;
   version: number;

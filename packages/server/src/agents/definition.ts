@@ -20,7 +20,7 @@ const MAX_ERRORS = 20;
 
 /** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are checked by `firstBrokenSchema`. */
 export function checkDefinition(definition: Definition, egress: Egress): void {
-  const errors: FieldError[] = [...checkModel(definition)];
+  const errors: FieldError[] = [...checkModels(definition)];
   const names = new Set<string>();
   for (const [index, tool] of definition.tools.entries()) {
     const path = `tools[${index}]`;
@@ -36,7 +36,11 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
   }
   refuse(errors);
 
-  if (definition.model.baseUrl !== undefined) checkUrl(egress, definition.model.baseUrl, 'model.baseUrl');
+  const { fallbacks = [], ...own } = definition.model;
+  for (const [index, { baseUrl }] of [own, ...fallbacks].entries()) {
+    const path = index === 0 ? 'model' : `model.fallbacks[${index - 1}]`;
+    if (baseUrl !== undefined) checkUrl(egress, baseUrl, `${path}.baseUrl`);
+  }
   for (const [index, tool] of definition.tools.entries()) {
     if (tool.type === 'http') checkUrl(egress, tool.request.url, `tools[${index}].request.url`);
     if (tool.type === 'mcp') checkUrl(egress, tool.url, `tools[${index}].url`);
@@ -107,33 +111,40 @@ function policiesOf(tool: Tool): { path: string; policy: ApprovalPolicy }[] {
   return Object.entries(approval).map(([name, policy]) => ({ path: `approval.${name}`, policy }));
 }
 
-function checkModel({ model }: Definition): FieldError[] {
+function checkModels({ model: { fallbacks = [], ...own } }: Definition): FieldError[] {
+  const errors = checkModel(own, 'model');
+  if (own.provider === 'worker' && fallbacks.length > 0)
+    errors.push({ path: 'model.fallbacks', message: 'must not be given for a worker: your program chooses the model' });
+  return [...errors, ...fallbacks.flatMap((model, index) => checkModel(model, `model.fallbacks[${index}]`))];
+}
+
+function checkModel(model: Model, path: string): FieldError[] {
   const { provider } = model;
   const errors: FieldError[] = [];
   const only = (field: keyof Model, providers: string) => {
     if (model[field] !== undefined)
-      errors.push({ path: `model.${field}`, message: `is only allowed for ${providers}` });
+      errors.push({ path: `${path}.${field}`, message: `is only allowed for ${providers}` });
   };
   if (provider === 'worker') {
     if (model.queue === undefined)
-      errors.push({ path: 'model.queue', message: 'is required: the queue from which your program claims turns' });
+      errors.push({ path: `${path}.queue`, message: 'is required: the queue from which your program claims turns' });
     if (model.model !== undefined)
-      errors.push({ path: 'model.model', message: 'must not be given for a worker: your program chooses the model' });
+      errors.push({ path: `${path}.model`, message: 'must not be given for a worker: your program chooses the model' });
   } else {
     if (model.model === undefined)
-      errors.push({ path: 'model.model', message: "is required: the provider's name of the model" });
+      errors.push({ path: `${path}.model`, message: "is required: the provider's name of the model" });
     only('queue', 'the provider worker');
   }
   if (provider === 'worker' || provider === 'scripted') {
     only('baseUrl', 'providers that are called over the network');
     only('apiKeySecret', 'providers that are called over the network');
   } else if (model.baseUrl === undefined && ownProvider(provider) === undefined) {
-    errors.push({ path: 'model.baseUrl', message: `is required for ${provider}, up to and including /v1` });
+    errors.push({ path: `${path}.baseUrl`, message: `is required for ${provider}, up to and including /v1` });
   } else if (model.baseUrl !== undefined && !URL.canParse(model.baseUrl)) {
-    errors.push({ path: 'model.baseUrl', message: 'must be a URL' });
+    errors.push({ path: `${path}.baseUrl`, message: 'must be a URL' });
   }
   if (provider !== 'scripted' && model.settings?.script)
-    errors.push({ path: 'model.settings.script', message: 'is only allowed for the scripted model' });
+    errors.push({ path: `${path}.settings.script`, message: 'is only allowed for the scripted model' });
   return errors;
 }
 

@@ -1,12 +1,12 @@
 // A budget in money needs a model whose calls have a known cost.
 import type { Budget } from '@signalbox/contract';
-import { readDefinition } from '../agents/agents.ts';
+import { modelsOf, readDefinition } from '../agents/agents.ts';
 import type { Queryable } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
 import { modelName } from '../usage/prices.ts';
 
-/** The name of the agent's model if the budget needs its price and the operator has not configured one. */
+/** The name of the agent's model, or of a fallback, if the budget needs its price and the operator has not configured one. */
 export async function unpricedModel(
   { prices }: Pick<Platform, 'prices'>,
   db: Queryable,
@@ -14,9 +14,10 @@ export async function unpricedModel(
   budget: Budget | null | undefined,
 ): Promise<string | undefined> {
   if (budget?.maxCostUsd === undefined) return undefined;
-  const { model } = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
-  const name = modelName(model);
-  return prices.has(name) ? undefined : name;
+  const definition = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
+  return modelsOf(definition)
+    .map(modelName)
+    .find((name) => !prices.has(name));
 }
 
 /** 422 `budget_invalid` in the same case. */

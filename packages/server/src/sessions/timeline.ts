@@ -24,6 +24,7 @@ interface Row
     | 'status'
     | 'tool'
     | 'usage'
+    | 'model'
     | 'childSessionId'
     | 'agentVersion'
     | 'unavailableServers'
@@ -66,6 +67,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
   const firsts = new Map([...operations].map(([turn, rows]) => [turn, rows.find(({ agentVersion }) => agentVersion)!]));
   const versions = [...firsts.values()].map(({ agentVersion }) => agentVersion!);
+  const isWaiting = (turn: number) => turn === session.turn && session.status === 'waiting';
   const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
   return pageOf(request, numbers, String, (turn) => {
     const rows = operations.get(turn)!;
@@ -77,7 +79,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
       startedAt: createdAt.toISOString(),
       usage: usageOf(rows),
       unavailableToolServers: unavailableServers ?? [],
-      operations: rows.flatMap((row) => view(row, models.get(agentVersion!)!)),
+      operations: rows.flatMap((row) => view(row, models.get(agentVersion!)!, isWaiting(turn))),
     };
   });
 }
@@ -89,7 +91,7 @@ async function readTurns(
   turns: readonly number[],
 ): Promise<Map<number, Row[]>> {
   const rows = await db.query<Row>(sql`
-    select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage,
+    select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage, o.model,
       o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
       o.unavailable_servers as "unavailableServers", o.created_at as "createdAt",
       o.started_at as "startedAt", o.finished_at as "finishedAt",
@@ -154,7 +156,7 @@ async function readModels(
   return new Map(rows.map(({ version, model }) => [version, modelName(model)]));
 }
 
-function view(row: Row, model: string): TurnOperation[] {
+function view(row: Row, model: string, isWaiting: boolean): TurnOperation[] {
   const { kind, status, step, createdAt, finishedAt, usage, approval } = row;
   const isModel = kind !== 'tool';
   // A model call, and a compaction, is stored immediately before it starts.
@@ -162,9 +164,10 @@ function view(row: Row, model: string): TurnOperation[] {
   const operation: TurnOperation = {
     operationId: formatId('op', row.operationId),
     kind,
-    name: isModel ? (row.compaction?.model ?? model) : row.tool!,
+    name: isModel ? (row.compaction?.model ?? row.model ?? model) : row.tool!,
     step,
-    status: shownStatus[status],
+    // A model call has no response in a session that waits only if no model is available.
+    status: kind === 'model' && status === 'pending' && isWaiting ? 'waiting' : shownStatus[status],
     startedAt: startedAt?.toISOString() ?? null,
     endedAt: isFinished(row) ? (finishedAt?.toISOString() ?? null) : null,
     toolCallId: isModel ? null : formatId('call', row.operationId),

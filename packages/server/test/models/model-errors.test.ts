@@ -1,4 +1,5 @@
-// Failing model calls: which are retried, when, and what the session shows of them.
+// Failing model calls: which are retried, when, and what the session shows of them. What follows the quick retries is in
+// outages.test.ts.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/runtime/models/model.ts';
@@ -32,6 +33,8 @@ afterEach(async () => {
 });
 
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+/** The turn fails after its quick retries. */
+const impatient = { limits: { modelOutageSeconds: 0 } };
 const waits = [563, 1_125, 2_250, 4_500];
 
 function failure(code: ModelFailureCode, more: { retryable?: boolean; retryAfterMs?: number } = {}): ModelFailure {
@@ -63,7 +66,7 @@ test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unava
   async (code) => {
     const ask = failing(9, failure(code));
     await world.work({ ask });
-    const sessionId = await world.open(await world.agent());
+    const sessionId = await world.open(await world.agent([], impatient));
     for (const [index, ms] of waits.entries()) {
       await sleeping(ms);
       expect(ask.asked).toBe(index + 1);
@@ -103,7 +106,7 @@ test('a model call that succeeds at the last attempt has the same result as one 
 test('a retry waits as long as the provider asks for, and at least as long as the back-off', async () => {
   const ask = failing(1, failure('model_rate_limited', { retryAfterMs: 123_456 }));
   const node = await world.work({ ask });
-  const sessionId = await world.open(await world.agent());
+  const sessionId = await world.open(await world.agent([], impatient));
   await sleeping(123_456);
   clock.advance(123_455);
   await new Promise<void>((resolve) => setImmediate(resolve));
@@ -122,7 +125,9 @@ test('a retry waits as long as the provider asks for, and at least as long as th
 test('a wait beyond the deadline of the turn fails the session at once, and the error says how long it would be', async () => {
   const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 60_000 }));
   await world.work({ ask });
-  const sessionId = await world.open(await world.agent([], { limits: { turnTimeoutSeconds: 60 } }));
+  const sessionId = await world.open(
+    await world.agent([], { limits: { turnTimeoutSeconds: 60, modelOutageSeconds: 0 } }),
+  );
   expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
   expect(ask.asked).toBe(1);
   const { session } = await getSession(world.ctx, { sessionId });
@@ -217,7 +222,7 @@ test('if a node dies between two attempts, another node makes the next, and earl
 test('a node that takes over a turn continues the count of attempts, and waits as long as the provider asked for', async () => {
   const first = failing(9, failure('model_rate_limited', { retryAfterMs: 30_000 }));
   const leaving = await world.work({ ask: first });
-  const sessionId = await world.open(await world.agent());
+  const sessionId = await world.open(await world.agent([], impatient));
   for (const _ of [1, 2, 3]) {
     await sleeping(30_000);
     sleeps = [];

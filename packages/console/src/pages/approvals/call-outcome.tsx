@@ -56,6 +56,7 @@ const waitsFor: Record<NonNullable<Session['waitingFor']>['type'], string> = {
   toolResult: 'for a tool result from your program',
   session: 'for another agent',
   several: 'for several things',
+  model: 'for its model, which is unavailable',
 };
 
 function wordsOf({ status }: TurnOperation): string {

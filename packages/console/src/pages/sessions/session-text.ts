@@ -18,6 +18,7 @@ export const stopReasonText: Record<StopReason, string> = {
 
 export function waitingText({ waitingFor }: Session): string {
   if (!waitingFor) return '';
+  if (waitingFor.type === 'model') return 'for its model, which is unavailable';
   const { operationIds, toolCallIds, sessionIds } = waitingFor;
   const parts = [
     operationIds.length > 0 && counted(operationIds.length, 'approval'),

@@ -53,6 +53,11 @@ function Shown({ session }: { session: Session }) {
               , expires <Time at={session.waitingFor.expiresAt} />
             </>
           )}
+          {session.waitingFor?.retryAt && (
+            <>
+              , next attempt <Time at={session.waitingFor.retryAt} />. {session.waitingFor.error?.message}
+            </>
+          )}
         </>
       }
       actions={

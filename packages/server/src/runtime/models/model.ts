@@ -77,6 +77,11 @@ export class ModelFailure extends Error {
     this.retryAfterMs = more.retryAfterMs;
     this.httpStatus = more.httpStatus;
   }
+
+  /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
+  get isOfRequest(): boolean {
+    return this.code === 'model_rejected' && ![401, 402, 403, 404].includes(this.httpStatus ?? 0);
+  }
 }
 
 /**

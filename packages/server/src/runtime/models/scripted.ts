@@ -26,6 +26,9 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
     if (step.failWith === 'rate_limited') {
       throw new ModelFailure('model_rate_limited', 'The script limits the model’s rate', { retryable: true });
     }
+    if (step.failWith === 'unavailable') {
+      throw new ModelFailure('model_unavailable', 'The script makes the model unavailable', { retryable: true });
+    }
 
     const fillIn = createFillIn(call);
     const words = fillIn(step.text ?? '').match(/\s*\S+|\s+$/g) ?? [];

@@ -14,8 +14,8 @@ import type { SessionRow } from '../../sessions/state/session.ts';
 import { type Prices, roundUsd } from '../../usage/prices.ts';
 
 export interface Spending {
-  /** Why this call is not made; undefined if it is, and counts from now on. `model` is `provider/model`. */
-  refusal(modelCall: Operation, model: string): Promise<'budgetReached' | SessionError | undefined>;
+  /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
+  refusal(modelCall: Operation, models: readonly string[]): Promise<'budgetReached' | SessionError | undefined>;
   /** A call of this session has a response. */
   add(usage: PricedUsage): void;
   /** The session has a child now. */
@@ -70,10 +70,12 @@ export function createSpending(
   }
 
   return {
-    async refusal(modelCall, model) {
+    async refusal(modelCall, models) {
       if (!budget) return undefined;
-      if (budget.maxCostUsd !== undefined && !prices.has(model)) {
-        return { code: 'budget_invalid', message: `The budget is in money, and no price is configured for ${model}.` };
+      const unpriced = models.find((model) => !prices.has(model));
+      if (budget.maxCostUsd !== undefined && unpriced !== undefined) {
+        const message = `The budget is in money, and no price is configured for ${unpriced}.`;
+        return { code: 'budget_invalid', message };
       }
       shared ??= await hasChildren();
       const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);

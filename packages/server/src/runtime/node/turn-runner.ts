@@ -10,13 +10,13 @@
 //   store result or unknown outcome         ←  yields `callEnded`
 //   read the inbox into `state`             ←  yields `inbox` when something arrived
 //   store results and the next model call   ←  yields `stepEnded`, and begins the next step
-//   park the session, or continue           ←  yields `wait` (or `offer`, for a worker)
+//   park the session, or continue           ←  yields `wait` (`offer` for a worker, `modelUnavailable` in an outage)
 //   end the turn, begin the next or release ←  yields `end` or `fail`
 //
 // Each event is stored before the machine continues, so a crash loses nothing that was shown, and the machine resumes from the
 // same state. To stop a turn, the runner aborts the machine's signal and ends the turn itself (finish-turn.ts).
 import sql from 'sql-template-tag';
-import type { createDefinitionCache } from '../../agents/agents.ts';
+import { type createDefinitionCache, modelsOf } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { OVER } from '../../lib/aborted.ts';
@@ -56,7 +56,7 @@ import { startCall } from './start-call.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordToolServers, unavailableText } from './tool-servers.ts';
 import { agentEvent, agentSource, logIds, nextEntry, type TurnContext } from './turn-context.ts';
-import { parkTurn, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
+import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
 /** A session as it was claimed. */
 export interface ClaimedSession {
@@ -137,7 +137,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'responded': {
         const { modelCall, calls } = event;
-        const model = modelName(state.definition.model);
+        const model = modelCall.model!;
         const usage = { ...event.usage, costUsd: event.usage.costUsd ?? prices.costOf(model, event.usage) };
         spending.add(usage);
         const { content, providerData } = state.transcript.at(-1)!;
@@ -155,10 +155,15 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'modelFailed': {
         const { code, retryAfterMs } = event.failure;
-        log.warn({ ...logIds(context), code, retryAfterMs }, 'model call failed; retrying');
+        log.warn({ ...logIds(context), model: event.model, code, retryAfterMs }, 'model call failed; retrying');
         await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
         return 'continue';
       }
+
+      case 'modelUnavailable':
+        await appender.take(head); // text that was never shown needs no reset
+        state.shownText = '';
+        return (await parkForModel(context, event)) ? 'stop' : 'continue';
 
       case 'offer':
         return (await offerStep(context)) ? 'stop' : 'continue';
@@ -284,6 +289,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       environment,
       turn,
       definition,
+      models: modelsOf(definition),
       tools: [],
       unavailable: [],
       // Every read of the inbox updates the row, also those within a commit.
@@ -306,7 +312,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     const ports = {
       ask: responderOf(context, withModelTelemetry(context, options.ask)),
       run: withToolTelemetry(context, options.tools.run),
-      refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(context.state.definition.model)),
+      refusal: (modelCall: Operation) => spending.refusal(modelCall, context.state.models.map(modelName)),
       clock,
       deadline: context.deadline,
       random: Math.random,
@@ -347,7 +353,10 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     // A decision that arrived between the claim and the read of the operations is shown before it takes effect.
     const hasCalls = operations.some(({ kind }) => kind === 'tool');
     if (row.inbox > 0 || hasCalls || row.stop) await takeInbox();
-    if (row.status === 'waiting' && !stopping.signal.aborted) {
+    const isForModel = row.waitingFor?.type === 'model';
+    if (isForModel && !stopping.signal.aborted) {
+      await resumeForModel(context);
+    } else if (row.status === 'waiting' && !stopping.signal.aborted) {
       const patch = [sql`runnable_at = ${firstExpiry(operations)}`];
       if (await session.commitAndRelease({ patch }, operations)) return false;
       return resume();

@@ -1,8 +1,12 @@
-// A turn that waits, and the times that end a wait: approvals expire, and a turn has a deadline.
-import { firstExpiry, waitingForOf } from '../../sessions/state/operations.ts';
+// A turn that waits, and the times that end a wait: approvals expire, a model is called again, and a turn has a deadline.
+
+import sql from 'sql-template-tag';
+import type { NewChunk } from '../../journal/segment.ts';
+import { firstExpiry, type Operation, updateOperation, waitingForOf } from '../../sessions/state/operations.ts';
 import { sessionEvent } from '../../sessions/state/session.ts';
-import { waitingPatch } from '../../sessions/state/status.ts';
+import { resumedPatch, waitingForModel, waitingPatch } from '../../sessions/state/status.ts';
 import { TurnStopped } from '../turn/stop-turn.ts';
+import type { TurnEvent } from '../turn/turn.ts';
 import { agentEvent, type TurnContext } from './turn-context.ts';
 
 /** Parks the session: from then on it is only a row. False, and nothing is written, if something arrived meanwhile. */
@@ -18,6 +22,54 @@ export async function parkTurn(context: TurnContext, now: Date): Promise<boolean
     statements: [agentEvent(context, { type: 'session.waiting', ...sessionEvent(session.row) })],
   };
   return session.commitAndRelease(change, operations);
+}
+
+/** Parks the session until its models are called again. The same as above. */
+export async function parkForModel(
+  context: TurnContext,
+  { modelCall, failure, retryAt, isFirst }: Extract<TurnEvent, { type: 'modelUnavailable' }>,
+): Promise<boolean> {
+  const { session, deadline, platform } = context;
+  const { row, head } = session;
+  const { code, message } = failure;
+  const now = platform.clock.now();
+  const waitingFor = waitingForModel(retryAt, { code, message });
+  const fromSeq = modelCall.fromSeq!;
+  const items: NewChunk[] = [
+    ...(head.nextSeq > fromSeq ? [{ type: 'message.reset' as const, fromSeq }] : []),
+    { type: 'session.status', status: 'waiting', waitingFor },
+  ];
+  const stored: Operation = { ...modelCall, fromSeq: head.nextSeq + items.length };
+  const change = {
+    items,
+    patch: [...waitingPatch(waitingFor, deadline.getTime() - now.getTime()), sql`model_calls = model_calls + 1`],
+    statements: [
+      updateOperation(row, stored, now),
+      // One event for an outage, however often the models are called during it.
+      ...(isFirst ? [agentEvent(context, { type: 'session.waiting', ...sessionEvent(row) })] : []),
+    ],
+  };
+  return session.commitAndRelease(change, context.state.operations);
+}
+
+/** Shows that a session that waited for its models calls them again. */
+export async function resumeForModel({ session, state, platform: { clock } }: TurnContext): Promise<void> {
+  const { row, head } = session;
+  const now = clock.now();
+  const left = row.turnLeftMs;
+  const modelCall = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending')!;
+  const resumed: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
+  modelCall.fromSeq = head.nextSeq + 1;
+  await session.commit({
+    items: [resumed],
+    patch: resumedPatch(left, now),
+    statements: [updateOperation(row, modelCall, now)],
+  });
+  Object.assign(row, {
+    status: 'running',
+    waitingFor: null,
+    turnDeadline: left === null ? null : new Date(now.getTime() + left),
+  });
 }
 
 /** Wakes the active session when the first of its approvals expires. */

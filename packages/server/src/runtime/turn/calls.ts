@@ -77,6 +77,8 @@ function newCall(rules: CallRules, step: number, index: number, name: string, gi
     fromSeq: null,
     failures: 0,
     retryAt: null,
+    unavailableSince: null,
+    model: null,
     repeatable: tool?.repeatable ?? false,
     expiresAt: null,
     childSessionId: null,

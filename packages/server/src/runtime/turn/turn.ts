@@ -8,17 +8,18 @@
 //
 // After a crash, a new machine continues from the same state (recovery.ts). When its signal is aborted (an interrupt, the
 // deadline), it throws the signal's reason, and the runner ends the calls that are running.
-import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
+import type { MessagePart, Model, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../../agents/agents.ts';
 import { orAborted } from '../../lib/aborted.ts';
-import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
 import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
-import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
+import { modelName } from '../../usage/prices.ts';
+import type { AskModel, ModelFailure } from '../models/model.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
+import { askModels, type ModelResponse } from './ask-models.ts';
 import {
   CUT_OFF,
   callsOf,
@@ -39,6 +40,8 @@ export interface TurnState {
   readonly environment: string;
   readonly turn: number;
   readonly definition: Definition;
+  /** The agent's model and its fallbacks, in the order in which they are called. */
+  models: readonly Model[];
   tools: readonly TurnTool[];
   /** What the model is told about tools that are not available now. */
   unavailable: readonly string[];
@@ -95,8 +98,13 @@ export type TurnEvent =
       end: TurnEnd | null;
       results: MessagePart[] | null;
     }
-  /** The model call failed and is retried: text that it has shown is void. */
-  | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
+  /** A model failed, and it or another is called: text that it has shown is void. */
+  | { type: 'modelFailed'; modelCall: Operation; model: string; failure: ModelFailure }
+  /**
+   * No model is available: text that was shown is void. The runner parks the session until then and ends the generator, or
+   * continues. `isFirst`: it was not parked before for this call.
+   */
+  | { type: 'modelUnavailable'; modelCall: Operation; failure: ModelFailure; retryAt: Date; isFirst: boolean }
   /**
    * A worker is to respond to the step, or to run calls of it. The runner offers it and ends the generator, or continues.
    */
@@ -124,10 +132,6 @@ export type TurnEvent =
   | { type: 'end'; end: TurnEnd; results: MessagePart[] | null }
   | { type: 'fail'; error: SessionError; asked: boolean };
 
-// The first and four more.
-const MAX_MODEL_ATTEMPTS = 5;
-const FIRST_RETRY_MS = 500;
-
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
   while (true) {
@@ -144,8 +148,8 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
           continue;
         }
       }
-      const ended = yield* askModel(state, modelCall, ports, signal);
-      if (ended) return;
+      const response = yield* askModels(state, modelCall, ports, signal);
+      if (!response || (yield* takeResponse(state, modelCall, response))) return;
     }
 
     const calls = callsOf(operations, step);
@@ -181,72 +185,10 @@ function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError):
 }
 
 /** Returns whether the turn is over. */
-async function* askModel(
-  state: TurnState,
-  modelCall: Operation,
-  ports: TurnPorts,
-  signal: AbortSignal,
-): AsyncGenerator<TurnEvent, boolean> {
-  while (true) {
-    // Also after a failure on another node.
-    const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
-    if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
-    state.shownText = '';
-    const asked: { name: string; input: unknown }[] = [];
-    try {
-      for await (const event of ports.ask(modelCallOf(state), signal)) {
-        signal.throwIfAborted();
-        if (event.type === 'text') {
-          state.shownText += event.delta;
-          yield { type: 'text', delta: event.delta };
-        } else if (event.type === 'shown') {
-          state.shownText += event.text;
-        } else if (event.type === 'toolCall') {
-          asked.push(event);
-        } else {
-          return yield* takeResponse(state, modelCall, asked, event);
-        }
-      }
-      throw new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
-        retryable: true,
-      });
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ModelFailure)) throw error;
-      state.modelCalls += 1;
-      modelCall.failures += 1;
-      const now = ports.clock.now().getTime();
-      const refusal = refusalToRetry(modelCall, error, ports.deadline.getTime() - now);
-      if (refusal) {
-        modelCall.status = 'failed';
-        modelCall.error = refusal.message;
-        yield { type: 'fail', error: refusal, asked: true };
-        return true;
-      }
-      modelCall.retryAt = new Date(now + retryDelayMs(modelCall.failures, error, ports.random));
-      yield { type: 'modelFailed', modelCall, failure: error };
-    }
-  }
-}
-
-/** Why a model call that failed is not retried; undefined if it is. */
-function refusalToRetry(
-  { failures }: Operation,
-  { code, message, retryable, retryAfterMs = 0 }: ModelFailure,
-  leftMs: number,
-): SessionError | undefined {
-  if (!retryable || failures >= MAX_MODEL_ATTEMPTS) return { code, message };
-  if (retryAfterMs < leftMs) return undefined;
-  // Waiting would only end the turn later, without saying why.
-  const [asked, left] = [retryAfterMs, Math.max(leftMs, 0)].map((ms) => Math.ceil(ms / 1000));
-  return { code, message: `${message}; it asks to wait ${asked} seconds, and the turn has ${left} left` };
-}
-
 async function* takeResponse(
   state: TurnState,
   modelCall: Operation,
-  asked: readonly { name: string; input: unknown }[],
-  { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
+  { model, calls: asked, finish: { reason, usage, providerData } }: ModelResponse,
 ): AsyncGenerator<TurnEvent, boolean> {
   const wasCut = reason === 'maxOutputTokens';
   const judged = await newCalls(state, modelCall.step, asked);
@@ -259,6 +201,7 @@ async function* takeResponse(
   state.operations.push(...calls);
   state.transcript.push({ role: 'assistant', content: responseParts(text, calls), ...kept });
   modelCall.status = 'succeeded';
+  modelCall.model = modelName(model);
   if (reason === 'refusal' || wasCut) modelCall.output = { stopReason: reason };
   const judgement = calls.length === 0 || wasCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
@@ -352,25 +295,4 @@ export function endCall(call: Operation, outcome: ToolOutcome): void {
     const isUnknown = outcome.outcomeUnknown && !call.repeatable;
     Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
   }
-}
-
-function modelCallOf(state: TurnState): ModelCall {
-  const { organizationId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
-  return {
-    organizationId,
-    environment,
-    config: definition.model,
-    instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
-    tools,
-    limits: definition.limits,
-    outputSchema: definition.outputSchema,
-    transcript,
-    callsBefore: modelCalls,
-  };
-}
-
-/** Exponential, with up to a quarter of jitter, and not sooner than the provider allows. */
-function retryDelayMs(failures: number, failure: ModelFailure, random: () => number): number {
-  const backoff = exponentialMs(failures, FIRST_RETRY_MS) * (1 + random() / 4);
-  return Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
 }

@@ -58,6 +58,10 @@ export interface Operation {
   /** Of a model call or compaction: how often it failed, and the earliest time of the next retry. */
   failures: number;
   retryAt: Date | null;
+  /** Of a model call whose session waits, or waited, because no model was available: since when. */
+  unavailableSince: Date | null;
+  /** Of a model call with a response: `provider/model` of the model that gave it. */
+  model: string | null;
   /** Of a tool call: whether it may be repeated after an interruption. If not, its outcome is then unknown. */
   repeatable: boolean;
   /** Of a call that awaits approval: when the approval expires. */
@@ -73,7 +77,8 @@ export interface Operation {
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status, o.tool, o.tool_type as "toolType", o.input, o.output,
-  o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt", o.repeatable, o.expires_at as "expiresAt",
+  o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt",
+  o.unavailable_since as "unavailableSince", o.model, o.repeatable, o.expires_at as "expiresAt",
   o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
   o.unavailable_servers as "unavailableServers"`;
 
@@ -106,6 +111,8 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     fromSeq,
     failures: 0,
     retryAt: null,
+    unavailableSince: null,
+    model: null,
     repeatable: false,
     expiresAt: null,
     childSessionId: null,
@@ -137,6 +144,7 @@ export function updateOperation(owner: { organizationId: string }, operation: Op
     update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
       error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
       from_seq = ${operation.fromSeq}, failures = ${operation.failures}, retry_at = ${operation.retryAt},
+      unavailable_since = ${operation.unavailableSince}, model = ${operation.model},
       child_session_id = ${operation.childSessionId},
       started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
     where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;

@@ -1,15 +1,25 @@
 // The columns of a session row that depend on its status: when a node has something to do for it, and how much of the turn's
 // time is left.
-import type { WaitingFor } from '@signalbox/contract';
+import type { SessionError, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { SessionRow } from './session.ts';
 
-/** The turn's time does not run while the session waits. A node claims it again at the first deadline of an approval. */
+/** `error`: how the last call of the models failed. */
+export function waitingForModel(retryAt: Date, error: SessionError): WaitingFor {
+  const none = { operationIds: [], toolCallIds: [], sessionIds: [], expiresAt: null };
+  return { type: 'model', ...none, retryAt: retryAt.toISOString(), error };
+}
+
+/**
+ * The turn's time does not run while the session waits. A node claims it again at the first deadline of an approval, or when the
+ * models are to be called again.
+ */
 export function waitingPatch(waitingFor: WaitingFor, turnLeftMs: number | null): Sql[] {
+  const until = waitingFor.retryAt ?? waitingFor.expiresAt;
   return [
     sql`status = 'waiting'`,
     sql`waiting_for = ${JSON.stringify(waitingFor)}`,
-    sql`runnable_at = ${waitingFor.expiresAt && new Date(waitingFor.expiresAt)}`,
+    sql`runnable_at = ${until && new Date(until)}`,
     sql`turn_deadline = null`,
     sql`turn_left_ms = ${turnLeftMs}`,
   ];

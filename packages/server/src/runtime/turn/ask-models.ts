@@ -1,0 +1,174 @@
+// The attempts of one model call: the agent's model, its fallbacks, and the waits between.
+//
+// A round calls the models one after another until one responds, so a fallback is called before an earlier model is called a second
+// time. Only a failure that is the request's own fault ends the turn at once. After a round without a response:
+//
+//   1. The next round follows after a short wait, on this node: five rounds in all.
+//   2. Then the session is parked until the next round, for as long as the agent waits for its models
+//      (`limits.modelOutageSeconds`). From then on each claim makes one round. A provider that asks for a longer wait than a node
+//      should spend on it gets this at once.
+//   3. Then the turn fails.
+//
+// For the rest of the turn, the model that responded is called first: it does not pay for another's time-outs with every step, and
+// the reasoning in the transcript is its own. The next turn begins with the agent's own model again.
+import type { Model, SessionError } from '@signalbox/contract';
+import { exponentialMs } from '../../lib/back-off.ts';
+import type { Operation } from '../../sessions/state/operations.ts';
+import { modelName } from '../../usage/prices.ts';
+import { type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
+import type { TurnEvent, TurnPorts, TurnState } from './turn.ts';
+
+export interface ModelResponse {
+  model: Model;
+  calls: readonly { name: string; input: unknown }[];
+  finish: Extract<ModelEvent, { type: 'finish' }>;
+}
+
+const MAX_QUICK_ROUNDS = 5;
+const FIRST_RETRY_MS = 500;
+// A session that waits longer than this is parked.
+const FIRST_PARKED_MS = 15_000;
+// With its jitter, at most 5 minutes: as long as users of a provider that is back should wait at most.
+const MAX_PARKED_MS = 150_000;
+
+/** Returns the response. Undefined if the turn has failed, which was yielded; its text is `state.shownText`. */
+export async function* askModels(
+  state: TurnState,
+  modelCall: Operation,
+  ports: TurnPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelResponse | undefined> {
+  while (true) {
+    // Also after a failure on another node.
+    const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
+    if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
+
+    const failures: ModelFailure[] = [];
+    for (const [index, model] of state.models.entries()) {
+      const outcome = yield* askModel(state, model, ports, signal);
+      if (!(outcome instanceof ModelFailure)) {
+        state.models = [model, ...state.models.filter((other) => other !== model)];
+        return outcome;
+      }
+      state.modelCalls += 1;
+      failures.push(outcome);
+      if (outcome.isOfRequest || index === state.models.length - 1) break;
+      yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
+    }
+    modelCall.failures += 1;
+    const next = afterRound(state, modelCall, failures, ports);
+    if (next.type === 'fail') {
+      modelCall.status = 'failed';
+      modelCall.error = next.error.message;
+      yield { type: 'fail', error: next.error, asked: true };
+      return undefined;
+    }
+    modelCall.retryAt = next.at;
+    const isFirst = modelCall.unavailableSince === null;
+    if (next.type === 'park') modelCall.unavailableSince ??= ports.clock.now();
+    const [failure, model] = [failures.at(-1)!, modelName(state.models[failures.length - 1]!)];
+    // A parked session is claimed for the next round. It is not parked if something arrived at that moment.
+    do {
+      yield next.type === 'park'
+        ? { type: 'modelUnavailable', modelCall, failure: next.failure, retryAt: next.at, isFirst }
+        : { type: 'modelFailed', modelCall, model, failure };
+      signal.throwIfAborted();
+    } while (next.type === 'park');
+  }
+}
+
+async function* askModel(
+  state: TurnState,
+  model: Model,
+  ports: TurnPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelResponse | ModelFailure> {
+  state.shownText = '';
+  const calls: ModelResponse['calls'][number][] = [];
+  try {
+    for await (const event of ports.ask(modelCallOf(state, model), signal)) {
+      signal.throwIfAborted();
+      if (event.type === 'text') {
+        state.shownText += event.delta;
+        yield { type: 'text', delta: event.delta };
+      } else if (event.type === 'shown') {
+        state.shownText += event.text;
+      } else if (event.type === 'toolCall') {
+        calls.push(event);
+      } else {
+        return { model, calls, finish: event };
+      }
+    }
+    return new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
+      retryable: true,
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ModelFailure)) throw error;
+    return error;
+  }
+}
+
+type AfterRound =
+  | { type: 'fail'; error: SessionError }
+  | { type: 'retry'; at: Date }
+  | { type: 'park'; at: Date; failure: ModelFailure };
+
+/** What follows a round in which these failures happened, in the order of the models. */
+function afterRound(
+  { definition }: TurnState,
+  { failures: rounds, unavailableSince }: Operation,
+  failures: readonly ModelFailure[],
+  { clock, deadline, random }: TurnPorts,
+): AfterRound {
+  const retryable = failures.filter((failure) => failure.retryable);
+  const failure = retryable.at(-1) ?? failures.at(-1)!;
+  const { code, message } = failure;
+  const now = clock.now();
+  const after = (ms: number) => new Date(now.getTime() + Math.ceil(ms));
+  // The first that may be called again.
+  const askedMs = Math.min(...retryable.map(({ retryAfterMs = 0 }) => retryAfterMs));
+  if (failures.at(-1)!.isOfRequest || retryable.length === 0) return { type: 'fail', error: { code, message } };
+
+  const outageMs = definition.limits.modelOutageSeconds * 1000;
+  const leftMs = deadline.getTime() - now.getTime();
+  if (unavailableSince === null && rounds < MAX_QUICK_ROUNDS) {
+    const waitMs = Math.max(exponentialMs(rounds, FIRST_RETRY_MS) * (1 + random() / 4), askedMs);
+    if (askedMs < leftMs && (outageMs === 0 || waitMs <= FIRST_PARKED_MS)) return { type: 'retry', at: after(waitMs) };
+    if (outageMs === 0)
+      return { type: 'fail', error: { code, message: waitTooLong(message, askedMs, leftMs, 'the turn has N left') } };
+  }
+  const outageLeftMs = (unavailableSince ?? now).getTime() + outageMs - now.getTime();
+  if (outageLeftMs <= 0) return { type: 'fail', error: { code, message } };
+  if (askedMs > outageLeftMs)
+    return {
+      type: 'fail',
+      error: { code, message: waitTooLong(message, askedMs, outageLeftMs, 'the session waits N at most') },
+    };
+  const parkedRounds = Math.max(1, rounds - MAX_QUICK_ROUNDS + 1);
+  // Many sessions lose their model at the same moment, and their provider asks all of them for the same wait.
+  const backOffMs = exponentialMs(parkedRounds, FIRST_PARKED_MS, MAX_PARKED_MS) * (1 + random());
+  const waitMs = Math.max(backOffMs, askedMs + FIRST_PARKED_MS * random());
+  return { type: 'park', at: after(Math.min(waitMs, outageLeftMs)), failure };
+}
+
+/** Waiting would only end the turn later, without saying why. */
+function waitTooLong(message: string, askedMs: number, leftMs: number, limit: string): string {
+  const [asked, left] = [askedMs, Math.max(leftMs, 0)].map((ms) => Math.ceil(ms / 1000));
+  return `${message}; it asks to wait ${asked} seconds, and ${limit.replace('N', String(left))}`;
+}
+
+function modelCallOf(state: TurnState, config: Model): ModelCall {
+  const { organizationId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
+  return {
+    organizationId,
+    environment,
+    config,
+    instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
+    tools,
+    limits: definition.limits,
+    outputSchema: definition.outputSchema,
+    transcript,
+    callsBefore: modelCalls,
+  };
+}

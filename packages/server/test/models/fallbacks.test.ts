@@ -1,0 +1,167 @@
+// Fallback models: when they are called, in which order, and what is recorded of them.
+import type { Chunk, Model } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { openSession } from '../../src/sessions/sessions.ts';
+import { listTurns } from '../../src/sessions/timeline.ts';
+import { createPrices } from '../../src/usage/prices.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
+
+let world: World;
+let clock: ManualClock;
+beforeEach(async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  clock = createManualClock();
+  const prices = createPrices({
+    'scripted/first': { inputUsd: 1, outputUsd: 1 },
+    'scripted/second': { inputUsd: 10, outputUsd: 10 },
+  });
+  world = await createWorld({ clock, prices });
+});
+afterEach(async () => {
+  await clock.passWhile(world.close());
+  vi.restoreAllMocks();
+});
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const ended = (chunk: Chunk) => chunk.type === 'turn.completed';
+const ref = (model: string) => ({ provider: 'scripted' as const, model });
+const model: Model = { ...ref('first'), fallbacks: [ref('second'), ref('third')] };
+
+/** Records the models that are called, in order. */
+function asking(models: Record<string, AskModel>): AskModel & { asked: string[]; calls: ModelCall[] } {
+  const asked: string[] = [];
+  const calls: ModelCall[] = [];
+  const ask: AskModel = (call, signal) => {
+    asked.push(call.config.model!);
+    calls.push(structuredClone(call));
+    return models[call.config.model!]!(call, signal);
+  };
+  return Object.assign(ask, { asked, calls });
+}
+
+function failing(error: Partial<ModelFailure> & { code?: string } = {}, text = ''): AskModel {
+  return async function* () {
+    if (text) yield { type: 'text', delta: text };
+    const { code = 'model_unavailable', retryable = true, httpStatus } = error;
+    throw new ModelFailure(code, `It went wrong (${code}).`, {
+      retryable,
+      ...(httpStatus !== undefined && { httpStatus }),
+    });
+  };
+}
+
+test('a fallback responds without a wait, its text replaces what was shown, and it is recorded with its price', async () => {
+  const ask = asking({ first: failing({}, 'Hm'), second: answering([{ text: 'ok' }]) });
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent([], { model }));
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(outline(chunks).filter((one) => one !== '"Hm"')).toEqual([
+    'running',
+    ...(outline(chunks).includes('"Hm"') ? ['message.reset 2'] : []),
+    '"ok"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
+  expect(ask.asked).toEqual(['first', 'second']);
+  expect(ask.calls[1]!.config).toEqual(ref('second'));
+
+  const { data: turns } = await listTurns(world.ctx, { sessionId });
+  const costUsd = (10 * (usage.inputTokens + usage.outputTokens)) / 1e6;
+  expect(turns[0]!.operations).toMatchObject([
+    { name: 'scripted/second', status: 'succeeded', usage: { ...usage, costUsd } },
+  ]);
+  expect(await world.platform.db.query(sql`select model from model_usage`)).toEqual([{ model: 'scripted/second' }]);
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.at(-1)!.content).toEqual([{ type: 'text', text: 'ok' }]);
+});
+
+test.each([
+  ['is rate limited', { code: 'model_rate_limited', httpStatus: 429 }],
+  ['has no credit left', { code: 'model_rate_limited', retryable: false, httpStatus: 429 }],
+  ['times out', { code: 'model_timeout' }],
+  ['responds with 5xx', { code: 'model_unavailable', httpStatus: 503 }],
+  ['does not follow its format', { code: 'model_protocol', retryable: false }],
+  ['has no key', { code: 'model_not_allowed', retryable: false }],
+  ['rejects the key', { code: 'model_rejected', retryable: false, httpStatus: 401 }],
+  ['does not know the model', { code: 'model_rejected', retryable: false, httpStatus: 404 }],
+])('a fallback responds if the provider %s', async (_, error) => {
+  const ask = asking({ first: failing(error), second: failing(error), third: answering([{ text: 'ok' }]) });
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent([], { model }));
+  await world.until(sessionId, is('idle'));
+  expect(ask.asked).toEqual(['first', 'second', 'third']);
+});
+
+test.each([
+  ['rejects the request', { code: 'model_rejected', retryable: false, httpStatus: 400 }],
+  ['finds the request too large', { code: 'model_rejected', retryable: false, httpStatus: 413 }],
+  ['rejects the request in its stream', { code: 'model_rejected', retryable: false }],
+])('no fallback is called if the provider %s', async (_, error) => {
+  const ask = asking({ first: failing(error) });
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent([], { model }));
+  expect(await world.until(sessionId, ended)).toContainEqual(expect.objectContaining({ stopReason: 'error' }));
+  expect(ask.asked).toEqual(['first']);
+});
+
+test('the fallback that responded is called first for the rest of the turn, and the agent’s own model in the next turn', async () => {
+  let isDown = true;
+  const ask = asking({
+    first: (call, signal) => (isDown ? failing()(call, signal) : answering([{ text: 'first' }])(call, signal)),
+    second: async function* ({ transcript }) {
+      const isAsked = transcript.at(-1)!.role === 'user';
+      if (isAsked) yield { type: 'toolCall', name: 'look', input: {} };
+      else yield { type: 'text', delta: 'done' };
+      yield { type: 'finish', reason: isAsked ? 'toolCalls' : 'endTurn', usage };
+    },
+  });
+  await world.work({ ask, run: async () => ({ output: 1 }) });
+  const sessionId = await world.open(await world.agent([httpTool('look')], { model }));
+  await world.until(sessionId, is('idle'));
+  expect(ask.asked).toEqual(['first', 'second', 'second']);
+
+  isDown = false;
+  await sendMessage(world.ctx, { sessionId, content: 'again' });
+  await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 2);
+  expect(ask.asked).toEqual(['first', 'second', 'second', 'first']);
+});
+
+test('each model is called once before the first is called again', async () => {
+  const ask = asking({ first: failing(), second: failing(), third: failing() });
+  await world.work({ ask });
+  await world.open(await world.agent([], { model }));
+  const round = ['first', 'second', 'third'];
+  for (const [index, ms] of [500, 1_000, 2_000, 4_000].entries()) {
+    await vi.waitFor(() => expect(ask.asked).toHaveLength(3 * (index + 1)));
+    await clock.asleep();
+    await clock.passWhile(vi.waitFor(() => expect(ask.asked.length).toBeGreaterThan(3 * (index + 1))));
+    expect(ms).toBeGreaterThan(0);
+  }
+  await vi.waitFor(() => expect(ask.asked).toEqual([...round, ...round, ...round, ...round, ...round]));
+});
+
+test('a budget in money needs the price of every fallback', async () => {
+  const agentId = await world.agent([], { model });
+  const open = (budget: object) => openSession(world.ctx, { agentId, environment: 'production', input: 'go', budget });
+  await expect(open({ maxCostUsd: 1 })).rejects.toMatchObject({
+    code: 'budget_invalid',
+    message: expect.stringContaining('scripted/third'),
+  });
+});
+
+test('a definition is refused if a fallback is incomplete, may not be called, or belongs to a worker', async () => {
+  const refused = (given: object) => world.agent([], { model: given as Model });
+  await expect(
+    refused({ ...ref('first'), fallbacks: [ref('second'), { provider: 'openai-compatible', model: 'x' }] }),
+  ).rejects.toMatchObject({ message: expect.stringContaining('model.fallbacks[1].baseUrl') });
+  await expect(
+    refused({ ...ref('first'), fallbacks: [{ provider: 'openai', model: 'x', baseUrl: 'http://10.0.0.1/v1' }] }),
+  ).rejects.toMatchObject({ code: 'url_not_allowed', message: expect.stringContaining('model.fallbacks[0].baseUrl') });
+  await expect(refused({ provider: 'worker', queue: 'q', fallbacks: [ref('second')] })).rejects.toMatchObject({
+    message: expect.stringContaining('model.fallbacks'),
+  });
+});
