@@ -207,6 +207,10 @@ create table sessions (
   ended_at timestamptz,
   -- What the last model call read and wrote, in tokens. Null before the first, after a compaction, and if its provider does not say.
   context_tokens bigint,
+  -- A fork continues the conversation of another session, its origin, after one of its turns: the origin, which may be deleted, and the
+  -- turn; null if the session is not a fork.
+  forked_from_session_id uuid,
+  forked_at_turn integer,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -270,6 +274,7 @@ create table session_inbox (
 );
 
 -- The transcript: the messages to and from the model.
+-- There is no foreign key, because messages may outlive their session (kept_transcripts).
 create table messages (
   organization_id uuid not null,
   session_id uuid not null,
@@ -282,7 +287,6 @@ create table messages (
   provider_data json,
   created_at timestamptz not null,
   constraint messages_pkey primary key (organization_id, session_id, turn, "position"),
-  constraint messages_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,
   constraint messages_role_check check ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02);
 
@@ -823,6 +827,44 @@ create table compactions (
   constraint compactions_pkey primary key (organization_id, session_id, from_turn, from_position),
   constraint compactions_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
 );
+
+-- The index of forks by their origin. It is a separate table because an index on sessions would be built under a lock of that table.
+create table session_forks (
+  organization_id uuid not null,
+  session_id uuid not null,
+  origin_session_id uuid not null,
+  constraint session_forks_pkey primary key (organization_id, session_id),
+  constraint session_forks_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
+);
+create index session_forks_by_origin on session_forks (organization_id, origin_session_id, session_id);
+
+-- A fork reads messages of other sessions where they are: whose, and of which turns. There is a row for each session that wrote some
+-- of them. The origin of a fork may be a fork itself. Its rows are copied, so no reader follows a chain.
+create table inherited_turns (
+  organization_id uuid not null,
+  -- The fork.
+  session_id uuid not null,
+  from_turn integer not null,
+  until_turn integer not null,
+  -- Of the last message. If its turn had failed, a retry in the session that wrote it adds messages that the fork does not have.
+  until_position integer not null,
+  -- The session that wrote the messages; it may be deleted.
+  source_session_id uuid not null,
+  constraint inherited_turns_pkey primary key (organization_id, session_id, from_turn),
+  constraint inherited_turns_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
+);
+-- For the last message of a session that any fork inherits.
+create index inherited_turns_by_source on inherited_turns (organization_id, source_session_id, until_turn, until_position);
+
+-- Deleted sessions whose messages are still there: because forks inherit them, or because they are not deleted yet.
+create table kept_transcripts (
+  organization_id uuid not null,
+  session_id uuid not null,
+  -- Some of the messages may not be inherited any more.
+  due boolean not null,
+  constraint kept_transcripts_pkey primary key (organization_id, session_id)
+);
+create index kept_transcripts_due on kept_transcripts (organization_id, session_id) WHERE due;
 
 create table signalbox_migrations (
   version integer not null,

@@ -8,6 +8,7 @@ const help = `Lists, watches and controls sessions.
   signalbox sessions list                   list sessions, newest first
   signalbox sessions watch SESSION          show the current turn and what follows, until the session ends or you press Ctrl-C
   signalbox sessions send SESSION TEXT      send a message; it waits for the current turn to end
+  signalbox sessions fork SESSION           open a session that continues this one after one of its turns
   signalbox sessions interrupt SESSION      stop the current turn
   signalbox sessions close SESSION          complete the session after the current turn and queued messages
   signalbox sessions cancel SESSION         end the session now
@@ -18,6 +19,9 @@ ${columns([
   ['--agent AGENT', 'list: only this agent'],
   ['--limit N', 'list: at most N (20)'],
   ['--all', 'watch: start at the beginning of the session'],
+  ['--at-turn N', 'fork: the last turn that it inherits; 0: none (the last finished turn)'],
+  ['--input TEXT', 'fork: the next message'],
+  ['--agent-version N', 'fork: always use this version of the agent'],
   ['--now', 'send: stop the current turn and continue with this message'],
   ...serviceHelp,
 ])}
@@ -36,6 +40,8 @@ export async function sessions([verb = '--help', ...args]: string[]): Promise<vo
       return watch(command, args);
     case 'send':
       return send(command, args);
+    case 'fork':
+      return fork(command, args);
     case 'interrupt':
     case 'close':
     case 'cancel':
@@ -117,6 +123,36 @@ async function send(command: string, args: string[]): Promise<void> {
   );
 }
 
+async function fork(command: string, args: string[]): Promise<void> {
+  const { values, names } = parseCommand(command, 'sessions --help', args, ['SESSION'], {
+    ...serviceOptions,
+    'at-turn': { type: 'string' },
+    'agent-version': { type: 'string' },
+    input: { type: 'string' },
+  });
+  if (values.help) return void process.stdout.write(help);
+  const { input } = values;
+  const [sessionId = ''] = names;
+  const atTurn = wholeNumber(command, '--at-turn', values['at-turn']);
+  const agentVersion = wholeNumber(command, '--agent-version', values['agent-version']);
+  const session = await serviceAt(values.url, command).sessions.fork(sessionId, {
+    ...(atTurn !== undefined && { atTurn }),
+    ...(agentVersion !== undefined && { agentVersion }),
+    ...(input !== undefined && { input }),
+  });
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify(session)}\n`
+      : `Opened ${session.sessionId}, which continues ${sessionId} after turn ${session.forkedFrom!.turn}. It is ${stateOf(session)}\n`,
+  );
+}
+
+function wholeNumber(command: string, option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${command}: ${option} must be a whole number`, 'sessions --help');
+  return Number(text);
+}
+
 async function end(
   command: string,
   args: string[],
@@ -136,7 +172,7 @@ async function watch(command: string, args: string[]): Promise<void> {
   if (values.help) return void process.stdout.write(help);
   const client = serviceAt(values.url, command);
   const session = await client.sessions.get(names[0]!);
-  const cursor = values.all || session.turn < 2 ? null : `turn_${session.turn}:seq_0`;
+  const cursor = values.all || session.turn < 2 || session.cursor === null ? null : `turn_${session.turn}:seq_0`;
   const screen = new Screen();
   let wasLost = false;
   const onConnection = (state: 'open' | 'lost') => {

@@ -349,7 +349,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -382,11 +382,29 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
   message: string;
+}
+
+export interface ForkSession {
+  /** The last turn that the fork inherits; 0: none. Default: the last finished turn. A turn that failed has finished. */
+  atTurn?: number | undefined;
+  /** Always use this version; by default, as the origin does. */
+  agentVersion?: number | undefined;
+  input?: Content | undefined;
+  metadata?: Metadata | undefined;
+  /** Default: that of the origin. The usage of a fork starts at zero. */
+  budget?: Budget | null | undefined;
+  /** Complete the fork when a turn ends and no message is queued. */
+  closeOnIdle?: boolean | undefined;
+}
+
+export interface ForkedFrom {
+  sessionId: string;
+  turn: number;
 }
 
 export interface HttpRequest {
@@ -798,7 +816,7 @@ export interface Session {
   status: SessionStatus;
   waitingFor: WaitingFor | null;
   stopReason: StopReason | null;
-  /** 0 before the first turn. */
+  /** 0 before the first turn; a fork starts with that of its origin. */
   turn: number;
   /** Of the last chunk; null before the first. */
   cursor: string | null;
@@ -808,6 +826,8 @@ export interface Session {
   metadata: Metadata;
   /** For a child session: the session whose `agent` tool opened it. */
   parentSessionId: string | null;
+  /** For a fork: the session whose conversation it continues, and the turn after which. That session may be deleted. */
+  forkedFrom: ForkedFrom | null;
   createdAt: string;
   updatedAt: string;
   endedAt: string | null;
@@ -1506,6 +1526,8 @@ export interface Operations {
       environment?: string | undefined;
       /** Only child sessions of this session. */
       parentSessionId?: string | undefined;
+      /** Only forks of this session, which may be deleted. */
+      forkedFromSessionId?: string | undefined;
       /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
       metadata?: Record<string, string> | undefined;
     };
@@ -1541,6 +1563,16 @@ export interface Operations {
     result: {
       sessionId: string;
       deleted: true;
+    };
+  };
+  /** Fork a session. Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. `POST /api/v1/sessions/{sessionId}/fork`, permission `write`. */
+  forkSession: {
+    params: {
+      sessionId: string;
+    };
+    body: ForkSession;
+    result: {
+      session: Session;
     };
   };
   /** Send a message. Starts the next turn, now or after the current one (`onBusy`). `POST /api/v1/sessions/{sessionId}/messages`, permission `write`. */
@@ -2136,6 +2168,7 @@ export const operations = {
   getSession: { method: 'GET', path: '/sessions/{sessionId}' },
   updateSession: { method: 'PATCH', path: '/sessions/{sessionId}' },
   deleteSession: { method: 'DELETE', path: '/sessions/{sessionId}' },
+  forkSession: { method: 'POST', path: '/sessions/{sessionId}/fork' },
   sendMessage: { method: 'POST', path: '/sessions/{sessionId}/messages' },
   listMessages: { method: 'GET', path: '/sessions/{sessionId}/messages' },
   listTurns: { method: 'GET', path: '/sessions/{sessionId}/turns' },

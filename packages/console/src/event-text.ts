@@ -25,6 +25,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'environment_secret.set': { label: 'Secret set', did: 'set a secret' },
   'environment_secret.deleted': { label: 'Secret deleted', did: 'deleted a secret' },
   'session.created': { label: 'Session opened', did: 'opened a session' },
+  'session.forked': { label: 'Session forked', did: 'forked a session' },
   'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a session' },
   'session.interrupted': { label: 'Session interrupted', did: 'interrupted a session' },
   'session.closing': { label: 'Session closed', did: 'closed a session' },

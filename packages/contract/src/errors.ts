@@ -30,6 +30,7 @@ export const errorCodes = {
   idempotency_in_progress: [409, 'The first request with this idempotency key is still running'],
   session_ended: [409, 'The session has ended'],
   session_busy: [409, 'The session is busy'],
+  turn_not_finished: [409, 'The turn has not finished'],
   approval_already_resolved: [409, 'The approval is already resolved'],
   turn_lost: [409, 'The turn no longer belongs to this worker'],
   agent_archived: [409, 'The agent is archived'],

@@ -28,6 +28,7 @@ export const eventTypes = [
   'environment_secret.set',
   'environment_secret.deleted',
   'session.created',
+  'session.forked',
   'session.updated',
   'session.interrupted',
   'session.closing',

@@ -47,7 +47,7 @@ export const Session = Type.Object(
     status: SessionStatus,
     waitingFor: Nullable(WaitingFor),
     stopReason: Nullable(StopReason),
-    turn: Type.Integer({ description: '0 before the first turn.' }),
+    turn: Type.Integer({ description: '0 before the first turn; a fork starts with that of its origin.' }),
     cursor: Nullable(ChunkCursor, { description: 'Of the last chunk; null before the first.' }),
     usage: Usage,
     budget: Nullable(Budget),
@@ -55,6 +55,10 @@ export const Session = Type.Object(
     metadata: Metadata,
     parentSessionId: Nullable(Id('ses'), {
       description: 'For a child session: the session whose `agent` tool opened it.',
+    }),
+    forkedFrom: Nullable(Type.Object({ sessionId: Id('ses'), turn: Type.Integer() }, { title: 'ForkedFrom' }), {
+      description:
+        'For a fork: the session whose conversation it continues, and the turn after which. That session may be deleted.',
     }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -130,6 +134,34 @@ export const OpenSession = Strict(
   },
   { title: 'OpenSession' },
 );
+export const ForkSession = Strict(
+  {
+    atTurn: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        description:
+          'The last turn that the fork inherits; 0: none. Default: the last finished turn. A turn that failed has finished.',
+      }),
+    ),
+    agentVersion: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Always use this version; by default, as the origin does.',
+      }),
+    ),
+    input: Type.Optional(Content),
+    metadata: Type.Optional(Metadata),
+    budget: Type.Optional(
+      Nullable(Budget, { description: 'Default: that of the origin. The usage of a fork starts at zero.' }),
+    ),
+    closeOnIdle: Type.Optional(
+      Type.Boolean({ description: 'Complete the fork when a turn ends and no message is queued.' }),
+    ),
+  },
+  { title: 'ForkSession' },
+);
 export const UpdateSession = Strict({ metadata: Type.Optional(Metadata) }, { title: 'UpdateSession' });
 export const SendMessage = Strict(
   {
@@ -158,6 +190,7 @@ export const ListSessions = ListQuery({
   agentId: Type.Optional(Id('agt')),
   environment: Type.Optional(EnvironmentName),
   parentSessionId: Type.Optional(Id('ses', 'Only child sessions of this session.')),
+  forkedFromSessionId: Type.Optional(Id('ses', 'Only forks of this session, which may be deleted.')),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',

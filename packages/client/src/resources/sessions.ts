@@ -4,6 +4,7 @@ import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   ChunkType,
   Envelope,
+  ForkSession,
   Message,
   OpenSession,
   SendMessage,
@@ -63,6 +64,20 @@ export class Sessions {
    */
   delete(sessionId: string, options?: RequestOptions): Promise<Result<'deleteSession'>> {
     return this.#transport.call('deleteSession', { params: { sessionId } }, options);
+  }
+
+  /**
+   * Opens a new session that continues this one's conversation after its turn `atTurn`, by default the last finished one. With `input`,
+   * its next turn starts immediately. To try a turn again from its beginning, fork at the turn before it, with its message as `input`.
+   *
+   *     const fork = await client.sessions.fork(sessionId, { atTurn: 2, input: 'Try it with a discount', agentVersion: 7 });
+   *
+   * @throws NotFoundError if the session, the turn or the version does not exist
+   * @throws ConflictError `turn_not_finished`, `agent_archived`, `conflict` after 100 forks of forks
+   * @throws UnprocessableError `budget_invalid`
+   */
+  async fork(sessionId: string, params: ForkSession = {}, options?: RequestOptions): Promise<Session> {
+    return (await this.#transport.call('forkSession', { params: { sessionId }, body: params }, options)).session;
   }
 
   /**

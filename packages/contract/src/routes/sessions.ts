@@ -1,6 +1,7 @@
 import { Envelope, EnvelopePage, ListChunks, StreamQuery } from '../chunks.ts';
 import { Id, Type } from '../schema.ts';
 import {
+  ForkSession,
   ListMessages,
   ListSessions,
   MessagePage,
@@ -74,6 +75,20 @@ export const sessionRoutes = table({
     status: 200,
     result: deleted('sessionId', 'ses'),
     errors: ['conflict'],
+  },
+  forkSession: {
+    method: 'POST',
+    path: '/sessions/{sessionId}/fork',
+    permission: 'write',
+    tag: 'Sessions',
+    summary: 'Fork a session',
+    description:
+      'Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended.',
+    params: SessionParams,
+    body: ForkSession,
+    status: 201,
+    result: one('session', Session),
+    errors: ['turn_not_finished', 'conflict', 'agent_archived', 'budget_invalid'],
   },
   sendMessage: {
     method: 'POST',

@@ -17,6 +17,7 @@ import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
 import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/end-session.ts';
+import { forkSession } from '../sessions/forks.ts';
 import { listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
 import * as sessions from '../sessions/sessions.ts';
@@ -81,6 +82,7 @@ export const handlers: Handlers = {
   getSession: sessions.getSession,
   updateSession: sessions.updateSession,
   deleteSession: sessions.deleteSession,
+  forkSession,
   interruptSession: ending.interruptSession,
   closeSession: ending.closeSession,
   cancelSession: ending.cancelSession,

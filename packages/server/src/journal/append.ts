@@ -8,7 +8,7 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
-import type { Position } from './cursor.ts';
+import { endOfJournal, type Position } from './cursor.ts';
 import { deliveryMark, subscriptionOf } from './delivery-mark.ts';
 import { encodeItems, type Item, type Segment } from './segment.ts';
 
@@ -107,7 +107,7 @@ function planTransition(
       returning s.session_id)
     select 1 / count(*) from updated`;
 
-  const previous: Position = { turn: head.turn, seq: head.nextSeq - 1 };
+  const previous = endOfJournal(head);
   return {
     statements: [update, ...segments.map((segment) => insertSegment(head, segment)), ...statements],
     done() {

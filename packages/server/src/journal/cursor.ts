@@ -29,6 +29,11 @@ export function invalidCursor(what: string): ApiError {
   });
 }
 
+/** Where a journal ends. Before its first chunk a fork has a turn already, that of its origin. */
+export function endOfJournal({ turn, nextSeq }: { turn: number; nextSeq: number }): Position {
+  return nextSeq === 1 ? beginning : { turn, seq: nextSeq - 1 };
+}
+
 /** Negative if `a` is before `b`, 0 if they are equal. */
 export function comparePositions(a: Position, b: Position): number {
   return a.turn - b.turn || a.seq - b.seq;

@@ -18,7 +18,7 @@ import type { Context } from '../lib/context.ts';
 import { createFairGate } from '../lib/fair-gate.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { beginning, comparePositions, formatCursor, type Position } from './cursor.ts';
+import { beginning, comparePositions, endOfJournal, formatCursor, type Position } from './cursor.ts';
 import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSome, typesOf } from './read.ts';
 import { createRecent, type Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
@@ -322,7 +322,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
         limit 1) s`);
     for (const { sessionId, turn, nextSeq } of rows) {
       const feed = feeds.get(sessionId);
-      if (feed) moveEnd(feed, { turn, seq: nextSeq - 1 });
+      if (feed) moveEnd(feed, endOfJournal({ turn, nextSeq }));
     }
     const found = new Set(rows.map(({ sessionId }) => sessionId));
     for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);

@@ -5,7 +5,15 @@ import type { Db } from '../db/db.ts';
 import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { beginning, comparePositions, formatCursor, invalidCursor, type Position, parseCursor } from './cursor.ts';
+import {
+  beginning,
+  comparePositions,
+  endOfJournal,
+  formatCursor,
+  invalidCursor,
+  type Position,
+  parseCursor,
+} from './cursor.ts';
 import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from './segment.ts';
 
 /** A session as readers of its journal need it: its owner, where the journal ends, and whether more can follow. */
@@ -33,7 +41,7 @@ export async function readJournalInfo(
     from sessions where organization_id = ${organizationId} and session_id = ${sessionId}`);
   if (!row) throw notFound('session');
   const { agentId, environment, turn, nextSeq, ended } = row;
-  return { organizationId, sessionId, agentId, environment, position: { turn, seq: nextSeq - 1 }, ended };
+  return { organizationId, sessionId, agentId, environment, position: endOfJournal({ turn, nextSeq }), ended };
 }
 
 /** Segments that reach past a position, in order. */

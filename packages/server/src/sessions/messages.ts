@@ -11,6 +11,7 @@ import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { beginTurn, startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { addToInbox } from './state/inbox.ts';
+import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
@@ -94,12 +95,18 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   // One statement reads one snapshot. With two, a message that leaves the queue in between would be in neither part.
   const bytes = sql`octet_length(content::text)`;
+  const limit = request.limit + 1;
+  const transcriptOrder = isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`;
+  const isAfterCursor =
+    position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`;
   const ofTranscript = sql`
     select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer
-    from messages m
-    where m.organization_id = ${organizationId} and m.session_id = ${sessionId}
-      ${position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`}
-    order by ${isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`} limit ${request.limit + 1}`;
+    from (${transcriptSources({ organizationId, sessionId })}) s
+    cross join lateral (
+      select * from messages m
+      where m.organization_id = ${organizationId} and ${isOfSource} ${isAfterCursor}
+      order by ${transcriptOrder} limit ${limit}) m
+    order by ${transcriptOrder} limit ${limit}`;
   const isLastPage = isAsc
     ? sql`(select coalesce(max(found), 0) <= least(${request.limit}::int, count(*)) from page)`
     : sql`${position === undefined}::boolean`;

@@ -32,6 +32,8 @@ export interface NewSessionInput {
   traceParent?: string | undefined;
   /** The tool call that opens it. */
   parent?: { sessionId: string; operationId: string; rootSessionId: string; depth: number };
+  /** The session that it is a fork of, and the turn after which it continues. The caller adds what it inherits (state/inherited.ts). */
+  forkedFrom?: { sessionId: string; turn: number };
 }
 
 export interface NewSession {
@@ -45,11 +47,14 @@ export interface NewSession {
 }
 
 export function newSession(input: NewSessionInput, now: Date): NewSession {
-  const { organizationId, agentId, version, environment, content, nodeId, parent, traceParent } = input;
+  const { organizationId, agentId, version, environment, content, nodeId, parent, forkedFrom, traceParent } = input;
   const owner = { organizationId, sessionId: input.sessionId ?? newUuid() };
-  const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content, traceParent }, version, now) : undefined;
+  const before = forkedFrom?.turn ?? 0;
+  const begun = content
+    ? beginTurn(owner, before + 1, { messageId: newUuid(), content, traceParent }, version, now)
+    : undefined;
   const segment: Segment | undefined = begun && {
-    turn: 1,
+    turn: begun.turn,
     seqFrom: 1,
     seqTo: begun.run.items.length,
     body: encodeItems(begun.run.items),
@@ -64,7 +69,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     status: begun ? 'running' : 'idle',
     waitingFor: null,
     stopReason: null,
-    turn: begun ? 1 : 0,
+    turn: begun?.turn ?? before,
     nextSeq: segment ? segment.seqTo + 1 : 1,
     epoch: nodeId ? 1 : 0,
     nodeId: nodeId ?? null,
@@ -79,6 +84,8 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     parentOperationId: parent?.operationId ?? null,
     rootSessionId: parent?.rootSessionId ?? null,
     depth: parent ? parent.depth + 1 : 0,
+    forkedFromSessionId: forkedFrom?.sessionId ?? null,
+    forkedAtTurn: forkedFrom?.turn ?? null,
     inbox: 0,
     closing: false,
     closeOnIdle: input.closeOnIdle,
@@ -102,12 +109,13 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
           turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
-          root_session_id, depth, close_on_idle, budget, metadata, delivery_due, delivery_subscription_id, created_at,
+          root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
-          ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
+          ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},
+          ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)},
           ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
         from (${subscriptionOf(organizationId, environment)}) d`,
@@ -116,7 +124,11 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],
     segment,
-    firstTurn: begun && { row: { ...row }, operations: [begun.modelCall], transcript: [begun.entry] },
+    firstTurn: begun && {
+      row: { ...row },
+      operations: [begun.modelCall],
+      ...(before === 0 && { transcript: [begun.entry] }),
+    },
   };
 }
 

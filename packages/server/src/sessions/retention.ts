@@ -1,12 +1,14 @@
 // Deletes sessions some days after they ended: as configured by the operator, or sooner if their environment says so.
 //
-// A session is deleted together with its children, once the last of them has ended. Their segments, messages, operations and
-// deliveries go first, a thousand rows a statement, and the session rows last. No statement is long, and the next pass resumes
-// an interrupted one. No open session is touched, so no append waits. Two nodes may do it at the same time.
+// A session is deleted together with its children, once the last of them has ended. Their segments, operations and deliveries go first,
+// a thousand rows a statement, then the session rows, and last the messages, except those that forks inherit (kept-transcripts.ts): a
+// session that can still be forked has all of them. No statement is long, and the next pass resumes an interrupted one. No open session
+// is touched, so no append waits. Two nodes may do it at the same time.
 import type { Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import type { Platform } from '../platform.ts';
+import { releaseTranscripts, trimDueTranscripts } from './kept-transcripts.ts';
 import { deletePairs } from './metadata.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -42,6 +44,7 @@ export async function dropOldSessions(
     if (sessions > 0)
       log.info({ organizationId, environment, days, sessions }, 'deleted sessions at the end of their retention');
   }
+  await trimDueTranscripts(db, organizationId, signal);
 
   /** The environments that have ended sessions, including deleted environments: one index look-up for each. */
   function retentionRules(): Promise<RetentionRule[]> {
@@ -94,16 +97,6 @@ export async function dropOldSessions(
       db,
       signal,
       (limit) => sql`
-        delete from messages m using (
-          select x.session_id, x.turn, x.position from messages x
-          where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
-        where m.organization_id = ${organizationId} and m.session_id = old.session_id and m.turn = old.turn
-          and m.position = old.position`,
-    );
-    await deleteInBatches(
-      db,
-      signal,
-      (limit) => sql`
         delete from operations o using (
           select x.operation_id from operations x
           where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
@@ -126,6 +119,8 @@ export async function dropOldSessions(
         select session_id as "sessionId", metadata from sessions
         where organization_id = ${organizationId} and session_id = any(${ids}::uuid[]) and ended_at is not null
         order by session_id for update`);
+      const deleted = rows.map(({ sessionId }) => sessionId);
+      await releaseTranscripts(tx, organizationId, deleted);
       for (const statement of deletePairs(organizationId, rows)) tx.write(statement);
       tx.write(sql`
         delete from received_webhooks
@@ -137,7 +132,7 @@ export async function dropOldSessions(
           and d.delivery_id = s.delivery_id`);
       return tx.execute(sql`
         delete from sessions
-        where organization_id = ${organizationId} and session_id = any(${rows.map(({ sessionId }) => sessionId)}::uuid[])`);
+        where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
     });
   }
 }

@@ -18,6 +18,7 @@ import { uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { cancelNow } from './end-session.ts';
+import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
 import { announceNewSession, newSession } from './new-session.ts';
 import {
@@ -105,7 +106,8 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
 }
 
 /**
- * Deletes a session and its children. Children that are still open are cancelled first. Pending deliveries are dropped. 409
+ * Deletes a session and its children. Children that are still open are cancelled first. Pending deliveries are dropped. Forks stay,
+ * with the messages that they inherit. 409
  * `conflict` while the session is open, or while its parent or root is, because they share a budget.
  */
 export async function deleteSession(ctx: Context, input: Input<'deleteSession'>): Promise<Result<'deleteSession'>> {
@@ -124,6 +126,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     for (const one of family.toReversed()) if (!one.endedAt) await cancelNow(tx, ctx, one);
     const ids = family.map(({ sessionId }) => sessionId);
     const now = ctx.clock.now();
+    const released = await releaseTranscripts(tx, organizationId, ids);
     await Promise.all([
       tx.query(sql`
         delete from segments where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
@@ -141,6 +144,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
         delete from sessions where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       ...family.map((one) => tx.query(recordEvent(ctx, now, { type: 'session.deleted', ...sessionEvent(one) }))),
     ]);
+    await trimTranscripts(tx, organizationId, released);
     return { sessionId: input.sessionId, deleted: true };
   });
 }
@@ -159,7 +163,8 @@ async function lockFamily(tx: Tx, row: SessionRow): Promise<SessionRow[]> {
   return family;
 }
 
-async function requireVersion(tx: Tx, organizationId: string, agentId: string, version: number): Promise<void> {
+/** 404 if the agent has no such version. */
+export async function requireVersion(tx: Tx, organizationId: string, agentId: string, version: number): Promise<void> {
   const found = await tx.execute(sql`
     select 1 from agent_versions
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);

@@ -60,9 +60,10 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const { db, organizationId } = ctx;
   const request = pageRequest(`turns:${organizationId}:${input.sessionId}`, input, { isKey: integerKey });
   const session = await readSession(db, organizationId, uuidOf('ses', input.sessionId));
-  // Turns are numbered from 1 without gaps, so the turns of a page are known before anything is read.
+  // Turns are numbered without gaps, so the turns of a page are known before anything is read. A fork's continue those of its origin.
   const newest = Math.min(session.turn, Number(request.after ?? session.turn + 1) - 1);
-  const numbers = Array.from({ length: Math.min(newest, request.limit + 1) }, (_, index) => newest - index);
+  const count = Math.max(0, newest - (session.forkedAtTurn ?? 0));
+  const numbers = Array.from({ length: Math.min(count, request.limit + 1) }, (_, index) => newest - index);
   const shown = numbers.slice(0, request.limit);
   const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
   const firsts = new Map([...operations].map(([turn, rows]) => [turn, rows.find(({ agentVersion }) => agentVersion)!]));

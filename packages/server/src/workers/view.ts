@@ -5,6 +5,7 @@ import { readDefinition } from '../agents/agents.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
+import { isOfSource, transcriptSources } from '../sessions/state/inherited.ts';
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
 import type { Offer } from '../sessions/state/submission.ts';
 import { type TranscriptEntry, viewEntry } from '../sessions/state/transcript.ts';
@@ -16,9 +17,11 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
   const [operations, entries, definition, [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
     ctx.db.query<TranscriptEntry>(sql`
-      select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
-      where organization_id = ${organizationId} and session_id = ${sessionId}
-      order by turn, position`),
+      select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt"
+      from (${transcriptSources(row)}) s
+      cross join lateral (
+        select * from messages m where m.organization_id = ${organizationId} and ${isOfSource} offset 0) m
+      order by m.turn, m.position`),
     readDefinition(ctx.db, organizationId, agentId, agentVersion!),
     ctx.db.query<{ expiresAt: Date }>(sql`
       select lease_expires_at as "expiresAt" from nodes where node_id = ${nodeId}`),

@@ -82,6 +82,7 @@ describe('a node whose pool has one connection', () => {
     await until(sessionId, 'idle');
     await call('updateSession', { sessionId, metadata: { a: 'b' } });
     await call('sendMessage', { sessionId, content: 'more' });
+    await call('forkSession', { sessionId, atTurn: 1, agentVersion: 1, input: 'other' });
     await call('interruptSession', { sessionId });
     await until(sessionId, 'idle');
     await call('closeSession', { sessionId });

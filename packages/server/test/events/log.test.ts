@@ -136,6 +136,7 @@ const recorded: Record<string, EventType[] | string> = {
   setSecret: ['environment_secret.set'],
   deleteSecret: ['environment_secret.deleted'],
   openSession: ['session.created'],
+  forkSession: ['session.forked'],
   updateSession: ['session.updated'],
   deleteSession: ['session.deleted'],
   interruptSession: ['session.interrupted', 'session.idle'],

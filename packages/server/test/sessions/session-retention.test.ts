@@ -37,6 +37,7 @@ beforeEach(async () => {
   await db.execute(sql`delete from pending_deliveries where organization_id = ${organizationId}`);
   await db.execute(sql`delete from received_webhooks where organization_id = ${organizationId}`);
   await db.execute(sql`delete from sessions where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from messages where organization_id = ${organizationId}`);
   await keepDays('production', null);
 });
 afterAll(() => test_.close());

@@ -4,6 +4,7 @@
 // loaded a few MiB at a time, so a node that takes over the sessions of a dead one never loads all of them at once.
 import sql from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
+import { isOfSource, sourcesOfEach } from '../../sessions/state/inherited.ts';
 import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
@@ -55,18 +56,19 @@ export async function loadTranscripts(db: Platform['db'], rows: readonly Session
   const scope = [...new Set(organizations)];
   type Entry = TranscriptEntry & { n: number; bytes: number };
   const entries = await db.query<Entry | { n: number; turn: null }>(sql`
+    with loaded as (select * from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n))
     select n::integer, turn, position, message_id as "messageId", role, content, provider_data as "providerData",
       created_at as "createdAt", octet_length(content::text) + coalesce(octet_length(provider_data::text), 0) as bytes
     from (
-      select h.n, m.*,
+      select s.n, m.*,
         -- What is stored before this session's own: reading its size does not read the value.
         sum(coalesce(pg_column_size(m.content), 0) + coalesce(pg_column_size(m.provider_data), 0))
-          over (order by h.n range between unbounded preceding and 1 preceding) as before
-      from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n)
+          over (order by s.n range between unbounded preceding and 1 preceding) as before
+      from (${sourcesOfEach(sql`loaded`, scope)}) s
       left join lateral (
         -- The offset keeps it a look-up for each session, rather than a join with all messages there are.
-        select x.turn, x.position, x.message_id, x.role, x.content, x.provider_data, x.created_at from messages x
-        where x.organization_id = any(${scope}::uuid[]) and x.organization_id = h.org and x.session_id = h.sid
+        select m.turn, m.position, m.message_id, m.role, m.content, m.provider_data, m.created_at from messages m
+        where m.organization_id = any(${scope}::uuid[]) and m.organization_id = s.org and ${isOfSource}
         offset 0) m on true) found
     where before is null or before < ${LOADED_AT_ONCE_BYTES}
     order by n, turn, position`);

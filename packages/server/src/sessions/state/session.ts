@@ -34,6 +34,9 @@ export interface SessionRow {
   parentOperationId: string | null;
   rootSessionId: string | null;
   depth: number;
+  /** Of a fork: the session whose conversation it continues, which may be deleted, and the turn after which. */
+  forkedFromSessionId: string | null;
+  forkedAtTurn: number | null;
   inbox: number;
   closing: boolean;
   closeOnIdle: boolean;
@@ -60,7 +63,8 @@ export const sessionColumns: Sql = sql`
   s.node_id as "nodeId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
-  s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
+  s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth,
+  s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens", s.steps,
   s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
@@ -116,6 +120,13 @@ export function viewSession(row: SessionRow): Session {
     error: row.error,
     metadata: row.metadata,
     parentSessionId: row.parentSessionId && formatId('ses', row.parentSessionId),
+    forkedFrom:
+      row.forkedFromSessionId === null
+        ? null
+        : {
+            sessionId: formatId('ses', row.forkedFromSessionId),
+            turn: row.forkedAtTurn!,
+          },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
     endedAt: row.endedAt?.toISOString() ?? null,
