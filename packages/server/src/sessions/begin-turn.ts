@@ -1,21 +1,13 @@
 // How a turn begins: when a session is opened with input, when a message reaches an idle session, or when a queued message
 // follows the previous turn. `beginTurn` plans what the transaction writes; `startTurn` follows its commit.
-import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { ChunkRun, Patch } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
-import type { LocalRunner, LocalStart } from '../runtime/node/local-start.ts';
+import type { TurnInput } from './state/inbox.ts';
+import type { LocalRunner, LocalStart } from './state/local-start.ts';
 import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
-
-/** The message that begins a turn. */
-export interface TurnInput {
-  messageId: string;
-  content: MessagePart[];
-  /** The W3C `traceparent` of the request that sent it; undefined or null if it had none. */
-  traceParent?: string | null | undefined;
-}
 
 export interface BegunTurn {
   turn: number;

@@ -8,9 +8,9 @@ import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { LocalStart } from '../runtime/node/local-start.ts';
 import { beginTurn } from './begin-turn.ts';
 import { insertPairs } from './metadata.ts';
+import type { LocalStart } from './state/local-start.ts';
 import type { SessionRow } from './state/session.ts';
 
 export interface NewSessionInput {

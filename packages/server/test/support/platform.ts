@@ -13,7 +13,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { createLocalRunners } from '../../src/runtime/node/local-start.ts';
+import { createLocalRunners } from '../../src/sessions/state/local-start.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';

@@ -6,6 +6,7 @@
 import sql from 'sql-template-tag';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
+import type { LocalStart } from '../../sessions/state/local-start.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { SessionHint } from '../../wake/hints.ts';
@@ -19,7 +20,6 @@ import {
 } from './candidates.ts';
 import { claim, loadTranscripts, readOperationsOf } from './claim.ts';
 import { withOneSuspect } from './crashes.ts';
-import type { LocalStart } from './local-start.ts';
 import type { Room } from './room.ts';
 import type { ClaimedSession } from './turn-runner.ts';
 
@@ -27,7 +27,7 @@ export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
   soon(hint?: SessionHint): void;
   /** Starts a session that an API call of this node assigned to it. If it can't be read now, a later search finds it as unowned. */
-  take(localStarts: LocalStart): void;
+  take(start: LocalStart): void;
   /** Something arrived for a session that is not active. It may be one that is being claimed. */
   arrivedFor(sessionId: string): void;
   /** Nodes and worker turns that sessions still name, and whose lease has expired or was removed. */
@@ -65,7 +65,7 @@ export function createClaimer(
   const wokenDuringClaim = new Set<string>();
   let isSearchWanted = false;
   let claiming: Promise<void> | undefined;
-  const given: LocalStart[] = [];
+  const localStarts: LocalStart[] = [];
   let taking: Promise<void> | undefined;
   let dead: string[] = [];
   let unownedClaims: ClaimCandidate[] = [];
@@ -200,16 +200,16 @@ export function createClaimer(
       start({ row, isTakenOver: false, transcript, operations }, JSON.stringify(transcript).length);
       return;
     }
-    given.push(one);
+    localStarts.push(one);
     taking ??= takeAll().finally(() => {
       taking = undefined;
     });
   }
 
   async function takeAll(): Promise<void> {
-    while (given.length > 0) {
+    while (localStarts.length > 0) {
       const operationsOf = new Map<string, Operation[]>();
-      const rows = given.splice(0).map(({ row, operations }) => {
+      const rows = localStarts.splice(0).map(({ row, operations }) => {
         operationsOf.set(row.sessionId, operations);
         return row;
       });

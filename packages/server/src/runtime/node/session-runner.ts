@@ -4,7 +4,7 @@
 // (node-lease.ts) has expired. Correctness does not depend on the lease: a node that is wrong about it has an old epoch, so its
 // writes are refused.
 //
-// A turn that begins by an API call on this node needs no claim (local-start.ts).
+// A turn that begins by an API call on this node needs no claim (sessions/state/local-start.ts).
 //
 // A wake-up causes a claim at once. If it is lost, the poll finds the session.
 import sql, { type Sql } from 'sql-template-tag';

@@ -8,7 +8,6 @@ import type { Queryable, Tx } from '../../db/db.ts';
 import { Fenced } from '../../journal/append.ts';
 import { newUuid } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
-import type { TurnInput } from '../begin-turn.ts';
 import type { SessionRow } from './session.ts';
 
 /** A message, which will have a turn of its own, or a change of an operation, which has to be shown. */
@@ -16,6 +15,14 @@ export type InboxBody =
   | { kind: 'message'; content: MessagePart[]; steer?: boolean; traceParent?: string }
   | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
   | { kind: 'tool_result'; operationId: string };
+
+/** The message that begins a turn. */
+export interface TurnInput {
+  messageId: string;
+  content: MessagePart[];
+  /** The W3C `traceparent` of the request that sent it; undefined or null if it had none. */
+  traceParent?: string | null | undefined;
+}
 
 /** An entry as it is read: without the content of messages, which can be many and long. */
 export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'message'; steer: boolean | null }) & {

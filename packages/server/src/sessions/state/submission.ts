@@ -1,12 +1,17 @@
 // A step that a worker runs, as it is stored in the step's model call while that is `pending`: `input` is the offer, `output`
 // the worker's submission. The turn machine reads a submission as it reads a model's response.
 import sql, { type Sql } from 'sql-template-tag';
-import type { TurnTool } from '../../runtime/tools/tool.ts';
 import type { Operation, TokenUsage } from './operations.ts';
+
+interface OfferedTool {
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+}
 
 /** What a worker gets with the step: the tools as they were listed for it. */
 export interface Offer {
-  tools: (Pick<TurnTool, 'name' | 'description' | 'inputSchema'> & { client: boolean })[];
+  tools: (OfferedTool & { client: boolean })[];
   /** Texts for the worker about tools that are not available now. */
   unavailable: readonly string[];
 }
@@ -25,7 +30,7 @@ export interface Submission {
 export function storeOffer(
   owner: { organizationId: string },
   modelCall: Operation,
-  tools: readonly TurnTool[],
+  tools: readonly (OfferedTool & { runsAs: string })[],
   unavailable: readonly string[],
 ): Sql {
   const offer: Offer = {
@@ -44,9 +49,9 @@ export function storeOffer(
 }
 
 /** Stores the submission and deletes the offer: the tools of MCP servers can be long, and every step has them. */
-export function storeSubmission(owner: { organizationId: string }, modelCall: Operation, answer: Submission): Sql {
+export function storeSubmission(owner: { organizationId: string }, modelCall: Operation, submission: Submission): Sql {
   return sql`
-    update operations set input = null, output = ${JSON.stringify(answer)}
+    update operations set input = null, output = ${JSON.stringify(submission)}
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 

@@ -3,9 +3,9 @@
 //
 // Correctness does not depend on it. If the node has no room, any node may claim the turn. If the runner is never notified (the
 // node died, or the acknowledgement of the commit was lost), the session names a node that does not run it, and a search finds it.
-import type { Operation } from '../../sessions/state/operations.ts';
-import type { SessionRow } from '../../sessions/state/session.ts';
-import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
+import type { Operation } from './operations.ts';
+import type { SessionRow } from './session.ts';
+import type { TranscriptEntry } from './transcript.ts';
 
 /** A session that was assigned to this node, with its row as it is after the commit. */
 export interface LocalStart {
@@ -21,23 +21,23 @@ export interface LocalRunner {
   /** For one more session of the organization. */
   hasRoom(organizationId: string): boolean;
   /** Called after the commit that put the node's id on the row and raised the epoch. */
-  take(given: LocalStart): void;
+  take(start: LocalStart): void;
 }
 
 export interface LocalRunners {
   /** Returns a function that leaves. */
-  join(worker: LocalRunner): () => void;
+  join(runner: LocalRunner): () => void;
   /** A runner that has room for a session of the organization. */
   withRoom(organizationId: string): LocalRunner | undefined;
 }
 
 export function createLocalRunners(): LocalRunners {
-  const workers = new Set<LocalRunner>();
+  const runners = new Set<LocalRunner>();
   return {
-    join(worker) {
-      workers.add(worker);
-      return () => workers.delete(worker);
+    join(runner) {
+      runners.add(runner);
+      return () => runners.delete(runner);
     },
-    withRoom: (organizationId) => [...workers].find((worker) => worker.hasRoom(organizationId)),
+    withRoom: (organizationId) => [...runners].find((runner) => runner.hasRoom(organizationId)),
   };
 }
