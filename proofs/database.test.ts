@@ -4,13 +4,13 @@ import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ask } from '../packages/embedded-postgres/test/support/ask.ts';
 import {
   isPostgresAlive,
   type PostgresProcess,
   serverPidOf,
   spawnPostgres,
 } from '../packages/embedded-postgres/test/support/postgres-process.ts';
-import { ask } from '../packages/server/test/support/ask.ts';
 import { freePort } from '../packages/server/test/support/free-port.ts';
 import { type PostgresProxy, startPostgresProxy } from '../packages/server/test/support/postgres-proxy.ts';
 import { createRandom } from '../packages/server/test/support/random.ts';

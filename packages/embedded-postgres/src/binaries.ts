@@ -1,7 +1,7 @@
 // Where the PostgreSQL binaries are, and which user runs them.
 //
-// PostgreSQL refuses to run as root, and root is what people are in a container or on a fresh host. The server then runs as
-// `nobody`, which can't reach what is below /root: the binaries are copied to a directory that it can reach.
+// PostgreSQL refuses to run as root, and in a container or on a fresh host the program usually does. The server then runs as
+// `nobody`, which can't reach what is below /root, so the binaries are copied to a directory that it can reach.
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { BinariesMissing, PostgresFailed, UserUnsuitable } from './errors.ts';
 import type { PostgresLog } from './log.ts';
 
-/** The user that PostgreSQL runs as, if it is not that of this process. */
+/** The user that PostgreSQL runs as, if it differs from the user of this process. */
 export interface Account {
   uid: number;
   gid: number;
@@ -24,13 +24,13 @@ export interface Binaries {
   version: string;
 }
 
-// For copies on behalf of root. In a temporary directory, others could put something in their place.
+// For copies that root makes. In a temporary directory, other users could replace them.
 const SYSTEM_DIRECTORY = '/var/lib/embedded-postgres';
 
 // Linux's number of nobody, for systems whose /etc/passwd doesn't have the name.
 const NOBODY: Account = { uid: 65534, gid: 65534 };
 
-/** Undefined unless this process is root's: then the owner of the cluster if there is one, else nobody. */
+/** Undefined unless this process runs as root. Then the owner of the cluster if there is one, else nobody. */
 export async function accountFor(cluster: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await fs.stat(cluster).catch(() => undefined);
@@ -56,7 +56,7 @@ export async function isReachable(path: string, account: Account | undefined): P
   }
 }
 
-/** The binaries, complete and where the account can run them. `copies` is where a copy goes if this process isn't root's. */
+/** The binaries, complete and where the account can run them. `copies` is where a copy goes if this process doesn't run as root. */
 export async function findBinaries(
   account: Account | undefined,
   copies: string,
@@ -99,8 +99,8 @@ interface Link {
 }
 
 /**
- * npm packages can't hold symbolic links. The package's install script creates them from a list; if install scripts are
- * switched off, this does. False if links are missing and may not be created there.
+ * npm packages can't contain symbolic links. The package's install script creates them from a list. If install scripts are
+ * disabled, this function does. False if links are missing and can't be created there.
  */
 async function restoreLinks(native: string): Promise<boolean> {
   const list = await fs.readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -147,7 +147,7 @@ async function copyTo(target: string, native: string, log: PostgresLog): Promise
   return target;
 }
 
-/** A strict umask during the installation must not keep the account out of the copy. */
+/** Gives the account access to the copy, even if the umask of the installation was strict. */
 async function openToAll(directory: string): Promise<void> {
   await fs.chmod(directory, 0o755);
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {

@@ -14,9 +14,9 @@ import {
   WrongVersion,
 } from './errors.ts';
 
-/** What the parts of this package share about a directory. */
-export interface Place {
-  /** Holds the cluster, the socket and the log. */
+/** A directory with a cluster, and how to run PostgreSQL in it. */
+export interface Setup {
+  /** Contains the cluster, the socket and the log. */
   home: string;
   /** `home` as the account reaches it: see `reachFrom`. */
   homeForServer: string;
@@ -29,14 +29,14 @@ export interface Place {
   homeHandle: fs.FileHandle;
 }
 
-// What this package and its processes put into `home`: anything else there is someone else's.
+// What this package and its processes create in `home`. Anything else belongs to someone else.
 const OWN_NAMES = /^(socket|postgres\.log(\.1)?|initdb-.*|postgresql-.*)$/;
 
 const passwordName = (user: string) => `${user}.password`;
 
 /**
- * A process may use a directory that it inherits open, whatever the permissions above it. So the data may stay below a
- * private directory of root, and PostgreSQL, which runs as nobody, reaches it as its descriptor 3.
+ * A process can use a directory that it inherits open, whatever the permissions of the directories above it. The data can
+ * therefore be below a private directory of root: PostgreSQL, which runs as nobody, reaches it as its descriptor 3.
  */
 export async function reachFrom(home: string, account: Account | undefined): Promise<string> {
   if (await isReachable(home, account)) return home;
@@ -47,7 +47,7 @@ export async function reachFrom(home: string, account: Account | undefined): Pro
   );
 }
 
-/** Turns errors of the file system into ones that say what to do. */
+/** Turns file system errors into errors that say what to do. */
 export function explain(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return new DiskFull(path);
@@ -55,14 +55,14 @@ export function explain(error: unknown, path: string): unknown {
   return error;
 }
 
-/** Refuses a directory of something else, whose permissions would be changed. */
+/** Refuses a directory that has other files, because its permissions would be changed. */
 export async function requireOwn(home: string): Promise<void> {
   const names = await fs.readdir(home);
   if (!names.includes('cluster') && !names.every((name) => OWN_NAMES.test(name))) throw new DirectoryNotEmpty(home);
 }
 
 /** How a child process is started: as the account, with nothing of this process's environment. */
-export function childOptions({ account }: Place) {
+export function childOptions({ account }: Setup) {
   return {
     cwd: '/',
     env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
@@ -72,25 +72,25 @@ export function childOptions({ account }: Place) {
 }
 
 /** The password of the cluster's user. The cluster is created first if there is none. */
-export async function openCluster(place: Place, durable: boolean): Promise<string> {
-  const { cluster, binaries } = place;
+export async function openCluster(setup: Setup, durable: boolean): Promise<string> {
+  const { cluster, binaries } = setup;
   try {
-    await removeDrafts(place.home);
+    await removeDrafts(setup.home);
     await fs.stat(cluster).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
-      await createCluster(place, durable);
+      await createCluster(setup, durable);
     });
     const found = await readIfThere(join(cluster, 'PG_VERSION'));
     if (!found) throw new DirectoryBroken(cluster, 'it has no PG_VERSION');
     const [major] = binaries.version.split('.');
     if (found.trim() !== major) throw new WrongVersion(cluster, found.trim(), `${major}`);
-    return await readPassword(place);
+    return await readPassword(setup);
   } catch (error) {
     throw explain(error, cluster);
   }
 }
 
-export async function readPassword({ cluster, user }: Pick<Place, 'cluster' | 'user'>): Promise<string> {
+export async function readPassword({ cluster, user }: Pick<Setup, 'cluster' | 'user'>): Promise<string> {
   try {
     const password = await readIfThere(join(cluster, passwordName(user)));
     if (!password) throw new DirectoryBroken(cluster, `it has no ${passwordName(user)}`);
@@ -108,11 +108,11 @@ async function readIfThere(path: string): Promise<string> {
 }
 
 /**
- * Created under another name and renamed, so that a cluster is whole or not there. If two processes create one at the
- * same time, the second finds the name taken, removes its own and uses the first's.
+ * Creates it under another name and renames it, so that a cluster is either complete or not there. If two processes create one at
+ * the same time, the second finds that the name is taken, removes its own and uses the other.
  */
-async function createCluster(place: Place, durable: boolean): Promise<void> {
-  const { home, homeForServer, cluster, user, account } = place;
+async function createCluster(setup: Setup, durable: boolean): Promise<void> {
+  const { home, homeForServer, cluster, user, account } = setup;
   const draft = `initdb-${process.pid}-${randomBytes(4).toString('hex')}`;
   const password = randomBytes(24).toString('base64url');
   const secret = join(home, `${draft}.password`);
@@ -120,7 +120,7 @@ async function createCluster(place: Place, durable: boolean): Promise<void> {
   try {
     if (account) await fs.chown(secret, account.uid, account.gid);
     const sync = durable ? (process.platform === 'linux' ? ['--sync-method=syncfs'] : []) : ['--no-sync'];
-    await runInitdb(place, [
+    await runInitdb(setup, [
       `--pgdata=${homeForServer}/${draft}`,
       `--username=${user}`,
       `--pwfile=${homeForServer}/${draft}.password`,
@@ -145,17 +145,17 @@ async function createCluster(place: Place, durable: boolean): Promise<void> {
   }
 }
 
-async function runInitdb(place: Place, args: string[]): Promise<void> {
-  const child = spawn(place.binaries.initdb, args, {
-    ...childOptions(place),
-    stdio: ['ignore', 'ignore', 'pipe', place.homeHandle.fd],
+async function runInitdb(setup: Setup, args: string[]): Promise<void> {
+  const child = spawn(setup.binaries.initdb, args, {
+    ...childOptions(setup),
+    stdio: ['ignore', 'ignore', 'pipe', setup.homeHandle.fd],
   });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
-  if (code !== 0) throw failure(said, place.home);
+  if (code !== 0) throw failure(said, setup.home);
 }
 
 /** The error for what a server or initdb said before it ended. */

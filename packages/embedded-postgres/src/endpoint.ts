@@ -1,15 +1,15 @@
-// Where a server listens, and the URLs that lead there.
+// Where a server listens, and its URLs.
 import * as fs from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isReachable } from './binaries.ts';
-import type { Place } from './cluster.ts';
+import type { Setup } from './cluster.ts';
 
 export interface Endpoint {
   /** The directory of the Unix socket, as clients reach it; undefined on Windows. */
   socketDirectory: string | undefined;
-  /** The TCP port on the loopback; without TCP it only names the socket. */
+  /** The TCP port on the loopback interface; without TCP, only part of the socket's name. */
   port: number;
   tcp: boolean;
 }
@@ -27,13 +27,13 @@ const MAX_SOCKET_PATH_BYTES = 103;
 const windows = process.platform === 'win32';
 
 /** `port` is 0 for any free one, and undefined for no TCP. */
-export async function chooseEndpoint(place: Place, port: number | undefined): Promise<Endpoint> {
+export async function chooseEndpoint(setup: Setup, port: number | undefined): Promise<Endpoint> {
   const tcp = port !== undefined || windows;
   const chosen = port === 0 || (windows && port === undefined) ? await freePort() : (port ?? DEFAULT_PORT);
-  return { socketDirectory: windows ? undefined : await socketDirectoryFor(place, chosen), port: chosen, tcp };
+  return { socketDirectory: windows ? undefined : await socketDirectoryFor(setup, chosen), port: chosen, tcp };
 }
 
-async function socketDirectoryFor({ home, account }: Place, port: number): Promise<string> {
+async function socketDirectoryFor({ home, account }: Setup, port: number): Promise<string> {
   let directory = join(home, 'socket');
   if (Buffer.byteLength(`${directory}/.s.PGSQL.${port}`) > MAX_SOCKET_PATH_BYTES) {
     // With a name that can't be guessed: another user who created it first would be taken for the server.
@@ -55,7 +55,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : DEFAULT_PORT;
 }
 
-/** By the socket if there is one, else by TCP. */
+/** Over the socket if there is one, else over TCP. */
 export function urlOf(endpoint: Endpoint, { user, password }: Credentials, database: string): string {
   const { socketDirectory, port } = endpoint;
   return socketDirectory

@@ -1,6 +1,6 @@
 // Why PostgreSQL did not start. Each message says what is wrong, where, and what to do.
 
-/** The base of all of them. No message holds a password or a value of the database. */
+/** The base class of all of them. No message contains a password or a value of the database. */
 export class PostgresError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -18,11 +18,11 @@ export class DirectoryInUse extends PostgresError {
   }
 }
 
-/** The directory holds files, and none of them is a cluster. It is left as it was. */
+/** The directory has files but no cluster. It is left unchanged. */
 export class DirectoryNotEmpty extends PostgresError {
   constructor(directory: string) {
     super(
-      `${directory} has files in it that are not PostgreSQL's. Use an empty directory, or one that doesn't exist yet.`,
+      `${directory} contains files that don't belong to PostgreSQL. Use an empty directory, or one that doesn't exist yet.`,
     );
   }
 }
@@ -35,7 +35,7 @@ export class WrongVersion extends PostgresError {
 
   constructor(cluster: string, found: string, expected: string) {
     super(
-      `${cluster} was created by PostgreSQL ${found}, and this release brings PostgreSQL ${expected}. ` +
+      `${cluster} was created by PostgreSQL ${found}, and this release contains PostgreSQL ${expected}. ` +
         `Dump it with the release that created it and load the dump into a new directory, or go back to that release.`,
     );
     this.found = found;
@@ -47,7 +47,7 @@ export class WrongVersion extends PostgresError {
 export class DirectoryBroken extends PostgresError {
   constructor(cluster: string, what: string) {
     super(
-      `${cluster} is not a whole PostgreSQL cluster: ${what}. Restore it from a backup, or move it away to start with an empty one.`,
+      `${cluster} is not a complete PostgreSQL cluster: ${what}. Restore it from a backup, or move it away to start with an empty cluster.`,
     );
   }
 }
@@ -61,10 +61,10 @@ export class DirectoryForbidden extends PostgresError {
   }
 }
 
-/** Nothing is lost: PostgreSQL starts again as soon as there is room. */
+/** No data is lost: PostgreSQL starts again as soon as there is space. */
 export class DiskFull extends PostgresError {
   constructor(path: string) {
-    super(`There is no space left on the disk of ${path}. Make room and start again; nothing that was stored is lost.`);
+    super(`There is no space left on the disk of ${path}. Free some space and start again. No stored data is lost.`);
   }
 }
 
@@ -78,8 +78,8 @@ export class BinariesMissing extends PostgresError {
   }
 }
 
-/** PostgreSQL can't run as this user of the machine, or as root from this place. */
+/** PostgreSQL can't run as this user of the machine, or as root in this directory. */
 export class UserUnsuitable extends PostgresError {}
 
-/** Any other reason; the message has what PostgreSQL said. */
+/** Any other reason. The message has PostgreSQL's own output. */
 export class PostgresFailed extends PostgresError {}

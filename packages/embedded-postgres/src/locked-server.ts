@@ -1,16 +1,16 @@
 // The server of a directory, locked for this process.
 //
 // The lock is an advisory lock in the cluster's database `postgres`, held by a connection of this process for as long as it
-// runs. So the server knows who has it, and it is free as soon as the holder is gone, even after a kill -9.
+// runs. The server therefore knows who has it, and releases it as soon as that process is gone, even after a kill -9.
 //
-// Starting is the same whatever was left behind. A server that is still running (its program was killed) is adopted if it was
-// started as this one would be, else stopped; if none is running, one is started; then the lock is taken. PostgreSQL itself
-// refuses a second server on a cluster, so if two programs start at once there is one server, and the slower program meets the
-// lock. If the connection with the lock breaks later, the server has crashed, and all of this happens again.
+// A start is the same in every situation. A server that is still running because its program was killed is adopted if it was
+// started in the same way, and otherwise stopped. If none is running, one is started. Then the lock is taken. PostgreSQL itself
+// refuses a second server on a cluster, so if two programs start at once there is one server, and the slower program finds it
+// locked. If the connection with the lock breaks later, the server has crashed, and all of this is repeated.
 import * as fs from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { explain, type Place } from './cluster.ts';
+import { explain, type Setup } from './cluster.ts';
 import { type Credentials, type Endpoint, tcpUrlOf, urlOf } from './endpoint.ts';
 import { DirectoryInUse, PostgresFailed } from './errors.ts';
 import type { PostgresLog } from './log.ts';
@@ -27,21 +27,21 @@ import {
 // Any number that never changes.
 const LOCK_KEY = 5_194_601;
 
-// Between looks at a server that is starting, recovering or stopping.
+// Between checks of a server that is starting, recovering or stopping.
 const POLL_MS = 20;
 
-// A server that another process is starting may be found a moment after this one was refused because of it.
+// A server that another process is starting may only be found some milliseconds after it made this start fail.
 const MAX_REFUSALS = 50;
 
-// Three seconds: the lock of a killed process is free once the server has noticed, which can take a while on a busy machine.
+// Three seconds: the lock of a killed process is free once the server has noticed, which can take seconds on a busy machine.
 const MAX_LOCK_TRIES = 150;
 
-// Between attempts to start a server again that crashed.
+// Between attempts to restart a server that crashed.
 const RESTART_DELAY_MS = 1_000;
 
 interface Options {
-  place: Place;
-  /** Where a server listens that is started here. One that is adopted may listen elsewhere. */
+  setup: Setup;
+  /** Where a server that is started here listens. An adopted one may listen elsewhere. */
   own: Endpoint;
   credentials: Credentials;
   database: string;
@@ -73,7 +73,7 @@ export class LockedServer {
   }
 
   async start(): Promise<void> {
-    const { place, own, database } = this.#options;
+    const { setup, own, database } = this.#options;
     const lock = await this.#acquire().catch(async (error) => {
       if (this.#endpoint.socketDirectory !== own.socketDirectory) await this.#removeSocketDirectory(own);
       throw error;
@@ -83,21 +83,21 @@ export class LockedServer {
       if (rowCount === 0) await lock.query(`create database "${database}"`);
     } catch (error) {
       await this.stop();
-      throw (error as { code?: string }).code === '53100' ? explain({ code: 'ENOSPC' }, place.home) : error;
+      throw (error as { code?: string }).code === '53100' ? explain({ code: 'ENOSPC' }, setup.home) : error;
     }
   }
 
   /** A running server, locked. */
   async #acquire(): Promise<Client> {
-    const { place, own, settings, log } = this.#options;
+    const { setup, own, settings, log } = this.#options;
     for (let refusals = 0; ; ) {
-      const server = (await findServer(place)) ?? (await startServer(place, own, settings));
+      const server = (await findServer(setup)) ?? (await startServer(setup, own, settings));
       const lock = server && (await this.#tryLock(server));
       if (!lock) {
         refusals = server ? 0 : refusals + 1;
         if (refusals > MAX_REFUSALS) {
           throw new PostgresFailed(
-            `PostgreSQL says that another server has ${place.cluster}, but there is none on this machine. ` +
+            `PostgreSQL says that another server has ${setup.cluster}, but there is none on this machine. ` +
               'Make sure that none is running on any machine that shares the directory, and remove postmaster.pid in it.',
           );
         }
@@ -108,13 +108,13 @@ export class LockedServer {
         if (server.endpoint.socketDirectory !== own.socketDirectory) await this.#removeSocketDirectory(own);
         this.#pid = server.pid;
         this.#lock = lock;
-        // Before this, a failing statement shows that the connection broke; from now on there is none.
+        // Until now, a failing statement showed that the connection broke. From now on no statement runs.
         lock.on('end', () => this.#lockLost());
         return lock;
       }
       log.info({ pid: server.pid }, 'stopping a PostgreSQL that was left running with other settings');
       await lock.end();
-      await stopServer(place, server.pid);
+      await stopServer(setup, server.pid);
       await this.#removeSocketDirectory(server.endpoint);
     }
   }
@@ -137,26 +137,26 @@ export class LockedServer {
     } catch (error) {
       await client.end().catch(() => {});
       const { code = '' } = error as { code?: string };
-      // Shutdowns (57P…) and a socket that is not there yet, or no longer, will pass; a wrong password and the like won't.
+      // Shutdowns (57P…) and a socket that does not exist yet, or no longer, are temporary; a wrong password and the like are not.
       if (/^[0-9A-Z]{5}$/.test(code) && !code.startsWith('57P') && !code.startsWith('08')) throw error;
       return undefined;
     }
     await client.end();
-    throw new DirectoryInUse(this.#options.place.home);
+    throw new DirectoryInUse(this.#options.setup.home);
   }
 
   async #isWanted(server: RunningServer, lock: Client): Promise<boolean> {
-    const { place, own, settings } = this.#options;
+    const { setup, own, settings } = this.#options;
     if (own.tcp && process.platform !== 'win32' && server.endpoint.port !== own.port) return false;
-    const args = serverArguments(place, server.endpoint, settings);
-    if (!(await startedWith(place, args))) return false;
+    const args = serverArguments(setup, server.endpoint, settings);
+    if (!(await startedWith(setup, args))) return false;
     const { rows } = await lock.query('show server_version');
-    return rows[0].server_version === place.binaries.version;
+    return rows[0].server_version === setup.binaries.version;
   }
 
   #lockLost(): void {
     if (this.#stopped || this.#restarting) return;
-    this.#options.log.error({ pid: this.#pid }, 'lost the embedded PostgreSQL; starting it again');
+    this.#options.log.error({ pid: this.#pid }, 'lost the embedded PostgreSQL; restarting it');
     this.#restarting = this.#restart().finally(() => {
       this.#restarting = undefined;
     });
@@ -182,17 +182,17 @@ export class LockedServer {
   }
 
   async #stop(): Promise<void> {
-    const { place } = this.#options;
+    const { setup } = this.#options;
     await this.#restarting;
     await this.#lock?.end();
-    await stopServer(place, this.#pid);
+    await stopServer(setup, this.#pid);
     await this.#removeSocketDirectory(this.#endpoint);
-    await place.homeHandle.close();
+    await setup.homeHandle.close();
   }
 
-  /** Only one of this package's outside the directory. */
+  /** Only if this package created it outside of the directory. */
   async #removeSocketDirectory({ socketDirectory }: Endpoint): Promise<void> {
-    if (!socketDirectory || socketDirectory.startsWith(this.#options.place.home)) return;
+    if (!socketDirectory || socketDirectory.startsWith(this.#options.setup.home)) return;
     await fs.rm(socketDirectory, { recursive: true, force: true });
   }
 }

@@ -1,4 +1,4 @@
-/** Two methods of pino's loggers, and of many others. No line holds a password. */
+/** Two methods of pino's loggers, and of many others. No line contains a password. */
 export interface PostgresLog {
   info(fields: object, message: string): void;
   error(fields: object, message: string): void;

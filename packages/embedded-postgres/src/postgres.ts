@@ -2,26 +2,26 @@
 // stopped with it.
 //
 //   <directory>/                0700, owned by the user that PostgreSQL runs as
-//     cluster/                  the data; created by initdb under another name and renamed when it is whole
+//     cluster/                  the data; created by initdb under another name and renamed when it is complete
 //     cluster/<user>.password   the password of the one user, 0600
 //     socket/                   the Unix socket, unless the path is too long for one
-//     postgres.log              what the server says; never statements or values
+//     postgres.log              the server's output; never statements or values
 //
-// Starting is the same whatever was left behind: see locked-server.ts.
+// locked-server.ts has how a start works.
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { accountFor, findBinaries } from './binaries.ts';
-import { explain, openCluster, type Place, reachFrom, readPassword, requireOwn } from './cluster.ts';
+import { explain, openCluster, reachFrom, readPassword, requireOwn, type Setup } from './cluster.ts';
 import { chooseEndpoint, urlOf } from './endpoint.ts';
 import { LockedServer } from './locked-server.ts';
 import { type PostgresLog, silent } from './log.ts';
 import { findServer, type Settings } from './server.ts';
 
 export interface TemporaryPostgresOptions {
-  /** The one user, a superuser, created with the cluster. `postgres` if not given. Lower-case letters, digits and `_`. */
+  /** The one user, a superuser, created with the cluster. Default: `postgres`. Lower-case letters, digits and `_`. */
   user?: string | undefined;
-  /** The database that `url` leads to, created if it isn't there. `postgres` if not given. Lower-case letters, digits and `_`. */
+  /** The database that `url` connects to, created if it doesn't exist. Default: `postgres`. Lower-case letters, digits and `_`. */
   database?: string | undefined;
   /**
    * Also listen on this TCP port of 127.0.0.1; 0 takes a free one. If not given, there is only a Unix socket, except on
@@ -39,17 +39,17 @@ export interface TemporaryPostgresOptions {
 
 export interface PostgresOptions extends TemporaryPostgresOptions {
   /**
-   * Where the data is, relative to the working directory or absolute. Created if it isn't there; else it must be empty or
+   * Where the data is, relative to the working directory or absolute. Created if it doesn't exist; otherwise it must be empty or
    * have been created by this package. Only the user that PostgreSQL runs as can enter it.
    */
   directory: string;
 }
 
-/** A running server that no other process starts, stops or uses the directory of. */
+/** A running server. No other process uses its directory. */
 export interface Postgres {
-  /** Of the database, by the Unix socket if there is one. It contains the password: don't log it. The same after a crash. */
+  /** Of the database, over the Unix socket if there is one. It contains the password: don't log it. The same after a crash. */
   readonly url: string;
-  /** The same by TCP, for clients that know no Unix sockets; undefined without a `port`. */
+  /** The same over TCP, for clients that don't support Unix sockets; undefined without a `port`. */
   readonly tcpUrl: string | undefined;
   /**
    * Shuts the server down: open transactions are rolled back, connections are closed. Resolves when its process has ended and
@@ -62,34 +62,34 @@ export interface Postgres {
 
 /**
  * Starts PostgreSQL in a directory, or adopts the server that a killed process left running there, and resolves when it
- * accepts connections. A server that crashes later is started again at the same URL.
+ * accepts connections. A server that crashes later is restarted at the same URL.
  *
- * Rejects with a `PostgresError`, whose message says what to do, and has started nothing then: `DirectoryInUse`,
+ * Rejects with a `PostgresError`, whose message says what to do, and has started nothing: `DirectoryInUse`,
  * `DirectoryNotEmpty`, `DirectoryForbidden`, `DirectoryBroken`, `WrongVersion`, `DiskFull`, `BinariesMissing`,
- * `UserUnsuitable`, or `PostgresFailed` with what the server said. A name that isn't allowed is a `TypeError`.
+ * `UserUnsuitable`, or `PostgresFailed` with the server's output. A name that isn't allowed is a `TypeError`.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { user, database } = namesOf(options);
   const { port, settings = {}, log = silent } = options;
-  const place = await preparePlace(resolve(options.directory), user, log);
+  const setup = await prepare(resolve(options.directory), user, log);
   try {
-    const password = await openCluster(place, settings.fsync !== 'off');
+    const password = await openCluster(setup, settings.fsync !== 'off');
     const server = new LockedServer({
-      ...{ place, settings, log, database, credentials: { user, password } },
-      own: await chooseEndpoint(place, port),
+      ...{ setup, settings, log, database, credentials: { user, password } },
+      own: await chooseEndpoint(setup, port),
     });
     await server.start();
     const stop = () => server.stop();
     return { url: server.url, tcpUrl: server.tcpUrl, stop, [Symbol.asyncDispose]: stop };
   } catch (error) {
-    await place.homeHandle.close();
+    await setup.homeHandle.close();
     throw error;
   }
 }
 
 /**
- * An empty PostgreSQL in a temporary directory, which `stop` deletes: for tests and scripts. Nothing waits for the disk
- * (`fsync` and `full_page_writes` are off), so that it starts and commits sooner. Rejects as `startPostgres` does.
+ * An empty PostgreSQL in a temporary directory, which `stop` deletes: for tests and scripts. It does not wait for the disk
+ * (`fsync` and `full_page_writes` are off), so it starts and commits faster. Rejects as `startPostgres` does.
  */
 export async function startTemporaryPostgres(options: TemporaryPostgresOptions = {}): Promise<Postgres> {
   const directory = await fs.mkdtemp(join(tmpdir(), 'embedded-postgres-'));
@@ -107,7 +107,7 @@ export async function startTemporaryPostgres(options: TemporaryPostgresOptions =
 
 /**
  * The URL of a server that is running in the directory, whichever process started it; undefined if there is none. For tools
- * beside the program. Rejects with `DirectoryForbidden` if the directory is another user's.
+ * next to the program. Rejects with `DirectoryForbidden` if the directory is another user's.
  */
 export async function findPostgres(
   options: Pick<PostgresOptions, 'directory' | 'user' | 'database'>,
@@ -122,7 +122,7 @@ export async function findPostgres(
   return urlOf(server.endpoint, { user, password: await readPassword({ cluster, user }) }, database);
 }
 
-/** They become part of SQL, of a URL and of the name of a file. */
+/** They are part of SQL, of a URL and of a file name. */
 function namesOf({
   user = 'postgres',
   database = 'postgres',
@@ -132,13 +132,15 @@ function namesOf({
 }) {
   for (const [option, name] of Object.entries({ user, database })) {
     if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name)) {
-      throw new TypeError(`${option} must be 1 to 63 lower-case letters, digits and _, and start with no digit`);
+      throw new TypeError(
+        `${option} must be 1 to 63 lower-case letters, digits and _, and must not start with a digit`,
+      );
     }
   }
   return { user, database };
 }
 
-async function preparePlace(home: string, user: string, log: PostgresLog): Promise<Place> {
+async function prepare(home: string, user: string, log: PostgresLog): Promise<Setup> {
   const cluster = join(home, 'cluster');
   try {
     await fs.mkdir(home, { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { childOptions, failure, isAlive, type Place } from './cluster.ts';
+import { childOptions, failure, isAlive, type Setup } from './cluster.ts';
 import type { Endpoint } from './endpoint.ts';
 
 export interface RunningServer {
@@ -22,7 +22,7 @@ const SETTINGS: Settings = {
   max_connections: 100,
   max_wal_size: '1GB',
   checkpoint_timeout: '15min',
-  // What was acknowledged is on disk.
+  // Every acknowledged commit is on disk.
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
@@ -53,8 +53,8 @@ const MAX_LOG_BYTES = 10_000_000;
 
 const windows = process.platform === 'win32';
 
-export function serverArguments(place: Place, endpoint: Endpoint, settings: Settings): string[] {
-  const { home, homeForServer } = place;
+export function serverArguments(setup: Setup, endpoint: Endpoint, settings: Settings): string[] {
+  const { home, homeForServer } = setup;
   const socket = endpoint.socketDirectory?.startsWith(`${home}/`)
     ? homeForServer + endpoint.socketDirectory.slice(home.length)
     : (endpoint.socketDirectory ?? '');
@@ -74,21 +74,21 @@ export function serverArguments(place: Place, endpoint: Endpoint, settings: Sett
 }
 
 /** Whether the running server was started with these arguments and by these binaries. */
-export async function startedWith(place: Place, args: readonly string[]): Promise<boolean> {
-  const written = await fs.readFile(join(place.cluster, 'postmaster.opts'), 'utf8').catch(() => '');
-  return written.trim() === [place.binaries.postgres, ...args.map((arg) => `"${arg}"`)].join(' ');
+export async function startedWith(setup: Setup, args: readonly string[]): Promise<boolean> {
+  const written = await fs.readFile(join(setup.cluster, 'postmaster.opts'), 'utf8').catch(() => '');
+  return written.trim() === [setup.binaries.postgres, ...args.map((arg) => `"${arg}"`)].join(' ');
 }
 
 /** The server that `postmaster.pid` names, if that process exists and is a PostgreSQL. */
 export async function findServer(
-  place: Pick<Place, 'home' | 'homeForServer' | 'cluster'>,
+  setup: Pick<Setup, 'home' | 'homeForServer' | 'cluster'>,
 ): Promise<RunningServer | undefined> {
-  const text = await fs.readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const text = await fs.readFile(join(setup.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const [pidLine = '', , , port = '', socket = '', listen = '', , status = ''] = text.split('\n');
   const pid = Number(pidLine);
   if (!pid || !isAlive(pid)) return undefined;
-  if (!(await isPostgres(pid, place.cluster))) return undefined;
-  const { home, homeForServer } = place;
+  if (!(await isPostgres(pid, setup.cluster))) return undefined;
+  const { home, homeForServer } = setup;
   const inHome = homeForServer !== home && socket.startsWith(homeForServer);
   return {
     pid,
@@ -114,22 +114,22 @@ async function isPostgres(pid: number, cluster: string): Promise<boolean> {
 
 /**
  * Starts a server and waits until it accepts connections. Null if another server has the cluster.
- * Throws DiskFull, UserUnsuitable, or PostgresFailed with what the server said.
+ * Throws DiskFull, UserUnsuitable, or PostgresFailed with the server's output.
  */
-export async function startServer(place: Place, endpoint: Endpoint, settings: Settings): Promise<RunningServer | null> {
-  const args = serverArguments(place, endpoint, settings);
-  const logFile = join(place.home, 'postgres.log');
+export async function startServer(setup: Setup, endpoint: Endpoint, settings: Settings): Promise<RunningServer | null> {
+  const args = serverArguments(setup, endpoint, settings);
+  const logFile = join(setup.home, 'postgres.log');
   const size = await rotateLog(logFile);
-  await disownStaleLocks(place, endpoint);
+  await disownStaleLocks(setup, endpoint);
   const log = openSync(logFile, 'a', 0o600);
   const child = windows
     ? spawn(
-        place.binaries.pgCtl,
+        setup.binaries.pgCtl,
         [
           'start',
           '-w',
           '-D',
-          place.cluster,
+          setup.cluster,
           '-l',
           logFile,
           '-o',
@@ -138,13 +138,13 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
             .map((arg) => `"${arg}"`)
             .join(' '),
         ],
-        childOptions(place),
+        childOptions(setup),
       )
-    : spawn(place.binaries.postgres, args, {
-        ...childOptions(place),
+    : spawn(setup.binaries.postgres, args, {
+        ...childOptions(setup),
         // A session of its own: Ctrl-C in the terminal is for this program, which still needs the database in order to stop.
         detached: true,
-        stdio: ['ignore', log, log, place.homeHandle.fd],
+        stdio: ['ignore', log, log, setup.homeHandle.fd],
       });
   let ended = false;
   let failedToSpawn: Error | undefined;
@@ -162,9 +162,9 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
       if (failedToSpawn) throw failedToSpawn;
       const said = (await fs.readFile(logFile)).subarray(size).toString();
       if (/lock file ".*" already exists/.test(said)) return null;
-      throw failure(said, place.cluster);
+      throw failure(said, setup.cluster);
     }
-    const server = await findServer(place);
+    const server = await findServer(setup);
     if (server?.ready && (windows || server.pid === child.pid)) return server;
     await sleep(POLL_MS);
   }
@@ -175,7 +175,7 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
  * user now. It takes the id of its own parent for stale, so the files get that. The rest of `postmaster.pid` stays: PostgreSQL
  * uses it to make sure that no orphaned backend of the old server still uses the shared memory.
  */
-async function disownStaleLocks({ cluster }: Place, { socketDirectory, port }: Endpoint): Promise<void> {
+async function disownStaleLocks({ cluster }: Setup, { socketDirectory, port }: Endpoint): Promise<void> {
   const paths = [join(cluster, 'postmaster.pid')];
   if (socketDirectory) paths.push(join(socketDirectory, `.s.PGSQL.${port}.lock`));
   for (const path of paths) {
@@ -193,16 +193,16 @@ async function rotateLog(path: string): Promise<number> {
   return 0;
 }
 
-/** A fast shutdown: open transactions are rolled back, committed ones are on disk. Waits for the end of the process. */
-export async function stopServer(place: Place, pid: number): Promise<void> {
+/** A fast shutdown: open transactions are rolled back, committed ones are on disk. Waits until the process has ended. */
+export async function stopServer(setup: Setup, pid: number): Promise<void> {
   if (windows) {
-    spawnSync(place.binaries.pgCtl, ['stop', '-m', 'fast', '-w', '-D', place.cluster], { env: {} });
+    spawnSync(setup.binaries.pgCtl, ['stop', '-m', 'fast', '-w', '-D', setup.cluster], { env: {} });
     return;
   }
   signal(pid, 'SIGINT');
   const limit = AbortSignal.timeout(FAST_SHUTDOWN_LIMIT_MS);
   let immediate = false;
-  while (isAlive(pid) && (await isPostgres(pid, place.cluster))) {
+  while (isAlive(pid) && (await isPostgres(pid, setup.cluster))) {
     if (limit.aborted && !immediate) {
       signal(pid, 'SIGQUIT');
       immediate = true;

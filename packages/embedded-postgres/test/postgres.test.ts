@@ -266,7 +266,7 @@ describe('a directory', () => {
     await (await start()).stop();
     await fs.writeFile(cluster('PG_VERSION'), '17\n');
     await expect(start()).rejects.toThrow(WrongVersion);
-    await expect(start()).rejects.toThrow(/created by PostgreSQL 17.*brings PostgreSQL 18/);
+    await expect(start()).rejects.toThrow(/created by PostgreSQL 17.*contains PostgreSQL 18/);
   });
 
   test('with missing files is refused, not overwritten', async () => {

@@ -3,13 +3,13 @@ import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import {
   isPostgresAlive,
   type PostgresProcess,
   serverPidOf,
   spawnPostgres,
 } from '../../../embedded-postgres/test/support/postgres-process.ts';
-import { ask } from '../support/ask.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { copyAsStandby } from '../support/standby.ts';

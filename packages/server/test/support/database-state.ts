@@ -1,6 +1,7 @@
 // The state of nodes and sessions, read from the database, for tests whose nodes are separate processes.
+
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { ask } from './ask.ts';
 
 /** Finds rows that should not exist once all sessions are idle or ended, and work that no node would ever finish. */
 export const LEFTOVERS = `

@@ -1,5 +1,5 @@
 // The part of Citus that the service uses, in an ordinary PostgreSQL: which tables are distributed, and what is refused.
-import { ask } from './ask.ts';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 
 /** Installs it in the database of this URL. No table is distributed at first. */
 export async function installFakeCitus(url: string): Promise<void> {

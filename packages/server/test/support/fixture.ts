@@ -4,8 +4,8 @@
 // table definitions: the migrations create the tables, and a released migration never changes.
 import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { readMigrations } from '../../src/db/migrate.ts';
-import { ask } from './ask.ts';
 
 export interface Fixture {
   /** One entry for each migration of the database, in order. */

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import type { TestProject } from 'vitest/node';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { ask } from './ask.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

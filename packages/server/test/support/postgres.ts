@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import { ask } from './ask.ts';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 
 export interface TestDatabase {
   url: string;
