@@ -29,7 +29,7 @@ const once = await client.schedules.create({
   at: new Date(Date.now() + 2_000).toISOString(),
 });
 
-// A run appears as soon as the occurrence has had a result. (With a webhook there would be no need to poll.)
+// A run is listed once its session was opened or refused. (With a webhook there would be no need to poll.)
 let run: ScheduleRun | undefined;
 while (!run) {
   await delay(250);

@@ -19,22 +19,22 @@ import { Budget, Content } from './sessions.ts';
  * Whether a schedule opens sessions.
  *
  * - `enabled`: it opens the next one at `nextAt`. → paused
- * - `paused`: it opens none; occurrences that pass while it is paused are not made up for. → enabled
+ * - `paused`: it opens none; times that pass while it is paused are not made up for. → enabled
  */
 export const scheduleStatuses = ['enabled', 'paused'] as const;
 
 /**
- * The status of an occurrence.
+ * The status of a run.
  *
  * - `opened`: a session was opened.
- * - `missed`: the service was not running at its time, and a later occurrence became due before the service was back.
+ * - `missed`: the service was not running at its time, and a later run became due before the service was back.
  * - `failed`: the session was refused, for example because the agent is archived; there is no retry.
  */
 export const scheduleRunStatuses = ['opened', 'missed', 'failed'] as const;
 const ScheduleRunStatus = OneOf(scheduleRunStatuses, {
   title: 'ScheduleRunStatus',
   description:
-    '`opened`: a session was opened. `missed`: the service was not running, and a later occurrence became due before it was back. `failed`: the session could not be opened.',
+    '`opened`: a session was opened. `missed`: the service was not running, and a later run became due before it was back. `failed`: the session could not be opened.',
 });
 
 const runFields = {
@@ -43,7 +43,7 @@ const runFields = {
   sessionId: Nullable(Id('ses'), { description: 'The session that was opened; null unless `opened`.' }),
 };
 
-/** One occurrence of a schedule. Kept for 90 days; the last one is kept as long as the schedule. */
+/** A run of a schedule: what happened at one of its times. Kept for 90 days; the newest one is kept as long as the schedule. */
 export const ScheduleRun = Type.Object(
   {
     ...runFields,
@@ -72,7 +72,7 @@ const At = Nullable(Timestamp, {
 const Status = OneOf(scheduleStatuses, {
   title: 'ScheduleStatus',
   description:
-    '`paused` opens nothing. When it is enabled again, it continues from that moment; missed occurrences are not made up for.',
+    '`paused` opens nothing. When it is enabled again, it continues from that moment; times that have passed are not made up for.',
 });
 const CloseOnIdle = Type.Boolean({
   description: 'Whether each session is completed when its turn ends and no message is queued. Default: true.',
@@ -97,7 +97,7 @@ export const Schedule = Type.Object(
     closeOnIdle: CloseOnIdle,
     nextAt: Nullable(Timestamp, { description: 'When it opens its next session; null: paused, or `at` has passed.' }),
     lastRun: Nullable(Type.Object(runFields, { title: 'LastScheduleRun' }), {
-      description: 'The newest occurrence; null before the first.',
+      description: 'The newest run; null before the first.',
     }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -125,7 +125,7 @@ export const UpdateSchedule = Strict(
   {
     title: 'UpdateSchedule',
     description:
-      'A change of `cron`, `timezone`, `at` or `status` takes effect from now on: an occurrence that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`.',
+      'A change of `cron`, `timezone`, `at` or `status` takes effect from now on: a run that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`.',
   },
 );
 export const ScheduleParams = Strict({ scheduleId: Id('sch') });

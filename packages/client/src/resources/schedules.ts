@@ -52,7 +52,7 @@ export class Schedules {
     return this.#transport.call('deleteSchedule', { params: { scheduleId } }, options);
   }
 
-  /** Its occurrences, newest first: the session that was opened, or why there is none. */
+  /** Its runs, newest first: the session that was opened, or why there is none. */
   runs(scheduleId: string, params: Query<'listScheduleRuns'> = {}, options?: RequestOptions): PageRequest<ScheduleRun> {
     return new PageRequest(
       (cursor) =>

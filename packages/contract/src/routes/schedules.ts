@@ -17,7 +17,7 @@ export const scheduleRoutes = table({
     permission: 'write',
     tag: 'Schedules',
     summary: 'Create a schedule',
-    description: 'Opens a session at each occurrence.',
+    description: 'Opens a session at each of its times.',
     body: CreateSchedule,
     status: 201,
     result: one('schedule', Schedule),
