@@ -31,7 +31,7 @@ test('an event text says who did what, with the detail that identifies it', () =
     'Olga created an API key: billing',
   );
   expect(eventText(record({ type: 'approval.resolved', changes: { status: ['pending', 'denied'] } }))).toBe(
-    'Olga decided an approval: denied',
+    'Olga resolved an approval: denied',
   );
   expect(
     eventText(record({ type: 'approval.resolved', actor: system, changes: { status: ['pending', 'expired'] } })),

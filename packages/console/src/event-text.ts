@@ -45,7 +45,7 @@ export const eventKinds: Record<EventType, Kind> = {
   },
   'tool_server.available': { label: 'Tool server available', said: 'The tools of an MCP server are available again' },
   'approval.requested': { label: 'Approval requested', said: 'An approval was requested' },
-  'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval was resolved' },
+  'approval.resolved': { label: 'Approval resolved', did: 'resolved an approval', said: 'An approval was resolved' },
   'schedule.created': { label: 'Schedule created', did: 'created a schedule' },
   'schedule.updated': { label: 'Schedule changed', did: 'changed a schedule' },
   'schedule.deleted': { label: 'Schedule deleted', did: 'deleted a schedule' },

@@ -95,7 +95,7 @@ test('pending approvals, session counts and problems update without a reload', a
   const { operationIds } = (await client.sessions.get(sessionId)).waitingFor!;
   await client.approvals.deny(operationIds[0]!);
   await page.getByText('No pending approvals.').waitFor();
-  await page.getByText('Test decided an approval: denied').waitFor();
+  await page.getByText('Test resolved an approval: denied').waitFor();
   await page.context().close();
 });
 

@@ -228,7 +228,7 @@ test('every button in a table row has an accessible name that identifies the row
     });
   }
   for (const [path, table] of [
-    ['/account', 'Active sessions'],
+    ['/account', 'Sign-ins'],
     ['/people', 'Invitations'],
   ] as const) {
     await page.goto(`${console.origin}/console/${console.organizationId}${path}`);

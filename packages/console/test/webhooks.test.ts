@@ -81,7 +81,7 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
   expect(await page.content()).not.toContain(bare);
   expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain(bare);
 
-  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByRole('button', { name: 'Send test delivery' }).click();
   await page.getByText('Accepted with 200.').waitFor();
   const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
   expect((await webhooks.verify(body, headers, secret)).sessionId).toBe('ses_test');
@@ -102,7 +102,7 @@ test('rotating a secret shows each next step until the receiver has accepted the
   const { signingSecret } = await made.create({ environment: name, url: receiver.url });
   known.push(signingSecret!);
   const page = await console.open(console.owner, `/webhooks/${name}`);
-  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByRole('button', { name: 'Send test delivery' }).click();
   await page.getByText('Version 1. The receiver has accepted it.').waitFor();
 
   await page.getByRole('button', { name: 'Rotate secret' }).click();
@@ -118,14 +118,14 @@ test('rotating a secret shows each next step until the receiver has accepted the
   const now = page.locator('[aria-current=step]');
   await now.getByText('Add the new secret to the receiver').waitFor();
   // The receiver knows only the old secret, and loses nothing.
-  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByRole('button', { name: 'Send test delivery' }).click();
   await page.getByText('Accepted with 200.').waitFor();
   await page.getByText('Signed with secret version 1').waitFor();
   await page.getByText('Version 2. The receiver has not accepted it yet.').waitFor();
   await expectAccessible(page);
 
   known.unshift(next);
-  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByRole('button', { name: 'Send test delivery' }).click();
   await page.getByText('Signed with secret version 2').waitFor();
   await now.getByText('Remove the old secret').waitFor();
   const { confirmedSecretVersion, previousSecretExpiresAt } = await made.get(name);
@@ -275,7 +275,7 @@ test('the URL is changed, an invalid one is refused at its field, and deleting a
     await dialog.getByRole('textbox', { name: 'Endpoint URL' }).fill(url);
     await dialog.getByRole('button', { name: 'Save' }).click();
   };
-  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByRole('button', { name: 'Send test delivery' }).click();
   await page.getByText('Nothing at this path accepts a POST.').waitFor();
   await page.getByRole('button', { name: 'Actions for this webhook' }).click();
   await page.getByRole('menuitem', { name: 'Edit' }).click();
@@ -353,10 +353,10 @@ test('a viewer sees everything and can change nothing', async () => {
   await expectAccessible(page);
   await page.getByRole('link', { name }).click();
   await page.getByText('The receiver failed with 500.').waitFor();
-  await page.getByText('You need the member role to send a test event.').waitFor();
+  await page.getByText('You need the member role to send a test delivery.').waitFor();
   await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/${name}/deliveries/${deliveryId}`);
   await page.getByText('Refused with 500').first().waitFor();
-  for (const changing of ['Retry now', 'Rotate secret', 'Subscribe', 'Send test event', 'Resend since …']) {
+  for (const changing of ['Retry now', 'Rotate secret', 'Subscribe', 'Send test delivery', 'Resend since …']) {
     expect(await page.getByRole('button', { name: changing }).count()).toBe(0);
   }
   await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({

@@ -84,14 +84,14 @@ function SignIns() {
   return (
     <section className="stack" aria-labelledby="sign-ins">
       <div className="row apart">
-        <h2 id="sign-ins">Active sessions</h2>
+        <h2 id="sign-ins">Sign-ins</h2>
         <Button onClick={() => void endAll()}>Sign out everywhere</Button>
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <Await query={query}>
         {({ signIns }) => (
           <div className="data-frame">
-            <Rows caption="Active sessions" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
+            <Rows caption="Sign-ins" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
           </div>
         )}
       </Await>

@@ -15,17 +15,17 @@ export function TestDelivery({ subscription: { environment } }: { subscription: 
     <section className="card" aria-labelledby="test">
       <h2 id="test">Test</h2>
       <p>
-        Sends a signed test event now (session <code>ses_test</code>), even if paused. A failed test doesn’t count as a
-        failure.
+        Sends a signed test delivery now (session <code>ses_test</code>), even if paused. A failed test doesn’t count as
+        a failure.
       </p>
       {may('write') ? (
         <div>
           <Button busy={test.isPending} onClick={() => test.mutate(undefined)}>
-            Send test event
+            Send test delivery
           </Button>
         </div>
       ) : (
-        <p className="quiet small">You need the member role to send a test event.</p>
+        <p className="quiet small">You need the member role to send a test delivery.</p>
       )}
       {test.error !== null && <ErrorNotice error={test.error} />}
       {test.data && !test.isPending && <Outcome attempt={test.data} />}
