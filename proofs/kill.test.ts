@@ -70,7 +70,7 @@ test('an effect whose node is killed is not repeated, and the model, the stream 
     { tool: 'look', times: 2, answered: 1 },
   ]);
   const told = chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('');
-  expect(told).toMatch(/^I heard: .* may or may not have had its effect\.$/);
+  expect(told).toMatch(/^I heard: .* may or may not have taken effect\.$/);
   const events = await other!.events.list({ type: 'tool_call.outcome_unknown', sessionId });
   expect(events.data).toMatchObject([{ outcome: 'failure', resource: { type: 'tool_call' } }]);
   await tools.close();

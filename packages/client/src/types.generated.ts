@@ -164,7 +164,7 @@ export interface CallOutcome {
   /** The index of the call in the `toolCalls` of the step's response, from 0. */
   index: number;
   tool: string;
-  /** `denied`: it was denied. `unknown`: it was interrupted while it ran; it may have had its effect. */
+  /** `denied`: it was denied. `unknown`: it was interrupted while it ran; it may have taken effect. */
   status: 'succeeded' | 'failed' | 'denied' | 'cancelled' | 'unknown';
   output?: unknown;
   /** The error that the model sees; for a denial, including its reason. */
@@ -763,7 +763,7 @@ export interface Schedule {
   closeOnIdle: boolean;
   /** When it opens its next session; null: paused, or `at` has passed. */
   nextAt: string | null;
-  /** The newest occurrence; null before the first. */
+  /** The newest run; null before the first. */
   lastRun: LastScheduleRun | null;
   createdAt: string;
   updatedAt: string;
@@ -780,10 +780,10 @@ export interface ScheduleRun {
   createdAt: string;
 }
 
-/** `opened`: a session was opened. `missed`: the service was not running, and a later occurrence became due before it was back. `failed`: the session could not be opened. */
+/** `opened`: a session was opened. `missed`: the service was not running, and a later run became due before it was back. `failed`: the session could not be opened. */
 export type ScheduleRunStatus = 'opened' | 'missed' | 'failed';
 
-/** `paused` opens nothing. When it is enabled again, it continues from that moment; missed occurrences are not made up for. */
+/** `paused` opens nothing. When it is enabled again, it continues from that moment; times that have passed are not made up for. */
 export type ScheduleStatus = 'enabled' | 'paused';
 
 export interface ScriptStep {
@@ -921,7 +921,7 @@ export interface ToolResultChunk {
   error?: string;
   /** true: the call never ran. It was denied, expired or was cancelled before it started, its input did not match the schema, there is no such tool, or a token limit cut off the response. */
   notRun?: boolean;
-  /** true: the call was interrupted while it ran; it may or may not have had its effect. */
+  /** true: the call was interrupted while it ran; it may or may not have taken effect. */
   outcomeUnknown?: boolean;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
@@ -1018,7 +1018,7 @@ export interface UpdateOrganization {
   name: string;
 }
 
-/** A change of `cron`, `timezone`, `at` or `status` takes effect from now on: an occurrence that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`. */
+/** A change of `cron`, `timezone`, `at` or `status` takes effect from now on: a run that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`. */
 export interface UpdateSchedule {
   agentId?: string | undefined;
   /** The name of an environment, such as `production`. */
@@ -1774,7 +1774,7 @@ export interface Operations {
       released: true;
     };
   };
-  /** Create a schedule. Opens a session at each occurrence. `POST /api/v1/schedules`, permission `write`. */
+  /** Create a schedule. Opens a session at each of its times. `POST /api/v1/schedules`, permission `write`. */
   createSchedule: {
     body: CreateSchedule;
     result: {

@@ -52,14 +52,14 @@ export async function consoleCall<C extends ConsoleCall>(
   } catch (error) {
     throw new SignalboxError({ status: 0, code: 'connection_error', detail: String(error) });
   }
-  const answer = await response.json().catch(() => ({}));
-  if (response.ok) return answer as ConsoleResult<C>;
+  const result = await response.json().catch(() => ({}));
+  if (response.ok) return result as ConsoleResult<C>;
   throw new SignalboxError({
     status: response.status,
-    code: (answer.code ?? 'unexpected_response') as ErrorCode,
-    detail: answer.detail ?? answer.message ?? 'The service sent an unexpected response.',
-    requestId: answer.requestId ?? response.headers.get('x-request-id'),
-    errors: answer.errors ?? [],
+    code: (result.code ?? 'unexpected_response') as ErrorCode,
+    detail: result.detail ?? result.message ?? 'The service sent an unexpected response.',
+    requestId: result.requestId ?? response.headers.get('x-request-id'),
+    errors: result.errors ?? [],
   });
 }
 

@@ -151,7 +151,7 @@ export const ToolResultChunk = Type.Object(
     ),
     outcomeUnknown: Type.Optional(
       Type.Boolean({
-        description: 'true: the call was interrupted while it ran; it may or may not have had its effect.',
+        description: 'true: the call was interrupted while it ran; it may or may not have taken effect.',
       }),
     ),
     ...position,

@@ -20,7 +20,7 @@ export const turnStatuses = ['running', 'waiting', 'completed', 'failed', 'cance
  * - `running`: a model, the service or a worker is executing it.
  * - `waiting`: a `client` tool call that waits for its result, an `agent` tool call that waits for its child session, or a model
  *   call that is repeated later because no model is available.
- * - `succeeded`, `failed`, `denied`, `cancelled`: final; `unknown`: interrupted, and may have had its effect.
+ * - `succeeded`, `failed`, `denied`, `cancelled`: final; `unknown`: interrupted, and may have taken effect.
  * - `approved`, `denied`, `expired`, `cancelled`: the final status of an approval.
  */
 export const turnOperationStatuses = [

@@ -64,7 +64,7 @@ export const CallOutcome = Type.Object(
     index: Type.Integer({ description: "The index of the call in the `toolCalls` of the step's response, from 0." }),
     tool: Type.String(),
     status: OneOf(callOutcomes, {
-      description: '`denied`: it was denied. `unknown`: it was interrupted while it ran; it may have had its effect.',
+      description: '`denied`: it was denied. `unknown`: it was interrupted while it ran; it may have taken effect.',
     }),
     output: Type.Optional(Json),
     error: Type.Optional(

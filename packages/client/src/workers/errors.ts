@@ -13,7 +13,7 @@ export class ToolFailedError extends Error {
   override readonly name: string = 'ToolFailedError';
   readonly tool: string;
   readonly toolCallId: string;
-  /** The call was interrupted: it may or may not have had its effect. */
+  /** The call was interrupted: it may or may not have taken effect. */
   readonly outcomeUnknown: boolean;
 
   constructor(message: string, call: { tool: string; toolCallId: string; outcomeUnknown?: boolean }) {

@@ -136,7 +136,7 @@ export async function resolveApproval(
 
 /** The result of a denied call, for the model. */
 function denialOf(reason: string | null): string {
-  return reason === null ? 'A person denied this call.' : `A person denied this call: ${reason}`;
+  return reason === null ? 'The approver denied this call.' : `The approver denied this call: ${reason}`;
 }
 
 /** The statements that store a request and the chunk that announces it, for one transaction: no reader sees an id that is not stored. */
@@ -165,7 +165,7 @@ export function requestApproval(
 }
 
 /** The result of a call whose approval expired, for the model. */
-export const EXPIRED = 'Nobody approved this call in time, so it did not run.';
+export const EXPIRED = 'This call was not approved in time, so it did not run.';
 
 /** Marks approvals as expired, in the transaction of the session's writer. Returns the statements and the chunks that show it. */
 export function expiredApprovals(session: SessionRow, operationIds: readonly string[], now: Date) {

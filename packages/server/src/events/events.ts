@@ -19,8 +19,8 @@ type ListInput = Input<'listEvents'>;
 const isKey: IsKey = (text) => /^\d{1,15}$/.test(text);
 
 /**
- * Newest first, or oldest first with `order=asc`; the caller's own writes are in it. With `wait` it answers as soon as there is
- * a record, and with an empty page where none comes in time.
+ * Newest first, or oldest first with `order=asc`; the caller's own writes are in it. With `wait` it returns as soon as there
+ * is a record, or an empty page if there is none in time.
  */
 export async function listEvents(ctx: PoolContext, input: Input<'listEvents'>): Promise<Result<'listEvents'>> {
   const { organizationId } = ctx;

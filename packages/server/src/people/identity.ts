@@ -224,7 +224,7 @@ export function createIdentity(options: IdentityOptions): Identity {
         disableRedirect: true,
       };
       const headers = headersOf(visitor);
-      const { headers: answered, response } =
+      const { headers: responseHeaders, response } =
         kind === 'link'
           ? await api.linkSocialAccount({ body, headers, returnHeaders: true })
           : await api.signInSocial({
@@ -232,7 +232,7 @@ export function createIdentity(options: IdentityOptions): Identity {
               headers,
               returnHeaders: true,
             });
-      return { url: response.url!, setCookies: answered.getSetCookie() };
+      return { url: response.url!, setCookies: responseHeaders.getSetCookie() };
     },
 
     handle: ({ method, path, body }, visitor) =>
@@ -249,7 +249,9 @@ export function createIdentity(options: IdentityOptions): Identity {
         const response = await handler(request).catch(unavailable);
         // If its database failed during the callback of the provider, it redirects with this error.
         const isFailure = response.headers.get('location')?.endsWith('error=internal_server_error');
-        return isFailure || response.status >= 500 ? unavailable({ name: 'Answer', code: response.status }) : response;
+        return isFailure || response.status >= 500
+          ? unavailable({ name: 'Response', code: response.status })
+          : response;
       }),
 
     csrfTokenOf,

@@ -120,8 +120,8 @@ function undefinedIfNotFound(error: unknown): undefined {
 
 /** Why a turn ended without a final response, for the parent's model. */
 const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
-  maxOutputTokens: 'its answer was cut by the token limit',
-  maxSteps: 'it took as many steps as it may',
+  maxOutputTokens: 'its response reached the token limit',
+  maxSteps: 'it reached its limit of steps',
   budgetReached: 'the budget is used up',
   refusal: 'its model refused',
   interrupted: 'it was interrupted',
@@ -133,13 +133,13 @@ async function childOutcome(tx: Tx, child: SessionRow): Promise<Pick<Operation, 
   const failed = (error: string) => ({ status: 'failed' as const, output: null, error: storableText(error) });
   if (child.status === 'failed') return failed(`The agent failed: ${child.error?.message ?? 'no reason is known'}`);
   if (child.status === 'cancelled') return failed("The agent's session was cancelled.");
-  const answer = await lastResponse(tx, child);
+  const text = await lastResponse(tx, child);
   if (child.stopReason !== null && child.stopReason !== 'endTurn' && child.stopReason !== 'error') {
-    const said = answer === '' ? '' : ` It had said: ${answer}`;
-    return failed(`The agent stopped before it was done: ${STOPPED[child.stopReason]}.${said}`);
+    const lastText = text === '' ? '' : ` Its last text: ${text}`;
+    return failed(`The agent stopped before it finished: ${STOPPED[child.stopReason]}.${lastText}`);
   }
   const { outputSchema } = await readDefinition(tx, child.organizationId, child.agentId, child.agentVersion!);
-  return { status: 'succeeded', output: outputSchema === null ? answer : storableJson(outputIn(answer)), error: null };
+  return { status: 'succeeded', output: outputSchema === null ? text : storableJson(outputIn(text)), error: null };
 }
 
 /** The text of the last response in the child's last turn, with the parts in which it was continued. */

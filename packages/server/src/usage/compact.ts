@@ -1,8 +1,8 @@
-// Compaction: adds calls to daily sums, so that a report reads some rows a day instead of every call.
+// Compaction: adds calls to daily sums, so that a report reads a few rows per day instead of every call.
 //
-// The answer of a call inserts a row of its own, for all calls of an Agent would queue for the row of its sums. A batch is one
-// transaction: lock some calls, add them to their sums, delete them. A call is in one batch, for others skip what is locked; so
-// any number of nodes may do it at once.
+// Each model call inserts a row of its own: if it updated the sum, all calls of an agent would queue for one row. A batch is one
+// transaction: lock some calls, add them to their sums, delete them. Other nodes skip locked calls, so any number of nodes can
+// compact at once.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Platform } from '../platform.ts';

@@ -1,11 +1,11 @@
 // What an organization used: tokens, model calls and their cost.
 //
-//   model_usage        one row a model call, written in the transaction of its answer
-//   model_usage_days   sums by day, Agent, Environment and model, into which calls are moved soon after: see compact.ts
+//   model_usage        one row for each model call, written in the transaction of its response
+//   model_usage_days   sums by day, agent, environment and model; compact.ts moves the calls into them soon after
 //
-// A call is in one of the two. Rows belong to the organization, not to a session: deleting the session does not undo its
-// cost. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
-// is about whole days of UTC, which is what remains of a call.
+// A call is in one of the two. Rows belong to the organization, not to a session, because deleting a session does not undo its
+// cost. A report is one statement over both tables, so it counts each call once even while calls are moved. It covers whole days
+// in UTC, because the sums have no times.
 import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';

@@ -237,8 +237,8 @@ describe('decisions', () => {
     expect(chunks.filter(isType('approval.resolved'))).toMatchObject([{ reason: 'too much' }, { decision: 'denied' }]);
     expect(runs).toBe(0);
     expect(resultsIn(asked[1])).toMatchObject([
-      { type: 'tool_result', error: 'A person denied this call: too much' },
-      { type: 'tool_result', error: 'A person denied this call.' },
+      { type: 'tool_result', error: 'The approver denied this call: too much' },
+      { type: 'tool_result', error: 'The approver denied this call.' },
     ]);
   });
 
@@ -257,7 +257,7 @@ describe('decisions', () => {
         tool: 'wire',
         input: {},
         notRun: true,
-        error: expect.stringContaining('A person denied this call'),
+        error: expect.stringContaining('The approver denied this call'),
       })),
     );
 
@@ -581,7 +581,7 @@ describe('expiry', () => {
       'turn.completed endTurn',
       'idle',
     ]);
-    expect(resultsIn(asked[1])).toMatchObject([{ error: 'Nobody approved this call in time, so it did not run.' }]);
+    expect(resultsIn(asked[1])).toMatchObject([{ error: 'This call was not approved in time, so it did not run.' }]);
     const { approval } = await getApproval(world.ctx, { operationId });
     expect(approval).toMatchObject({ status: 'expired', resolvedBy: null, resolvedAt: expect.any(String) });
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
@@ -663,7 +663,7 @@ describe('expiry', () => {
       'tool.result',
     ]);
     expect(resultsIn(asked[1])).toMatchObject([
-      { error: 'Nobody approved this call in time, so it did not run.' },
+      { error: 'This call was not approved in time, so it did not run.' },
       { output: null },
     ]);
   });

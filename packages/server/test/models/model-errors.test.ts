@@ -133,7 +133,8 @@ test('a wait beyond the deadline of the turn fails the session at once, and the 
   const { session } = await getSession(world.ctx, { sessionId });
   expect(session.error).toEqual({
     code: 'model_rate_limited',
-    message: 'It went wrong (model_rate_limited).; it asks to wait 60 seconds, and the turn has 60 left',
+    message:
+      'It went wrong (model_rate_limited).; the provider asks for a wait of 60 seconds, but the turn has 60 left',
   });
 });
 

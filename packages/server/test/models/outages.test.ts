@@ -186,7 +186,7 @@ describe('Retry-After', () => {
     await world.until(sessionId, ended);
     expect((await sessionOf(sessionId)).error).toEqual({
       code: 'model_unavailable',
-      message: 'The provider is down.; it asks to wait 901 seconds, and the session waits 900 at most',
+      message: 'The provider is down.; the provider asks for a wait of 901 seconds, but the session waits 900 at most',
     });
   });
 });

@@ -90,7 +90,7 @@ describe('with nodes', () => {
     const { session } = await getSession(world.ctx, { sessionId });
     expect(session.error).toEqual({
       code: 'step_crashed',
-      message: 'The service ended 3 times while it ran this step of the turn, so it does not run it once more.',
+      message: 'The service crashed 3 times while running this step, so the turn was ended.',
     });
   });
 

@@ -175,18 +175,18 @@ test('however a child ends, its parent continues and gets the reason as text', a
     {
       child: hanging,
       act: (sessionId) => interruptSession(world.ctx, { sessionId }),
-      says: /^The agent stopped before it was done: .*interrupted.* It had said: Hm$/,
+      says: /^The agent stopped before it finished: .*interrupted.* Its last text: Hm$/,
     },
     {
       child: answering([{ text: 'Looking', calls: [['look', {}]] }]),
       more: { limits: { maxStepsPerTurn: 1 } },
-      says: /^The agent stopped before it was done: .*steps.* It had said: Looking$/,
+      says: /^The agent stopped before it finished: .*steps.* Its last text: Looking$/,
     },
     {
       child: async function* () {
         yield { type: 'finish', reason: 'refusal', usage };
       },
-      says: /^The agent stopped before it was done: .*refuse[sd]/,
+      says: /^The agent stopped before it finished: .*refuse[sd]/,
     },
   ];
   for (const [index, { child, more = {}, act, says }] of ends.entries()) {
@@ -382,7 +382,7 @@ test('a turn that times out cancels its children; the time in which it only wait
     await world.until(childId, is('completed'));
     await begun.promise;
     expect((await world.chunks(sessionId)).find(({ type }) => type === 'tool.result')).toMatchObject({
-      error: 'The agent stopped before it was done: it took too long. It had said: Hm',
+      error: 'The agent stopped before it finished: it took too long. Its last text: Hm',
     });
 
     const [, again] = await childrenOf(world, sessionId, 2);

@@ -47,7 +47,7 @@ const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status'
 const begins = (turn: number) => (chunk: Chunk) => chunk.turn === turn && is('running')(chunk);
 const calls = (...names: string[]) => ({ calls: names.map((name): [string, unknown] => [name, {}]) });
 const payTool = httpTool('pay', { approval: 'always' });
-const INTERRUPTED = 'The turn was interrupted before this call was over.';
+const INTERRUPTED = 'The turn was interrupted before this call finished.';
 
 /** A model that says something and then hangs until it is aborted; from the next turn on it responds. */
 function stuckAfter(text: string, seen: (call: ModelCall) => void = () => {}): AskModel {
@@ -175,7 +175,7 @@ describe('interrupts', () => {
       'turn.completed interrupted',
       'idle',
     ]);
-    const told = `${INTERRUPTED} It may or may not have had its effect.`;
+    const told = `${INTERRUPTED} It may or may not have taken effect.`;
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ error: told, outcomeUnknown: true });
     expect(await eventTypesOf(sessionId)).toEqual([
       'session.created',
@@ -781,8 +781,8 @@ describe('cancellation', () => {
 
 describe('cancellation of a step whose calls are in different states', () => {
   const tools = [httpTool('effect'), httpTool('look', { effectful: false }), payTool, clientTool('where')];
-  const CANCELLED = 'The session was cancelled before this call was over.';
-  const told = { error: `${CANCELLED} It may or may not have had its effect.`, outcomeUnknown: true };
+  const CANCELLED = 'The session was cancelled before this call finished.';
+  const told = { error: `${CANCELLED} It may or may not have taken effect.`, outcomeUnknown: true };
 
   async function busy(limits = {}): Promise<string> {
     const began = Promise.withResolvers<void>();
@@ -903,7 +903,7 @@ describe('turn timeout', () => {
     const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
     expect(outline(chunks).slice(-3)).toEqual(['tool.result unknown', 'turn.completed timedOut', 'idle']);
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({
-      error: 'The turn took too long, and this call was not over. It may or may not have had its effect.',
+      error: 'The turn timed out before this call finished. It may or may not have taken effect.',
     });
   });
 

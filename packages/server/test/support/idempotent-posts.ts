@@ -6,7 +6,7 @@ export interface OncePost {
   /** Below `/api/v1`. */
   path: string;
   body?: unknown;
-  /** How often the request has had its effect. */
+  /** How often the request has taken effect. */
   effects(): Promise<number>;
 }
 

@@ -174,14 +174,14 @@ describe('a secret', () => {
   test('that does not exist means no request', async () => {
     const run = toolRun({ url: `http://${host}/{{secrets.NO_SUCH}}/{{secrets.NOR_THIS}}` });
     expect(await outcomeOf(run)).toEqual({
-      error: 'Nothing was sent: the Environment has no secrets NOR_THIS, NO_SUCH.',
+      error: 'Nothing was sent: the environment has no secrets NOR_THIS, NO_SUCH.',
     });
     expect(received).toEqual([]);
   });
 
   test('of another environment is not used', async () => {
     const outcome = await outcomeOf({ ...withToken(), environment: 'staging' });
-    expect(outcome).toEqual({ error: 'Nothing was sent: the Environment has no secret TOKEN.' });
+    expect(outcome).toEqual({ error: 'Nothing was sent: the environment has no secret TOKEN.' });
   });
 
   test('that cannot be read is an error without details', async () => {
@@ -244,7 +244,7 @@ describe('a secret that the server returns is redacted', () => {
 
   test('from an error that is too long to be read completely', async () => {
     const { error } = await outcomeWithToken(SECRET.repeat(200_000), {}, 500);
-    expect(error).toBe('HTTP 500: the answer is longer than 1048576 bytes, so it was not read.');
+    expect(error).toBe('HTTP 500: the response is longer than 1048576 bytes, so it was not read.');
   });
 
   test('even if it is a number', async () => {
@@ -283,7 +283,7 @@ describe('a response', () => {
     const largest = 'x'.repeat(1024 * 1024);
     expect(await outcomeAfter(largest)).toEqual({ output: largest });
     expect(await outcomeAfter(`${largest}x`)).toEqual({
-      error: 'HTTP 200: the answer is longer than 1048576 bytes, so it was not read.',
+      error: 'HTTP 200: the response is longer than 1048576 bytes, so it was not read.',
     });
   });
 
@@ -293,7 +293,7 @@ describe('a response', () => {
     ['unrequested compression', gzipSync('hello'), { 'content-encoding': 'gzip' }],
   ])('of %s is an error', async (_title, body, headers) => {
     expect(await outcomeAfter(body, headers)).toEqual({
-      error: 'HTTP 200: the answer is not text in UTF-8, so it was not read.',
+      error: 'HTTP 200: the response is not UTF-8 text, so it was not read.',
     });
   });
 
@@ -326,19 +326,19 @@ describe('a request that fails', () => {
     expect(outcome).toEqual({ error: 'The host could not be connected to (ECONNREFUSED).' });
   });
 
-  test('because the connection breaks may have had its effect', async () => {
+  test('because the connection breaks may have taken effect', async () => {
     reply = (request) => request.socket.resetAndDestroy();
     expect(await outcomeOf(toolRun())).toEqual({
-      error: 'The connection was closed before the response was complete. The request may have had its effect.',
+      error: 'The connection was closed before the response was complete. The request may have taken effect.',
       outcomeUnknown: true,
     });
   });
 
-  test('because its time is up may have had its effect', async () => {
+  test('because its time is up may have taken effect', async () => {
     reply = () => {};
     const outcome = await outcomeOf(toolRun({}, {}, { timeoutSeconds: 0.05 }));
     expect(outcome).toEqual({
-      error: 'The response did not arrive in time. The request may have had its effect.',
+      error: 'The response did not arrive in time. The request may have taken effect.',
       outcomeUnknown: true,
     });
   });

@@ -160,7 +160,7 @@ test('a running call fails if the server stops, and so do calls until it is back
   await call('echo', { message: 'hello' });
   await stopEverything();
   expect(await outcome).toEqual({
-    error: 'The connection was closed before the response was complete. The request may have had its effect.',
+    error: 'The connection was closed before the response was complete. The request may have taken effect.',
     outcomeUnknown: true,
   });
   expect(await call('echo', { message: 'hello' })).toEqual({

@@ -13,7 +13,7 @@ import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'sk/4711 "x"';
 /** The outcome of a call that was sent and has an unknown effect. */
-const unknown = (words: string) => ({ error: `${words} The request may have had its effect.`, outcomeUnknown: true });
+const unknown = (words: string) => ({ error: `${words} The request may have taken effect.`, outcomeUnknown: true });
 const clock = createManualClock();
 const never = new AbortController().signal;
 
@@ -223,7 +223,7 @@ describe('the list', () => {
 
   test('is requested again after a failure', async () => {
     server.on('tools/list', ({ error }) => error(-32603, 'not now'));
-    expect(await list()).toBe('The server refused it: not now (-32603).');
+    expect(await list()).toBe('The server refused the request: not now (-32603).');
     server.on('tools/list', ({ result }) => result({ tools: [look] }));
     expect(await list()).toHaveLength(1);
   });
@@ -247,12 +247,12 @@ describe('the list', () => {
   });
 
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
-    ['not a list', ({ result }) => result({ tools: 'all' }), 'its list of tools is none'],
-    ['no result', ({ result }) => result({}), 'its list of tools is none'],
+    ['not a list', ({ result }) => result({ tools: 'all' }), 'the list of tools is not a list'],
+    ['no result', ({ result }) => result({}), 'the list of tools is not a list'],
     [
       'an endless number of pages',
       ({ message, result }) => result({ tools: [], nextCursor: `${message.params?.cursor ?? ''}x` }),
-      'it lists its tools on more than 32 pages',
+      'the list of tools has more than 32 pages',
     ],
     [
       'too many tools',
@@ -262,12 +262,12 @@ describe('the list', () => {
     [
       'more tools than a model can choose among',
       ({ result }) => result({ tools: Array.from({ length: 201 }, (_, index) => ({ name: `t${index}` })) }),
-      'it offers more than 200 tools; allowedTools can choose among them',
+      'it offers more than 200 tools; use allowedTools to select some',
     ],
     [
       'a page that is too long',
       ({ result }) => result({ tools: [{ ...look, description: 'x'.repeat(1024 * 1024) }] }),
-      'the answer is longer than 1048576 bytes, so it was not read',
+      'it is longer than 1048576 bytes, so it was not read',
     ],
     [
       'schemas that together are too long',
@@ -277,7 +277,7 @@ describe('the list', () => {
         const tools = Array.from({ length: 5 }, (_, index) => ({ name: `t${page}-${index}`, inputSchema }));
         result({ tools, ...(page < 2 && { nextCursor: String(page + 1) }) });
       },
-      'its tools take more than 1048576 bytes to describe; allowedTools can choose among them',
+      'the descriptions and schemas of the tools have more than 1048576 bytes; use allowedTools to select some',
     ],
     [
       'one schema after another that can’t be evaluated',
@@ -287,7 +287,7 @@ describe('the list', () => {
           tools: Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: { properties } })),
         });
       },
-      'more than 10 of its tools have schemas that cannot be evaluated',
+      'more than 10 tools have schemas that can’t be evaluated',
     ],
     [
       'JSON that is nested too deeply',
@@ -296,18 +296,14 @@ describe('the list', () => {
         response.setHeader('content-type', 'application/json');
         response.end(`{"jsonrpc":"2.0","id":1,"result":{"tools":${deep}}}`);
       },
-      'what it sends is not JSON, or nested too deep',
+      'it is not JSON, or nested too deeply',
     ],
-    ['an HTML page', ({ response }) => html(response), 'its answer (HTTP 200) is neither JSON nor a stream of events'],
-    [
-      'nothing',
-      ({ response }) => response.writeHead(202).end(),
-      'its answer (HTTP 202) is neither JSON nor a stream of events',
-    ],
-    ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
+    ['an HTML page', ({ response }) => html(response), 'it is neither JSON nor an event stream (HTTP 200)'],
+    ['nothing', ({ response }) => response.writeHead(202).end(), 'it is neither JSON nor an event stream (HTTP 202)'],
+    ['a redirect', redirect, 'it is a redirect (HTTP 307), and redirects are not followed'],
   ])('that is %s is refused', async (_title, handler, problem) => {
     server.on('tools/list', handler);
-    expect(await list()).toBe(`The server can’t be understood: ${problem}.`);
+    expect(await list()).toBe(`The server’s response can’t be used: ${problem}.`);
     expect(server.received.some(({ headers }) => headers['x-redirected'])).toBe(false);
   });
 });
@@ -325,16 +321,20 @@ describe('a server that can’t be connected to', () => {
     [
       'responds with an HTML page',
       ({ response }) => html(response),
-      'The server can’t be understood: its answer (HTTP 200) is neither JSON nor a stream of events.',
+      'The server’s response can’t be used: it is neither JSON nor an event stream (HTTP 200).',
     ],
     ['wants a credential', ({ response }) => response.writeHead(401).end('who are you?'), 'HTTP 401: who are you?'],
     ['fails', ({ response }) => response.writeHead(500).end(), 'HTTP 500'],
-    ['redirects', redirect, 'The server can’t be understood: it answers HTTP 307, and redirects are not followed.'],
+    [
+      'redirects',
+      redirect,
+      'The server’s response can’t be used: it is a redirect (HTTP 307), and redirects are not followed.',
+    ],
     [
       'speaks another protocol',
       ({ result }) =>
         result({ protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'a', version: '1' } }),
-      'The server can’t be understood: its response does not follow the protocol.',
+      'The server’s response can’t be used: it does not follow the protocol.',
     ],
     [
       'breaks off',
@@ -463,23 +463,23 @@ describe('a call', () => {
   });
 
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
-    ['no content', ({ result }) => result({}), 'its answer has no content'],
-    ['an HTML page', ({ response }) => html(response), 'its answer (HTTP 200) is neither JSON nor a stream of events'],
+    ['no content', ({ result }) => result({}), 'it has no content'],
+    ['an HTML page', ({ response }) => html(response), 'it is neither JSON nor an event stream (HTTP 200)'],
     [
       'another id',
       ({ response }) =>
         response.setHeader('content-type', 'application/json').end('{"jsonrpc":"2.0","id":99,"result":{}}'),
-      'it answers something else than was asked',
+      'it does not belong to the request',
     ],
     [
       'incomplete JSON',
       ({ response }) => response.setHeader('content-type', 'application/json').end('{"jsonrpc":'),
-      'what it sends is not JSON, or nested too deep',
+      'it is not JSON, or nested too deeply',
     ],
     [
       'more than 1 MiB',
       ({ result }) => result({ content: [{ type: 'text', text: 'x'.repeat(1024 * 1024) }] }),
-      'the answer is longer than 1048576 bytes, so it was not read',
+      'it is longer than 1048576 bytes, so it was not read',
     ],
     [
       'a compression bomb',
@@ -487,12 +487,12 @@ describe('a call', () => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
         response.end(gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20)));
       },
-      'the answer is longer than 1048576 bytes, so it was not read',
+      'it is longer than 1048576 bytes, so it was not read',
     ],
-    ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
+    ['a redirect', redirect, 'it is a redirect (HTTP 307), and redirects are not followed'],
   ])('with a response of %s is an error with an unknown outcome', async (_title, handler, problem) => {
     server.on('tools/call', handler);
-    expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
+    expect(await call()).toEqual(unknown(`The server’s response can’t be used: ${problem}.`));
   });
 
   test('accepts a batch as its response, which another revision allows', async () => {
@@ -602,7 +602,7 @@ describe('a secret', () => {
 
   test('that does not exist means no request', async () => {
     const headers = { A: '{{secrets.NO_SUCH}}' };
-    const words = 'Nothing was sent: the Environment has no secret NO_SUCH.';
+    const words = 'Nothing was sent: the environment has no secret NO_SUCH.';
     expect(await list({ headers })).toBe(words);
     expect(await call({ headers })).toEqual({ error: words });
     expect(server.received).toEqual([]);
@@ -639,7 +639,7 @@ describe('a secret', () => {
       { description: 'Uses [secret TOKEN]', inputSchema: { title: '[secret TOKEN]' } },
     ]);
     expect(warned).toMatchObject([
-      { server: 'crm', count: 1, tools: ['"[secret TOKEN]" has a name that holds a secret'] },
+      { server: 'crm', count: 1, tools: ['"[secret TOKEN]" has a name that contains a secret'] },
     ]);
     server.on('tools/call', ({ result }) => result({ content: [{ type: 'text', text: `Bearer ${SECRET}` }] }));
     expect(await call(withToken())).toEqual({ output: 'Bearer [secret TOKEN]' });
@@ -678,7 +678,7 @@ describe('a stream of events', () => {
   test('continues after requests of the server, which are refused', async () => {
     const requested = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping'];
     const answers: unknown[] = [];
-    const refusal = { code: -32601, message: 'This client answers no requests of servers' };
+    const refusal = { code: -32601, message: 'This client does not support requests from servers' };
     server.on('tools/call', (exchange) => {
       server.on('answer', ({ message, headers, response }) => {
         response.writeHead(202).end();
@@ -698,7 +698,9 @@ describe('a stream of events', () => {
       exchange.stream();
       for (let id = 0; id < 1000; id++) exchange.send({ id, method: 'ping' });
     });
-    expect(await call()).toEqual(unknown('The server can’t be understood: it asks instead of answering.'));
+    expect(await call()).toEqual(
+      unknown('The server’s response can’t be used: the server sends requests instead of a response.'),
+    );
     expect(server.of('answer').length).toBeLessThanOrEqual(16);
   });
 
@@ -715,8 +717,8 @@ describe('a stream of events', () => {
       };
       more();
     });
-    const problem = 'its stream is too long and contains no response';
-    expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
+    const problem = 'its event stream reached 8 MiB without a response';
+    expect(await call()).toEqual(unknown(`The server’s response can’t be used: ${problem}.`));
     await closed;
   });
 
@@ -737,7 +739,7 @@ describe('a stream of events', () => {
       more();
     });
     expect(await call()).toEqual(
-      unknown('The server can’t be understood: the answer is longer than 1048576 bytes, so it was not read.'),
+      unknown('The server’s response can’t be used: it is longer than 1048576 bytes, so it was not read.'),
     );
   });
 
@@ -747,7 +749,7 @@ describe('a stream of events', () => {
       exchange.sendResult({ content: [{ type: 'text', text: 'ü'.repeat(600_000) }] });
     });
     expect(await call()).toEqual(
-      unknown('The server can’t be understood: the answer is longer than 1048576 bytes, so it was not read.'),
+      unknown('The server’s response can’t be used: it is longer than 1048576 bytes, so it was not read.'),
     );
   });
 
@@ -895,7 +897,7 @@ describe('the MCP session', () => {
     expect(server.of('tools/call')).toHaveLength(2);
   });
 
-  test('is not replaced after other errors, because the call may have had its effect', async () => {
+  test('is not replaced after other errors, because the call may have taken effect', async () => {
     await call({}, { sessionId: 'ses_1' });
     for (const status of [400, 500]) {
       server.on('tools/call', ({ response }) => response.writeHead(status).end('the booking session is over'));
@@ -960,7 +962,7 @@ describe('a server of 2026-07-28', () => {
       result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
     );
     expect(await call()).toEqual(
-      unknown('The server can’t be understood: it requests additional input, which is not supported.'),
+      unknown('The server’s response can’t be used: it requests additional input, which is not supported.'),
     );
   });
 

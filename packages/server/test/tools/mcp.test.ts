@@ -166,7 +166,7 @@ test('a call whose connection breaks is not repeated: its outcome is unknown in 
   const sessionId = await world.open(await world.agent([{ ...hotel(), approval: 'never' } as Tool]));
   await arrived;
   const results = (await world.until(sessionId, is('idle'))).filter(({ type }) => type === 'tool.result');
-  const cutOff = 'The connection was closed before the response was complete. The request may have had its effect.';
+  const cutOff = 'The connection was closed before the response was complete. The request may have taken effect.';
   // A tool that only reads has no effect that could be unknown.
   expect(results).toMatchObject([{ error: cutOff }, { error: cutOff, outcomeUnknown: true }]);
   expect(results[0]).not.toHaveProperty('outcomeUnknown');

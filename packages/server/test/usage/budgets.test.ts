@@ -103,7 +103,7 @@ test('a child uses its parent’s budget, and its parent gets an error when the 
     usage: { steps: 3 },
   });
   expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 1 } });
-  expect(await errorsOf(sessionId)).toEqual(['The agent stopped before it was done: the budget is used up.']);
+  expect(await errorsOf(sessionId)).toEqual(['The agent stopped before it finished: the budget is used up.']);
 });
 
 test('the usage of children of earlier turns counts on a node that never ran them', async () => {

@@ -221,7 +221,7 @@ test('a denied call rejects with the reason and a failed one with its error; the
   await until(session, isIdle);
   expect(caught).toHaveLength(2);
   expect(caught[0]).toBeInstanceOf(ToolDeniedError);
-  expect(caught[0]).toMatchObject({ tool: 'refund', message: 'A person denied this call: too much' });
+  expect(caught[0]).toMatchObject({ tool: 'refund', message: 'The approver denied this call: too much' });
   expect(caught[1]).toBeInstanceOf(ToolFailedError);
   expect(caught[1]).toMatchObject({ message: 'There is no tool named "nothing_such".', outcomeUnknown: false });
   const { data } = await service.client.sessions.messages(session.sessionId);
@@ -345,7 +345,7 @@ test('a response that does not match outputSchema is corrected once, like a mode
   });
   const chunks = await until(session, isIdle);
   expect(told[0]).toBe('go');
-  expect(told[1]).toMatch(/does not match the JSON Schema/);
+  expect(told[1]).toMatch(/does not match the required JSON Schema/);
   expect(chunks.find(({ type }) => type === 'turn.completed')).toMatchObject({ output: { n: 7 } });
 });
 

@@ -72,7 +72,7 @@ function wordsOf({ status }: TurnOperation): string {
     case 'failed':
       return 'The call failed';
     case 'unknown':
-      return 'The call was interrupted and may have had its effect. Check the system that it calls';
+      return 'The call was interrupted and may have taken effect. Check the system that it calls';
     default:
       return 'The call did not run because the turn was stopped';
   }

@@ -77,7 +77,7 @@ export const Call = memo(function Call({
       {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}
       {result?.outcomeUnknown && (
         <Notice kind="warn">
-          <p>This call was interrupted and may have had its effect. Check before you run it again.</p>
+          <p>This call was interrupted and may have taken effect. Check before you run it again.</p>
         </Notice>
       )}
       {result?.error !== undefined && (

@@ -49,7 +49,7 @@ export interface Call<B> {
 /** The path of a call of the contract. */
 export const pathOf = (call: ConsoleCall) => `/console/api${call.slice(call.indexOf(' ') + 1)}`;
 /** The result of a call in the contract; void if it is empty. */
-type Answer<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
+type ResultOf<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
 
 /** Gives a call that needs no sign-in a slot: one of the strangers’, unless it has the cookie of a valid sign-in. */
 export async function enterConsole(
@@ -77,7 +77,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   function post<C extends ConsoleCall & `POST ${string}`>(
     call: C,
     who: 'anybody' | 'asPerson' | 'optional',
-    act: (call: Call<ConsoleBody<C>>) => Answer<C>,
+    act: (call: Call<ConsoleBody<C>>) => ResultOf<C>,
   ): void {
     const validate = validatorOf(consoleRoutes[call] as unknown as Route);
     app.post(pathOf(call), {
@@ -99,7 +99,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   function get<C extends ConsoleCall & `GET ${string}`>(
     call: C,
-    act: (call: Call<undefined> & { signIn: SignIn }) => Answer<C>,
+    act: (call: Call<undefined> & { signIn: SignIn }) => ResultOf<C>,
   ): void {
     app.get(pathOf(call), async (request, reply) => {
       admission.of(request, reply).identifyCaller(false);

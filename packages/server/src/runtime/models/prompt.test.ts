@@ -39,7 +39,7 @@ test('the model gets what the tool returned', () => {
 });
 
 test('the model is told which input a person used instead of its own, so that it does not report its own', () => {
-  const edited = 'A person changed the input of this call to {"euros":45}. Its result: ';
+  const edited = 'The approver changed the input of this call to {"euros":45}. Its result: ';
   const input = { euros: 45 };
   expect(promptOutputOf({ input, output: { paid: 45 } })).toEqual({ type: 'text', value: `${edited}{"paid":45}` });
   expect(promptOutputOf({ input, output: 'paid' })).toEqual({ type: 'text', value: `${edited}paid` });

@@ -87,7 +87,7 @@ const CONTINUE: LanguageModelV4Message = {
 function askFor(schema: Record<string, unknown> | null): string {
   return schema === null
     ? ''
-    : `Your final answer is one JSON value that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
+    : `Your final response must be one JSON value that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
 }
 
 function only<T extends MessagePart['type']>(content: readonly MessagePart[], type: T): Part<T>[] {
@@ -98,7 +98,7 @@ function toOutput({ input, ...result }: Part<'tool_result'>): LanguageModelV4Too
   const output = outputOf(result);
   if (input === undefined) return output;
   // The approver changed the input. With its own input in the transcript, the model would report a call that did not happen.
-  const edited = `A person changed the input of this call to ${JSON.stringify(input)}.`;
+  const edited = `The approver changed the input of this call to ${JSON.stringify(input)}.`;
   return output.type === 'json'
     ? { type: 'text', value: `${edited} Its result: ${JSON.stringify(output.value)}` }
     : { ...output, value: `${edited} Its result: ${output.value}` };

@@ -23,7 +23,7 @@ export function crashFailure(
   maxCrashes = MAX_CRASHES,
 ): TurnStopped | undefined {
   if (crashes < maxCrashes) return undefined;
-  const message = `The service ended ${crashes} times while it ran this step of the turn, so it does not run it once more.`;
+  const message = `The service crashed ${crashes} times while running this step, so the turn was ended.`;
   return new TurnStopped('error', { code: 'step_crashed', message });
 }
 

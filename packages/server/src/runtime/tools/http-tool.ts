@@ -61,17 +61,17 @@ function httpOutcome(response: EgressResponse | EgressError, redact: Redact): To
   if (response instanceof EgressError) return withoutResponse(response);
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
-  if (truncated) return { error: `HTTP ${status}: ${TOO_LONG}.` };
+  if (truncated) return { error: `HTTP ${status}: the response is ${TOO_LONG}.` };
   if (status >= 300 && status < 400) return { error: `HTTP ${status}: redirects are not followed.` };
   if (body.length === 0) return ok ? { output: null } : { error: `HTTP ${status}` };
 
   const text = textOf(response);
-  if (text === null) return { error: `HTTP ${status}: the answer is not text in UTF-8, so it was not read.` };
+  if (text === null) return { error: `HTTP ${status}: the response is not UTF-8 text, so it was not read.` };
   const shown = shownText(text, redact);
   const value = isJson(response) ? parseJson(shown) : undefined;
-  const answer = value === undefined ? shown : shownJson(value, redact);
-  if (ok) return { output: answer };
-  return { error: `HTTP ${status}: ${beginningOf(typeof answer === 'string' ? answer : JSON.stringify(answer))}` };
+  const output = value === undefined ? shown : shownJson(value, redact);
+  if (ok) return { output };
+  return { error: `HTTP ${status}: ${beginningOf(typeof output === 'string' ? output : JSON.stringify(output))}` };
 }
 
 function header({ headers }: EgressResponse, name: string): string {

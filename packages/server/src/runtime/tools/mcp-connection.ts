@@ -153,5 +153,5 @@ function connectionFailure(error: unknown, signal: AbortSignal): unknown {
         return new McpResponseError('it requests additional input, which is not supported');
     }
   }
-  return new McpResponseError('its response does not follow the protocol');
+  return new McpResponseError('it does not follow the protocol');
 }

@@ -54,18 +54,18 @@ export class McpRefusal extends Error {
 export function reasonFor(error: unknown, redact: Redact): Redacted {
   if (error instanceof McpRefusal) {
     const reason = beginningOf(shownText(error.reason, redact));
-    return said`The server refused it: ${reason || said`it does not say why`} (${error.code}).`;
+    return said`The server refused the request: ${reason || said`it gave no reason`} (${error.code}).`;
   }
   if (error instanceof McpHttpError) {
     const body = beginningOf(shownText(error.body, redact));
     return body === '' ? said`HTTP ${error.status}` : said`HTTP ${error.status}: ${body}`;
   }
   if (error instanceof EgressError) return said`${messageOf(error)}.`;
-  const problem = error instanceof McpResponseError ? error.words : said`its response does not follow the protocol`;
-  return said`The server can’t be understood: ${problem}.`;
+  const problem = error instanceof McpResponseError ? error.words : said`it does not follow the protocol`;
+  return said`The server’s response can’t be used: ${problem}.`;
 }
 
-/** Why a call failed. If it was `sent`, it may have had its effect. */
+/** Why a call failed. If it was `sent`, it may have taken effect. */
 export function failureFor(error: unknown, redact: Redact, sent: boolean): ToolFailure {
   if (!sent || error instanceof McpRefusal || error instanceof McpHttpError) return { error: reasonFor(error, redact) };
   return error instanceof EgressError ? withoutResponse(error) : uncertain(reasonFor(error, redact));

@@ -63,8 +63,8 @@ export function createMcpFetch(
   /** Sends a message, and ignores the outcome. */
   async function sendAside(init: RequestInit): Promise<void> {
     const time = startDeadline(clock, ASIDE_TIMEOUT_SECONDS);
-    const answer = await send({ ...init, signal: time.signal }).catch(() => null);
-    await answer?.body?.cancel().catch(() => {});
+    const response = await send({ ...init, signal: time.signal }).catch(() => null);
+    await response?.body?.cancel().catch(() => {});
     time.end();
   }
 
@@ -85,8 +85,8 @@ export function createMcpFetch(
     underWay.set(message.id, cancelled);
     const signal = init.signal ? AbortSignal.any([init.signal, cancelled.signal]) : cancelled.signal;
     try {
-      const answer = await new Exchange(send, clock, { ...init, signal }, message.id, signal).answer();
-      return message.method === 'server/discover' ? asVerdict(answer) : answer;
+      const response = await new Exchange(send, clock, { ...init, signal }, message.id, signal).receive();
+      return message.method === 'server/discover' ? asVerdict(response) : response;
     } catch (error) {
       // A server that can't parse the discovery request implements an older revision.
       if (message.method === 'server/discover' && error instanceof McpResponseError) return notModern();
@@ -98,8 +98,8 @@ export function createMcpFetch(
 }
 
 /** A server that refuses the discovery request, or fails on it, may still support the older handshake, so that is tried next. */
-function asVerdict(answer: Response): Response {
-  return answer.ok || answer.status === 400 || answer.status === 404 ? answer : notModern();
+function asVerdict(response: Response): Response {
+  return response.ok || response.status === 400 || response.status === 404 ? response : notModern();
 }
 
 function notModern(): Response {
@@ -107,9 +107,9 @@ function notModern(): Response {
 }
 
 async function notify(send: (init: RequestInit) => Promise<Response>, init: RequestInit): Promise<Response> {
-  const answer = await send(init);
-  if (!answer.ok) return await errorOf(answer, init.signal);
-  await answer.body?.cancel().catch(() => {});
+  const response = await send(init);
+  if (!response.ok) return await errorOf(response, init.signal);
+  await response.body?.cancel().catch(() => {});
   return new Response(null, { status: 202 });
 }
 
@@ -140,14 +140,14 @@ class Exchange {
   }
 
   /** Throws `McpResponseError`, `EgressError`, or the signal's reason. */
-  async answer(): Promise<Response> {
+  async receive(): Promise<Response> {
     const response = await this.#send(this.#init);
     if (!response.ok) return await errorOf(response, this.#signal);
     const type = mediaTypeOf(response);
-    if (type === 'application/json') return answered(response, this.#answerIn(await this.#wholeOf(response)));
-    if (type === 'text/event-stream') return answered(response, await this.#streamed(response));
+    if (type === 'application/json') return jsonResponse(response, this.#responseIn(await this.#wholeOf(response)));
+    if (type === 'text/event-stream') return jsonResponse(response, await this.#streamed(response));
     await response.body?.cancel().catch(() => {});
-    throw new McpResponseError(`its answer (HTTP ${response.status}) is neither JSON nor a stream of events`);
+    throw new McpResponseError(`it is neither JSON nor an event stream (HTTP ${response.status})`);
   }
 
   async #wholeOf(response: Response): Promise<unknown> {
@@ -155,17 +155,17 @@ class Exchange {
     let length = 0;
     for await (const chunk of bodyOf(response, this.#signal)) {
       length += chunk.byteLength;
-      if (length > RESPONSE_MAX_BYTES) throw new McpResponseError(TOO_LONG);
+      if (length > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
       bytes.push(chunk);
     }
     return messageIn(Buffer.concat(bytes).toString('utf8'));
   }
 
   /** Finds the response among the messages of one value: older servers may send several. */
-  #answerIn(value: unknown): string {
-    const answer = this.#find([value].flat());
-    if (answer === undefined) throw new McpResponseError('it answers something else than was asked');
-    return answer;
+  #responseIn(value: unknown): string {
+    const message = this.#find([value].flat());
+    if (message === undefined) throw new McpResponseError('it does not belong to the request');
+    return message;
   }
 
   #find(messages: readonly unknown[]): string | undefined {
@@ -180,14 +180,14 @@ class Exchange {
   }
 
   async #streamed(first: Response): Promise<string> {
-    const answer = await this.#untilCut(first);
-    if (answer !== undefined) return answer;
+    const message = await this.#untilCut(first);
+    if (message !== undefined) return message;
     let failed = 0;
     for (let resumed = 0; this.#lastEventId !== undefined && resumed < MAX_RESUMPTIONS; resumed++) {
       await this.#clock.sleep(this.#resumeAfterMs, this.#signal);
       const before = this.#lastEventId;
-      const answer = await this.#resume();
-      if (answer !== undefined) return answer;
+      const message = await this.#resume();
+      if (message !== undefined) return message;
       failed = this.#lastEventId === before ? failed + 1 : 0;
       if (failed === MAX_FAILED_RESUMPTIONS) break;
     }
@@ -212,11 +212,11 @@ class Exchange {
 
   /** The response; undefined if the stream ends or breaks before it arrives. */
   async #untilCut(response: Response): Promise<string | undefined> {
-    let answer: string | undefined;
+    let message: string | undefined;
     const parser = createParser({
       maxBufferSize: RESPONSE_MAX_BYTES,
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') throw new McpResponseError(TOO_LONG);
+        if (type === 'max-buffer-size-exceeded') throw new McpResponseError(`it is ${TOO_LONG}`);
       },
       onRetry: (ms) => {
         this.#resumeAfterMs = Math.min(Math.max(ms, RESUME_AFTER_MS.least), RESUME_AFTER_MS.most);
@@ -224,7 +224,7 @@ class Exchange {
       onEvent: ({ id, event = 'message', data }) => {
         // The id is sent back in a header, which a line break would end. The parser removes line breaks.
         if (id) this.#lastEventId = id;
-        if (answer === undefined && event === 'message' && data !== '') answer = this.#hear(data);
+        if (message === undefined && event === 'message' && data !== '') message = this.#hear(data);
       },
     });
     const decoder = new TextDecoder();
@@ -232,20 +232,20 @@ class Exchange {
       for await (const chunk of bodyOf(response, this.#signal)) {
         this.#streamBytes += chunk.byteLength;
         if (this.#streamBytes > STREAM_MAX_BYTES)
-          throw new McpResponseError('its stream is too long and contains no response');
+          throw new McpResponseError('its event stream reached 8 MiB without a response');
         parser.feed(decoder.decode(chunk, { stream: true }));
-        if (answer !== undefined) return answer;
+        if (message !== undefined) return message;
       }
     } catch (error) {
       if (error instanceof EgressError && error.kind === 'reset') return undefined;
       throw error;
     }
-    return answer;
+    return message;
   }
 
   /** The response, if this is it. */
   #hear(data: string): string | undefined {
-    if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(TOO_LONG);
+    if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
     const messages = [messageIn(data)].flat();
     for (const message of messages) this.#refuse(message as Message | null);
     return this.#find(messages);
@@ -256,19 +256,20 @@ class Exchange {
     const { id, method } = message ?? {};
     if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number')) return;
     this.#requestsOfServer += 1;
-    if (this.#requestsOfServer > MAX_REQUESTS_OF_SERVER) throw new McpResponseError('it asks instead of answering');
-    const error = { code: METHOD_NOT_FOUND, message: 'This client answers no requests of servers' };
+    if (this.#requestsOfServer > MAX_REQUESTS_OF_SERVER)
+      throw new McpResponseError('the server sends requests instead of a response');
+    const error = { code: METHOD_NOT_FOUND, message: 'This client does not support requests from servers' };
     const body = JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error }) });
     const headers = new Headers(this.#init.headers);
     headers.delete('idempotency-key');
     this.#send({ method: 'POST', headers, body, signal: this.#signal }).then(
-      (answer) => answer.body?.cancel().catch(() => {}),
+      (response) => response.body?.cancel().catch(() => {}),
       () => {},
     );
   }
 }
 
-function answered(response: Response, message: string): Response {
+function jsonResponse(response: Response, message: string): Response {
   const session = response.headers.get('mcp-session-id');
   return new Response(message, {
     headers: { 'content-type': 'application/json', ...(session && { 'mcp-session-id': session }) },
@@ -279,7 +280,7 @@ async function errorOf(response: Response, signal: AbortSignal | null | undefine
   const { status } = response;
   if (status < 400) {
     await response.body?.cancel().catch(() => {});
-    throw new McpResponseError(`it answers HTTP ${status}, and redirects are not followed`);
+    throw new McpResponseError(`it is a redirect (HTTP ${status}), and redirects are not followed`);
   }
   const bytes: Uint8Array[] = [];
   let length = 0;
@@ -311,6 +312,6 @@ function networkFailure(error: unknown, signal: AbortSignal | null | undefined):
 
 function messageIn(text: string): unknown {
   const value = parseJson(text);
-  if (value === undefined) throw new McpResponseError('what it sends is not JSON, or nested too deep');
+  if (value === undefined) throw new McpResponseError('it is not JSON, or nested too deeply');
   return value;
 }

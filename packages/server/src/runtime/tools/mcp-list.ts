@@ -44,13 +44,13 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page = await connection.listPage(cursor, signal);
     const { tools, nextCursor } = (page ?? {}) as { tools?: unknown; nextCursor?: unknown };
-    if (!Array.isArray(tools)) throw new McpResponseError('its list of tools is none');
+    if (!Array.isArray(tools)) throw new McpResponseError('the list of tools is not a list');
     for (const tool of tools) listed.push(tool);
     if (listed.length > MAX_LISTED) throw new McpResponseError(`it lists more than ${MAX_LISTED} tools`);
     if (typeof nextCursor !== 'string' || nextCursor === '' || nextCursor === cursor) return listed;
     cursor = nextCursor;
   }
-  throw new McpResponseError(`it lists its tools on more than ${MAX_PAGES} pages`);
+  throw new McpResponseError(`the list of tools has more than ${MAX_PAGES} pages`);
 }
 
 /** Throws `McpResponseError` if there is too much to offer. */
@@ -69,27 +69,26 @@ export async function turnTools(
     const { name } = tool;
     if (schemaIsBroken) broken += 1;
     if (broken > MAX_BROKEN_SCHEMAS)
-      throw new McpResponseError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
+      throw new McpResponseError(`more than ${MAX_BROKEN_SCHEMAS} tools have schemas that can’t be evaluated`);
     const why = found.has(name)
       ? said`is listed twice`
       : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
     if (why) leftOut.push({ name: shownText(name, redact), why });
     else found.set(name, tool);
     if (found.size > MAX_OFFERED)
-      throw new McpResponseError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
+      throw new McpResponseError(`it offers more than ${MAX_OFFERED} tools; use allowedTools to select some`);
   }
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
     // Names collide only if the server wants them to, but a model's provider would then refuse all tools.
-    if (byName.has(name))
-      leftOut.push({ name: shownText(tool.name, redact), why: said`comes to the same name as another` });
+    if (byName.has(name)) leftOut.push({ name: shownText(tool.name, redact), why: said`has the same name as another` });
     else byName.set(name, turnTool(server, name, tool, redact));
   }
   const tools = [...byName.values()];
   const bytes = tools.reduce((sum, tool) => sum + Buffer.byteLength(tool.description) + sizeOf(tool.inputSchema), 0);
   if (bytes > MAX_OFFERED_BYTES)
     throw new McpResponseError(
-      `its tools take more than ${MAX_OFFERED_BYTES} bytes to describe; allowedTools can choose among them`,
+      `the descriptions and schemas of the tools have more than ${MAX_OFFERED_BYTES} bytes; use allowedTools to select some`,
     );
   return { tools, leftOut };
 }
@@ -117,7 +116,7 @@ function readTool(item: unknown): RemoteTool | undefined {
     idempotent: hints.idempotentHint === true,
     ...(isObject(execution) &&
       execution.taskSupport === 'required' && {
-        unusable: said`can only be called as a task, which is not spoken here`,
+        unusable: said`can only be called as a task, which is not supported`,
       }),
   };
 }
@@ -148,9 +147,9 @@ function sizeOf(value: unknown): number {
 }
 
 function unusableName(name: string, redact: Redact): Redacted | undefined {
-  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return said`has a name of no usable length`;
+  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return said`has a name that is empty or too long`;
   if (/[\p{Cc}\p{Cs}]/u.test(name)) return said`has a name with control characters`;
-  return redact(name) === name ? undefined : said`has a name that holds a secret`;
+  return redact(name) === name ? undefined : said`has a name that contains a secret`;
 }
 
 /**

@@ -65,7 +65,7 @@ test.each<[string, unknown, unknown]>([
     { error: '{"code":7}' },
   ],
   ['an error with an image', { isError: true, content: [image] }, { error: expect.stringContaining('"bytes":100') }],
-  ['an error without text', { isError: true, content: [] }, { error: 'The tool failed, and does not say why.' }],
+  ['an error without text', { isError: true, content: [] }, { error: 'The tool failed without a message.' }],
   ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
 ])('%s', (_title, result, outcome) => {
   expect(mcpOutcome(result, plain)).toEqual(outcome);
@@ -75,7 +75,7 @@ test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResu
   'a value that is not a result (%j) is an error with an unknown outcome',
   (result) => {
     expect(mcpOutcome(result, plain)).toEqual({
-      error: 'The server can’t be understood: its answer has no content. The request may have had its effect.',
+      error: 'The server’s response can’t be used: it has no content. The request may have taken effect.',
       outcomeUnknown: true,
     });
   },

@@ -15,12 +15,12 @@ export function mcpOutcome(result: unknown, redact: Redact): ToolOutcome {
   if (isError === true) {
     const said = shownJson(parts.length > 0 ? spoken(parts) : structuredContent, redact);
     const text = typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said);
-    return { error: text.trim() === '' ? 'The tool failed, and does not say why.' : beginningOf(text) };
+    return { error: text.trim() === '' ? 'The tool failed without a message.' : beginningOf(text) };
   }
   if (structuredContent !== undefined) return { output: shownJson(structuredContent, redact) };
   if (parts.length > 0) return { output: shownJson(spoken(parts), redact) };
   if (Array.isArray(content)) return { output: null };
-  return uncertain(said`The server can’t be understood: its answer has no content.`);
+  return uncertain(said`The server’s response can’t be used: it has no content.`);
 }
 
 type Part = Record<string, unknown>;

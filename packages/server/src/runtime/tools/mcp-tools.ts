@@ -71,8 +71,8 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     for (const [other, { until }] of lists) if (until <= now || lists.size >= MAX_LISTS_KEPT) lists.delete(other);
     const kept: KeptList = { until: now + LIST_KEPT_MS, tools, revision: undefined };
     lists.set(key, kept);
-    void tools.then((answer) => {
-      if (typeof answer !== 'string') return;
+    void tools.then((listed) => {
+      if (typeof listed !== 'string') return;
       const failed = clock.now().getTime();
       kept.until = failed + Math.min(FAILURE_KEPT_TIMES * (failed - now), LIST_KEPT_MS);
     });

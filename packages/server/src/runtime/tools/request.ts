@@ -22,7 +22,7 @@ export async function prepareRequest(
   const secrets = await openSecrets(platform, organizationId, environment, names).catch(() => null);
   if (secrets === null) return said`${list(names)} could not be read`;
   const missing = names.filter((name) => !secrets.has(name));
-  if (missing.length > 0) return said`the Environment has no ${list(missing)}`;
+  if (missing.length > 0) return said`the environment has no ${list(missing)}`;
 
   const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
   try {

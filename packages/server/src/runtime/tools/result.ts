@@ -7,22 +7,22 @@ import type { ToolFailure } from './tool.ts';
 /** Many times what a model can read at once. */
 export const RESPONSE_MAX_BYTES = 1024 * 1024;
 
-export const TOO_LONG = `the answer is longer than ${RESPONSE_MAX_BYTES} bytes, so it was not read`;
+export const TOO_LONG = `longer than ${RESPONSE_MAX_BYTES} bytes, so it was not read`;
 
 const ERROR_MAX_CHARACTERS = 2048;
 
 /** How an exchange can fail after the request was sent. */
-const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
+const MAY_HAVE_TAKEN_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
 /** The error that the model gets for a call that was sent and whose outcome is unknown. */
 export function uncertain(error: Redacted): ToolFailure {
-  return { error: said`${error} The request may have had its effect.`, outcomeUnknown: true };
+  return { error: said`${error} The request may have taken effect.`, outcomeUnknown: true };
 }
 
 /** The error that the model gets for a request without a response. */
 export function withoutResponse(error: EgressError): ToolFailure {
   const words = said`${messageOf(error)}.`;
-  return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
+  return MAY_HAVE_TAKEN_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
 }
 
 /** Our own text: an `EgressError` quotes nothing that was sent or received. */

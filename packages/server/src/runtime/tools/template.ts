@@ -279,7 +279,7 @@ function assertSegment(segment: string, rendered: string): void {
   const pieces = rendered.replaceAll(/%2e/gi, '.').split(/\/|\\|%2f|%5c/i);
   if (rendered !== '' && !pieces.some((piece) => piece === '.' || piece === '..')) return;
   const names = splitPlaceholders(segment).flatMap((part) => (typeof part === 'string' ? [] : [part.text]));
-  throw new TemplateError(`${names.join(' and ')} would make an empty, "." or ".." segment of the url’s path`);
+  throw new TemplateError(`${names.join(' and ')} would result in an empty, "." or ".." segment in the URL’s path`);
 }
 
 function outline(text: string): string | null {

@@ -53,7 +53,7 @@ export type ToolOutcome = { output: unknown; error?: undefined } | ToolFailure;
 export interface ToolFailure {
   /** May be shown: it never contains a secret. */
   error: string;
-  /** The call was sent and interrupted: it may have had its effect. */
+  /** The call was sent and interrupted: it may have taken effect. */
   outcomeUnknown?: true;
   output?: undefined;
 }

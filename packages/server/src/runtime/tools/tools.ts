@@ -17,14 +17,14 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
   const runners: Record<Extract<TurnTool, { runsAs: 'here' }>['source']['type'], RunTool> = { http, mcp: mcp.run };
   return {
     async list(owner, tools, signal) {
-      const answers = await Promise.all(
+      const lists = await Promise.all(
         tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
       );
       const offered: TurnTool[] = [];
       const unavailable: UnavailableServer[] = [];
-      for (const [index, answer] of answers.entries()) {
-        if (typeof answer === 'string') unavailable.push({ name: tools[index]!.name, reason: answer });
-        else offered.push(...answer);
+      for (const [index, list] of lists.entries()) {
+        if (typeof list === 'string') unavailable.push({ name: tools[index]!.name, reason: list });
+        else offered.push(...list);
       }
       return { tools: offered, unavailable };
     },

@@ -155,7 +155,7 @@ function afterRound(
 /** Waiting would only end the turn later, without saying why. */
 function waitTooLong(message: string, askedMs: number, leftMs: number, limit: string): string {
   const [asked, left] = [askedMs, Math.max(leftMs, 0)].map((ms) => Math.ceil(ms / 1000));
-  return `${message}; it asks to wait ${asked} seconds, and ${limit.replace('N', String(left))}`;
+  return `${message}; the provider asks for a wait of ${asked} seconds, but ${limit.replace('N', String(left))}`;
 }
 
 function modelCallOf(state: TurnState, config: Model): ModelCall {

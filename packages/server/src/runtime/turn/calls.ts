@@ -1,4 +1,4 @@
-// The tool calls of a turn: how a call is created, and what the model is told about its end.
+// The tool calls of a turn: how a call is created, and what the model gets as its result.
 import type { MessagePart } from '@signalbox/contract';
 import { newUuid } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
@@ -114,10 +114,10 @@ export function resultParts(
   calls: readonly Operation[],
   transcript: readonly { role: string; content: readonly MessagePart[] }[],
 ): MessagePart[] {
-  const answer = transcript.findLast(({ role }) => role === 'assistant');
+  const response = transcript.findLast(({ role }) => role === 'assistant');
   return calls.map((call) => {
     const toolCallId = toolCallIdOf(call);
-    const asked = answer?.content.find((part) => part.type === 'tool_call' && part.toolCallId === toolCallId);
+    const asked = response?.content.find((part) => part.type === 'tool_call' && part.toolCallId === toolCallId);
     return {
       type: 'tool_result',
       toolCallId,
@@ -133,6 +133,6 @@ export function noSuchTool(name: string, unavailable: readonly string[]): string
   return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
 }
 
-/** The error that the model gets for each call of a response that its token limit has cut. */
-export const CUT_OFF = 'The answer was cut by its token limit, so this call did not run.';
-export const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';
+/** The error that the model gets for each call of a response that reached its token limit. */
+export const CUT_OFF = 'The response reached its token limit, so this call did not run.';
+export const OUTCOME_UNKNOWN = 'The service stopped while this call was running. It may or may not have taken effect.';

@@ -73,14 +73,14 @@ async function judgeOutput(
     output === undefined ? ['it is not JSON'] : await valueErrors(organizationId, [{ schema, value: output }]);
   if (wrong === undefined) return { type: 'end', end: { stopReason: 'endTurn', output: storableJson(output) } };
   if (isRepaired) {
-    const message = `The model's answer does not match outputSchema, also when asked again: ${wrong}`;
+    const message = `The model's response does not match outputSchema, even after a retry: ${wrong}`;
     return { type: 'fail', error: { code: 'output_invalid', message } };
   }
   return {
     type: 'repair',
     message: [
-      `Your answer does not match the JSON Schema that is asked for: ${wrong}.`,
-      'Answer again with one JSON value that matches it, and nothing else.',
+      `Your response does not match the required JSON Schema: ${wrong}.`,
+      'Respond again with one JSON value that matches it, and nothing else.',
       `The schema: ${JSON.stringify(schema)}`,
     ].join('\n'),
   };

@@ -52,12 +52,12 @@ export interface StopChange {
 }
 
 const WHY: Record<TurnStopped['why'], string> = {
-  interrupted: 'The turn was interrupted before this call was over.',
-  timedOut: 'The turn took too long, and this call was not over.',
-  cancelled: 'The session was cancelled before this call was over.',
-  error: 'The turn failed before this call was over.',
+  interrupted: 'The turn was interrupted before this call finished.',
+  timedOut: 'The turn timed out before this call finished.',
+  cancelled: 'The session was cancelled before this call finished.',
+  error: 'The turn failed before this call finished.',
 };
-const MAY_HAVE_HAD_ITS_EFFECT = 'It may or may not have had its effect.';
+const MAY_HAVE_TAKEN_EFFECT = 'It may or may not have taken effect.';
 
 /** Does not change the state: the session may turn out to be lost, or the change may have to be computed again. */
 export function stopChange(
@@ -77,7 +77,7 @@ export function stopChange(
     const outcome = outcomes.get(operation);
     if (outcome) endCall(after, outcome);
     else if (afterStop(after) === 'unknown')
-      Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_HAD_ITS_EFFECT}` });
+      Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_TAKEN_EFFECT}` });
     else Object.assign(after, { status: 'cancelled', error: after.kind === 'tool' ? WHY[why] : null });
     if (after.status === 'unknown') change.statements.push(recordEvent(source, now, outcomeUnknown(row, after)));
     change.statements.push(updateOperation(row, after, now));
@@ -104,7 +104,7 @@ export function stopChange(
   return change;
 }
 
-/** The event that records that a call may or may not have had its effect. */
+/** The event that records that a call may or may not have taken effect. */
 export function outcomeUnknown(row: SessionRow, call: Operation): EventDraft {
   return {
     type: 'tool_call.outcome_unknown',

@@ -287,7 +287,7 @@ async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
   return { call, outcome: await outcome };
 }
 
-/** Puts the result of a call into it. If it may be repeated, it does not matter whether it had its effect. */
+/** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */
 export function endCall(call: Operation, outcome: ToolOutcome): void {
   if (outcome.error === undefined) {
     Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });

@@ -12,7 +12,7 @@ import { roundUsd } from '../../usage/prices.ts';
  * - `awaiting_approval`: a tool call that needs a decision. → ready, denied (also if there is no decision in time), cancelled
  * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
  * - `running`: the service runs it, or a worker that claimed it. → succeeded, failed, unknown (interrupted, and it is unknown
- *   whether it had its effect), cancelled, awaiting_result (the worker released it)
+ *   whether it took effect), cancelled, awaiting_result (the worker released it)
  * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled, running (claimed by a worker)
  * - `awaiting_session`: a child session runs it (agent tools). → succeeded, failed, cancelled
  * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
