@@ -18,7 +18,7 @@ interface State {
   refused: readonly FieldError[];
 }
 
-export interface Draft {
+export interface AgentDraft {
   value: Definition;
   get(path: string): unknown;
   /** Sets a value; undefined removes the field. `visited`: the path to mark as changed, by default `path`; null: none. */
@@ -50,7 +50,7 @@ export interface Draft {
 
 const fresh = (value: Definition): State => ({ value, unread: {}, touched: new Set(), tried: false, refused: [] });
 
-export function useNewDraft(start: Definition): Draft {
+export function useNewDraft(start: Definition): AgentDraft {
   const [state, setState] = useState(() => fresh(start));
   const { value, unread, touched, tried, refused } = state;
   // Deferred, so that validation does not delay typing.
@@ -165,12 +165,12 @@ function placeOf(error: unknown, text: string): string {
   return /end of|Unterminated/i.test(message) ? ': it is incomplete' : '';
 }
 
-const DraftContext = createContext<Draft | undefined>(undefined);
+const DraftContext = createContext<AgentDraft | undefined>(undefined);
 
-export function DraftProvider({ draft, children }: { draft: Draft; children: ReactNode }) {
+export function DraftProvider({ draft, children }: { draft: AgentDraft; children: ReactNode }) {
   return <DraftContext value={draft}>{children}</DraftContext>;
 }
 
-export function useDraft(): Draft {
+export function useDraft(): AgentDraft {
   return useContext(DraftContext)!;
 }

@@ -7,7 +7,7 @@ import { Json } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { type Draft, DraftProvider } from './draft.tsx';
+import { type AgentDraft, DraftProvider } from './draft.tsx';
 import { DraftJson } from './fields.tsx';
 import { AgentForm } from './form.tsx';
 import { Problems } from './problems.tsx';
@@ -38,7 +38,7 @@ export function Editor({
   onView,
   tryIt,
 }: {
-  draft: Draft;
+  draft: AgentDraft;
   readOnly: boolean;
   /** Not saved yet. */
   isNew?: boolean;

@@ -4,7 +4,7 @@ import { Select, TextArea, TextField } from '../../ui/field.tsx';
 import { sameJson } from './definition.ts';
 import { readJson, useDraft } from './draft.tsx';
 
-interface Place {
+interface FieldProps {
   path: string;
   label: string;
   hint?: ReactNode;
@@ -19,7 +19,7 @@ export function DraftText({
   mono,
   lines,
   placeholder,
-}: Place & { optional?: boolean; mono?: boolean; lines?: number; placeholder?: string }) {
+}: FieldProps & { optional?: boolean; mono?: boolean; lines?: number; placeholder?: string }) {
   const draft = useDraft();
   const input = {
     label,
@@ -36,7 +36,7 @@ export function DraftText({
 }
 
 /** A whole number. An empty input is null if the field is nullable; else it removes the field, and the default applies. */
-export function DraftNumber({ path, label, hint, nullable }: Place & { nullable?: boolean }) {
+export function DraftNumber({ path, label, hint, nullable }: FieldProps & { nullable?: boolean }) {
   const draft = useDraft();
   return (
     <TextField
@@ -61,7 +61,7 @@ export function DraftSelect({
   label,
   hint,
   options,
-}: Place & { options: readonly { value: string; label: string }[] }) {
+}: FieldProps & { options: readonly { value: string; label: string }[] }) {
   const draft = useDraft();
   const value = textOf(draft.get(path));
   return (
@@ -91,7 +91,7 @@ export function DraftJson({
   quiet,
   readOnly,
   className,
-}: Place & { lines?: number; quiet?: boolean; readOnly?: boolean; className?: string }) {
+}: FieldProps & { lines?: number; quiet?: boolean; readOnly?: boolean; className?: string }) {
   const draft = useDraft();
   const [typed, setTyped] = useState('');
   const value = draft.get(path);

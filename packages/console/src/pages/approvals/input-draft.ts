@@ -13,7 +13,7 @@ export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-export type Draft = { as: 'form'; fields: Record<string, string> } | { as: 'json'; text: string };
+export type InputDraft = { as: 'form'; fields: Record<string, string> } | { as: 'json'; text: string };
 
 export type Read = { value: unknown } | { problems: Problem[] };
 
@@ -38,23 +38,23 @@ export function fitsForm(input: unknown): input is Fields {
   );
 }
 
-export function draftOf(input: unknown): Draft {
+export function draftOf(input: unknown): InputDraft {
   return fitsForm(input) ? formOf(input) : jsonOf(input);
 }
 
-export function formOf(input: Fields): Draft {
+export function formOf(input: Fields): InputDraft {
   const fields = Object.entries(input).map(([name, value]) => [name, value === null ? '' : String(value)]);
   return { as: 'form', fields: Object.fromEntries(fields) };
 }
 
-export function jsonOf(input: unknown): Draft {
+export function jsonOf(input: unknown): InputDraft {
   return { as: 'json', text: escapeInvisible(JSON.stringify(input, null, 2) ?? 'null') };
 }
 
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 /** The input of a draft; each field of a form keeps the type that it has in `original`. */
-export function readDraft(draft: Draft, original: unknown): Read {
+export function readDraft(draft: InputDraft, original: unknown): Read {
   if (draft.as === 'json') {
     try {
       return { value: JSON.parse(draft.text) };

@@ -1,7 +1,7 @@
 import type { KeyboardEvent } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea, TextField } from '../../ui/field.tsx';
-import { type Draft, fitsForm, formOf, isFields, jsonOf, type Problem, readDraft } from './input-draft.ts';
+import { fitsForm, formOf, type InputDraft, isFields, jsonOf, type Problem, readDraft } from './input-draft.ts';
 
 // Longer texts do not fit on one line of a phone.
 const LONG_CHARACTERS = 60;
@@ -15,8 +15,8 @@ export function InputEditor({
   onDone,
 }: {
   original: unknown;
-  draft: Draft;
-  onChange: (draft: Draft) => void;
+  draft: InputDraft;
+  onChange: (draft: InputDraft) => void;
   problems: readonly Problem[];
   onDone: () => void;
 }) {

@@ -17,10 +17,10 @@ export function EnvironmentsPage() {
   const { may, organizationId } = useOrganization();
   const { environment } = useSearch({ from: '/$organizationId/environments' });
   const environments = useList(['environments'], (client, page) => client.environments.list(page));
-  const [doing, setDoing] = useState<
+  const [dialog, setDialog] = useState<
     { what: 'create' } | { what: 'keep'; environment: Environment } | { what: 'delete'; name: string }
   >();
-  const close = () => setDoing(undefined);
+  const close = () => setDialog(undefined);
   const columns: Column<Environment>[] = [
     { label: 'Name', cell: ({ name }) => <strong>{name}</strong> },
     { label: 'Keep ended sessions', cell: ({ keepSessionsDays }) => keptText(keepSessionsDays) },
@@ -46,12 +46,12 @@ export function EnvironmentsPage() {
             label={`Actions for ${environment.name}`}
             items={[
               ...(may('admin')
-                ? [{ label: 'Change retention', onSelect: () => setDoing({ what: 'keep', environment }) }]
+                ? [{ label: 'Change retention', onSelect: () => setDialog({ what: 'keep', environment }) }]
                 : []),
               {
                 label: 'Delete',
                 danger: true,
-                onSelect: () => setDoing({ what: 'delete', name: environment.name }),
+                onSelect: () => setDialog({ what: 'delete', name: environment.name }),
               },
             ]}
           />
@@ -62,7 +62,7 @@ export function EnvironmentsPage() {
     <Page
       title="Environments"
       about="Each environment has its own sessions, secrets and webhook subscription."
-      actions={may('write') && <Button onClick={() => setDoing({ what: 'create' })}>New environment</Button>}
+      actions={may('write') && <Button onClick={() => setDialog({ what: 'create' })}>New environment</Button>}
     >
       <List
         caption="Environments"
@@ -72,9 +72,9 @@ export function EnvironmentsPage() {
         empty={<p>No environments. Create one to run sessions in it.</p>}
       />
       {environment && may('admin') && <Secrets environment={environment} key={environment} />}
-      {doing?.what === 'create' && <Create onClose={close} />}
-      {doing?.what === 'keep' && <Retention environment={doing.environment} onClose={close} />}
-      {doing?.what === 'delete' && <Delete name={doing.name} onClose={close} />}
+      {dialog?.what === 'create' && <Create onClose={close} />}
+      {dialog?.what === 'keep' && <Retention environment={dialog.environment} onClose={close} />}
+      {dialog?.what === 'delete' && <Delete name={dialog.name} onClose={close} />}
     </Page>
   );
 }
@@ -180,8 +180,10 @@ function Secrets({ environment }: { environment: string }) {
   const secrets = useList(['secrets', environment], (client, page) =>
     client.environments.secrets.list(environment, page),
   );
-  const [doing, setDoing] = useState<{ what: 'set'; secret?: EnvironmentSecret } | { what: 'delete'; name: string }>();
-  const close = () => setDoing(undefined);
+  const [dialog, setDialog] = useState<
+    { what: 'set'; secret?: EnvironmentSecret } | { what: 'delete'; name: string }
+  >();
+  const close = () => setDialog(undefined);
   const columns: Column<EnvironmentSecret>[] = [
     { label: 'Name', cell: ({ name }) => <code>{name}</code> },
     { label: 'Sent to', cell: ({ allowedHosts }) => allowedHosts.join(', ') },
@@ -194,8 +196,8 @@ function Secrets({ environment }: { environment: string }) {
         <Menu
           label={`Actions for ${secret.name}`}
           items={[
-            { label: 'Replace value', onSelect: () => setDoing({ what: 'set', secret }) },
-            { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', name: secret.name }) },
+            { label: 'Replace value', onSelect: () => setDialog({ what: 'set', secret }) },
+            { label: 'Delete', danger: true, onSelect: () => setDialog({ what: 'delete', name: secret.name }) },
           ]}
         />
       ),
@@ -206,7 +208,7 @@ function Secrets({ environment }: { environment: string }) {
       <div className="row apart">
         <h2 id="secrets">Secrets of {environment}</h2>
         <div className="row">
-          <Button onClick={() => setDoing({ what: 'set' })}>Set secret</Button>
+          <Button onClick={() => setDialog({ what: 'set' })}>Set secret</Button>
           <Button look="bare" onClick={() => void navigate({ to: '.', search: {} })}>
             Close
           </Button>
@@ -227,10 +229,10 @@ function Secrets({ environment }: { environment: string }) {
           </p>
         }
       />
-      {doing?.what === 'set' && (
-        <SetSecret environment={environment} onClose={close} {...(doing.secret && { secret: doing.secret })} />
+      {dialog?.what === 'set' && (
+        <SetSecret environment={environment} onClose={close} {...(dialog.secret && { secret: dialog.secret })} />
       )}
-      {doing?.what === 'delete' && <DeleteSecret environment={environment} name={doing.name} onClose={close} />}
+      {dialog?.what === 'delete' && <DeleteSecret environment={environment} name={dialog.name} onClose={close} />}
     </section>
   );
 }

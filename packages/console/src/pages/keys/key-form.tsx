@@ -29,12 +29,12 @@ const lifetimes = [
 export function KeyForm({
   apiKey,
   onClose,
-  onMade,
+  onCreated,
 }: {
   /** The key to edit; without it, a new one. */
   apiKey?: ApiKey;
   onClose: () => void;
-  onMade?: (key: ApiKeyWithSecret) => void;
+  onCreated?: (key: ApiKeyWithSecret) => void;
 }) {
   const [name, setName] = useState(apiKey?.name ?? '');
   const [permission, setPermission] = useState<Permission>(apiKey?.permission ?? 'write');
@@ -56,7 +56,7 @@ export function KeyForm({
         metadata: parseMetadata(metadata),
       };
       if (apiKey) return void (await client.keys.update(apiKey.keyId, body));
-      onMade?.(await client.keys.create({ ...body, expiresAt: days ? inDays(Number(days)) : null }));
+      onCreated?.(await client.keys.create({ ...body, expiresAt: days ? inDays(Number(days)) : null }));
     },
     ['keys'],
   );

@@ -12,7 +12,7 @@ import { Time, useNow } from '../../ui/time.tsx';
 import { KeyForm } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
 
-type Doing = { what: 'create' } | { what: 'edit' | 'rotate' | 'delete'; key: ApiKey };
+type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'delete'; key: ApiKey };
 
 export function KeysPage() {
   const { may } = useOrganization();
@@ -30,11 +30,11 @@ export function KeysPage() {
 
 function Keys() {
   const keys = useList(['keys'], (client, page) => client.keys.list(page));
-  const [doing, setDoing] = useState<Doing>();
-  const [made, setMade] = useState<ApiKeyWithSecret>();
-  const close = () => setDoing(undefined);
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const [created, setCreated] = useState<ApiKeyWithSecret>();
+  const close = () => setDialog(undefined);
   const create = (
-    <Button look="primary" onClick={() => setDoing({ what: 'create' })}>
+    <Button look="primary" onClick={() => setDialog({ what: 'create' })}>
       New API key
     </Button>
   );
@@ -59,9 +59,9 @@ function Keys() {
         <Menu
           label={`Actions for ${key.name}`}
           items={[
-            { label: 'Edit', onSelect: () => setDoing({ what: 'edit', key }) },
-            { label: 'Rotate secret', onSelect: () => setDoing({ what: 'rotate', key }) },
-            { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', key }) },
+            { label: 'Edit', onSelect: () => setDialog({ what: 'edit', key }) },
+            { label: 'Rotate secret', onSelect: () => setDialog({ what: 'rotate', key }) },
+            { label: 'Delete', danger: true, onSelect: () => setDialog({ what: 'delete', key }) },
           ]}
         />
       ),
@@ -86,11 +86,11 @@ function Keys() {
           </>
         }
       />
-      {doing?.what === 'create' && <KeyForm onClose={close} onMade={setMade} />}
-      {doing?.what === 'edit' && <KeyForm apiKey={doing.key} onClose={close} />}
-      {doing?.what === 'rotate' && <Rotate apiKey={doing.key} onClose={close} onMade={setMade} />}
-      {doing?.what === 'delete' && <Delete apiKey={doing.key} onClose={close} />}
-      {made && <NewSecret apiKey={made} onClose={() => setMade(undefined)} />}
+      {dialog?.what === 'create' && <KeyForm onClose={close} onCreated={setCreated} />}
+      {dialog?.what === 'edit' && <KeyForm apiKey={dialog.key} onClose={close} />}
+      {dialog?.what === 'rotate' && <Rotate apiKey={dialog.key} onClose={close} onCreated={setCreated} />}
+      {dialog?.what === 'delete' && <Delete apiKey={dialog.key} onClose={close} />}
+      {created && <NewSecret apiKey={created} onClose={() => setCreated(undefined)} />}
     </Page>
   );
 }
@@ -123,11 +123,11 @@ function Reach({ apiKey: { environments, allowedIps } }: { apiKey: ApiKey }) {
 function Rotate({
   apiKey,
   onClose,
-  onMade,
+  onCreated,
 }: {
   apiKey: ApiKey;
   onClose: () => void;
-  onMade: (key: ApiKeyWithSecret) => void;
+  onCreated: (key: ApiKeyWithSecret) => void;
 }) {
   const rotate = useApiMutation((client, _: undefined) => client.keys.rotate(apiKey.keyId), ['keys']);
   return (
@@ -136,7 +136,7 @@ function Rotate({
       action="Rotate secret"
       danger
       onClose={onClose}
-      submit={async () => onMade(await rotate.mutateAsync(undefined))}
+      submit={async () => onCreated(await rotate.mutateAsync(undefined))}
     >
       <p>
         You get a new secret and the old one stops working immediately. Programs that use it fail until you give them

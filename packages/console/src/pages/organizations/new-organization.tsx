@@ -21,8 +21,8 @@ export function NewOrganizationPage() {
       const before = new Set(account?.organizations.map(({ organizationId }) => organizationId));
       const next = await consoleCall('POST /organizations', body);
       becomeAccount(next);
-      const made = next.organizations.find(({ organizationId }) => !before.has(organizationId));
-      enter(made && `/${made.organizationId}`);
+      const created = next.organizations.find(({ organizationId }) => !before.has(organizationId));
+      enter(created && `/${created.organizationId}`);
     } catch (problem) {
       setError(problem);
     } finally {

@@ -12,7 +12,7 @@ import { Page } from '../../ui/page.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
 import { OneTimeLink } from './one-time-link.tsx';
 
-type Doing =
+type OpenDialog =
   | { what: 'invite' | 'rename' }
   | { what: 'role' | 'reset' | 'remove'; member: Member }
   | { what: 'withdraw'; invitation: Invitation };
@@ -53,9 +53,9 @@ function People() {
   const { user, name, role: own } = useOrganization();
   const members = useList(['people', 'members'], (client, page) => client.members.list(page));
   const invitations = useList(['people', 'invitations'], (client, page) => client.invitations.list(page));
-  const [doing, setDoing] = useState<Doing>();
-  const [made, setMade] = useState<CreatedLink>();
-  const close = () => setDoing(undefined);
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const [created, setCreated] = useState<CreatedLink>();
+  const close = () => setDialog(undefined);
   const outranks = (member: Member) => own === 'owner' || member.role !== 'owner';
   const columns: Column<Member>[] = [
     {
@@ -80,9 +80,9 @@ function People() {
           <Menu
             label={`Actions for ${member.name}`}
             items={[
-              { label: 'Change role', onSelect: () => setDoing({ what: 'role', member }) },
-              { label: 'Reset password', onSelect: () => setDoing({ what: 'reset', member }) },
-              { label: 'Remove', danger: true, onSelect: () => setDoing({ what: 'remove', member }) },
+              { label: 'Change role', onSelect: () => setDialog({ what: 'role', member }) },
+              { label: 'Reset password', onSelect: () => setDialog({ what: 'reset', member }) },
+              { label: 'Remove', danger: true, onSelect: () => setDialog({ what: 'remove', member }) },
             ]}
           />
         ),
@@ -99,7 +99,7 @@ function People() {
       cell: (invitation) => (
         <Button
           small
-          onClick={() => setDoing({ what: 'withdraw', invitation })}
+          onClick={() => setDialog({ what: 'withdraw', invitation })}
           aria-label={`Withdraw ${nameOf(invitation)}`}
         >
           Withdraw
@@ -113,8 +113,8 @@ function People() {
       about={`People who can sign in to ${name}.`}
       actions={
         <>
-          <Button onClick={() => setDoing({ what: 'rename' })}>Rename organization</Button>
-          <Button look="primary" onClick={() => setDoing({ what: 'invite' })}>
+          <Button onClick={() => setDialog({ what: 'rename' })}>Rename organization</Button>
+          <Button look="primary" onClick={() => setDialog({ what: 'invite' })}>
             Invite person
           </Button>
         </>
@@ -137,13 +137,13 @@ function People() {
           empty={<p>No pending invitations. Invite a person to give them access.</p>}
         />
       </section>
-      {doing?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onMade={setMade} />}
-      {doing?.what === 'rename' && <Rename onClose={close} />}
-      {doing?.what === 'role' && <ChangeRole member={doing.member} mayOwner={own === 'owner'} onClose={close} />}
-      {doing?.what === 'reset' && <Reset member={doing.member} onClose={close} onMade={setMade} />}
-      {doing?.what === 'remove' && <Remove member={doing.member} onClose={close} />}
-      {doing?.what === 'withdraw' && <Withdraw invitation={doing.invitation} onClose={close} />}
-      {made && <OneTimeLink {...made} onClose={() => setMade(undefined)} />}
+      {dialog?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onCreated={setCreated} />}
+      {dialog?.what === 'rename' && <Rename onClose={close} />}
+      {dialog?.what === 'role' && <ChangeRole member={dialog.member} mayOwner={own === 'owner'} onClose={close} />}
+      {dialog?.what === 'reset' && <Reset member={dialog.member} onClose={close} onCreated={setCreated} />}
+      {dialog?.what === 'remove' && <Remove member={dialog.member} onClose={close} />}
+      {dialog?.what === 'withdraw' && <Withdraw invitation={dialog.invitation} onClose={close} />}
+      {created && <OneTimeLink {...created} onClose={() => setCreated(undefined)} />}
     </Page>
   );
 }
@@ -151,11 +151,11 @@ function People() {
 function Invite({
   mayOwner,
   onClose,
-  onMade,
+  onCreated,
 }: {
   mayOwner: boolean;
   onClose: () => void;
-  onMade: (made: CreatedLink) => void;
+  onCreated: (created: CreatedLink) => void;
 }) {
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
@@ -172,7 +172,7 @@ function Invite({
       onClose={onClose}
       submit={async () => {
         const { link } = await invite.mutateAsync(undefined);
-        onMade({
+        onCreated({
           title: `Invitation link for ${name || email || 'a new member'}`,
           link,
           about: 'It works once and expires in 7 days.',
@@ -251,11 +251,11 @@ function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: b
 function Reset({
   member,
   onClose,
-  onMade,
+  onCreated,
 }: {
   member: Member;
   onClose: () => void;
-  onMade: (made: CreatedLink) => void;
+  onCreated: (created: CreatedLink) => void;
 }) {
   const reset = useApiMutation((client, _: undefined) => client.members.resetPassword(member.userId), ['people']);
   return (
@@ -266,7 +266,7 @@ function Reset({
       submit={async () => {
         const { link } = await reset.mutateAsync(undefined);
         const about = 'It works once and expires in 24 hours. It signs them out everywhere and removes their passkeys.';
-        onMade({ title: `Password link for ${member.name}`, link, about });
+        onCreated({ title: `Password link for ${member.name}`, link, about });
       }}
     >
       <p>

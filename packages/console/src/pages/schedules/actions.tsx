@@ -21,14 +21,14 @@ export function ScheduleMenu({
 }) {
   const { may } = useOrganization();
   const toast = useToast();
-  const [doing, setDoing] = useState<'edit' | 'delete'>();
+  const [dialog, setDialog] = useState<'edit' | 'delete'>();
   const { scheduleId } = schedule;
   const change = useApiMutation(
     (client, status: Schedule['status']) => client.schedules.update(scheduleId, { status }),
     ['schedules'],
   );
   if (!may('write')) return null;
-  const close = () => setDoing(undefined);
+  const close = () => setDialog(undefined);
   function setStatus(status: Schedule['status']) {
     change.mutate(status, {
       onSuccess: ({ nextAt }) =>
@@ -43,15 +43,15 @@ export function ScheduleMenu({
       <Menu
         label={label}
         items={[
-          { label: 'Edit', onSelect: () => setDoing('edit') },
+          { label: 'Edit', onSelect: () => setDialog('edit') },
           schedule.status === 'enabled'
             ? { label: 'Pause', onSelect: () => setStatus('paused') }
             : { label: 'Enable', onSelect: () => setStatus('enabled') },
-          { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
+          { label: 'Delete', danger: true, onSelect: () => setDialog('delete') },
         ]}
       />
-      {doing === 'edit' && <ScheduleForm schedule={schedule} onClose={close} />}
-      {doing === 'delete' && <Delete scheduleId={scheduleId} onClose={close} {...(onDeleted && { onDeleted })} />}
+      {dialog === 'edit' && <ScheduleForm schedule={schedule} onClose={close} />}
+      {dialog === 'delete' && <Delete scheduleId={scheduleId} onClose={close} {...(onDeleted && { onDeleted })} />}
     </>
   );
 }

@@ -67,13 +67,13 @@ export function SchedulesPage() {
       ),
     },
   ];
-  const make = may('write') && (
+  const newSchedule = may('write') && (
     <Button look="primary" onClick={() => setMaking(true)}>
       New schedule
     </Button>
   );
   return (
-    <Page title="Schedules" about="Start sessions automatically, on a schedule or once." actions={make}>
+    <Page title="Schedules" about="Start sessions automatically, on a schedule or once." actions={newSchedule}>
       <Filters
         search={search}
         onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}

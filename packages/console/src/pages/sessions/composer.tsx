@@ -7,12 +7,12 @@ import { ErrorNotice } from '../../ui/notice.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
 /** Text that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
-export interface Draft {
+export interface MessageDraft {
   text: string;
   onBusy: 'queue' | 'steer';
 }
 
-export const emptyDraft: Draft = { text: '', onBusy: 'queue' };
+export const emptyDraft: MessageDraft = { text: '', onBusy: 'queue' };
 
 export function Composer({
   session,
@@ -21,8 +21,8 @@ export function Composer({
   onSent,
 }: {
   session: Session;
-  draft: Draft;
-  onDraft: (draft: Draft) => void;
+  draft: MessageDraft;
+  onDraft: (draft: MessageDraft) => void;
   onSent: () => void;
 }) {
   const { may } = useOrganization();
@@ -31,7 +31,7 @@ export function Composer({
   const [error, setError] = useState<unknown>();
   const name = useId();
   const send = useApiMutation(
-    (client, { text, onBusy }: Draft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
+    (client, { text, onBusy }: MessageDraft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
     ['sessions'],
   );
   if (isEnded(session)) return <p className="quiet">This session has ended and accepts no more messages.</p>;

@@ -60,7 +60,7 @@ function isNear(element: HTMLElement, scroller: Element): boolean {
   return element.getBoundingClientRect().bottom > top - AHEAD_PX;
 }
 
-interface Place {
+interface KeepPlaceProps {
   /** The key of the first entry. */
   first: string | undefined;
   /** The texts at the ends of turns, which are also added above. */
@@ -69,8 +69,8 @@ interface Place {
 }
 
 /** Keeps the visible entries in place when content above them is added or removed. */
-export class KeepPlace extends Component<Place> {
-  override getSnapshotBeforeUpdate({ first, ends }: Place) {
+export class KeepPlace extends Component<KeepPlaceProps> {
+  override getSnapshotBeforeUpdate({ first, ends }: KeepPlaceProps) {
     if (first === this.props.first && ends === this.props.ends) return null;
     const content = this.props.content.current;
     // At the end, the page stays at the end.

@@ -6,7 +6,7 @@ import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
 import { Interrupt } from './actions.tsx';
-import { Composer, type Draft, emptyDraft } from './composer.tsx';
+import { Composer, emptyDraft, type MessageDraft } from './composer.tsx';
 import { Conversation } from './conversation-view.tsx';
 import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
@@ -70,8 +70,8 @@ export function LiveConversation({
   session: Session;
   followed: FollowedSession;
   timeline: ListQuery<SessionTurn>;
-  draft: Draft;
-  onDraft: (draft: Draft) => void;
+  draft: MessageDraft;
+  onDraft: (draft: MessageDraft) => void;
 }) {
   const content = useRef<HTMLElement>(null);
   const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);

@@ -125,8 +125,8 @@ function Step({
 function KeyStep() {
   const { may } = useOrganization();
   const keys = useApiQuery(['keys', 'any'], (client) => client.keys.list({ limit: 1 }), { enabled: may('admin') });
-  const [made, setMade] = useState<ApiKeyWithSecret>();
-  const make = useApiMutation(
+  const [created, setCreated] = useState<ApiKeyWithSecret>();
+  const create = useApiMutation(
     (client, _: undefined) => client.keys.create({ name: 'First key', permission: 'write' }),
     ['keys'],
   );
@@ -135,36 +135,36 @@ function KeyStep() {
     <Step number={1} title="Create an API key" done={some}>
       <p>Your programs use this key to call the API. The console uses your sign-in instead.</p>
       {!may('admin') && <p className="quiet">Only admins can create keys. You can continue without one.</p>}
-      {made?.secret ? (
+      {created?.secret ? (
         <>
           <Notice kind="warn" live title="Copy the secret now. It won’t be shown again." />
-          <Code text={made.secret} label="Copy secret" />
-          <FirstCall secret={made.secret} />
+          <Code text={created.secret} label="Copy secret" />
+          <FirstCall secret={created.secret} />
         </>
       ) : (
         may('admin') && (
           <div className="row">
             <Button
               look={some ? undefined : 'primary'}
-              busy={make.isPending}
-              onClick={() => make.mutate(undefined, { onSuccess: setMade })}
+              busy={create.isPending}
+              onClick={() => create.mutate(undefined, { onSuccess: setCreated })}
             >
               {some ? 'Create another key' : 'Create key'}
             </Button>
           </div>
         )
       )}
-      {make.error && <ErrorNotice error={make.error} />}
+      {create.error && <ErrorNotice error={create.error} />}
     </Step>
   );
 }
 
 function MakeAgent() {
-  const make = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
+  const create = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
   return (
     <>
       <div className="row">
-        <Button look="primary" busy={make.isPending} onClick={() => make.mutate(undefined)}>
+        <Button look="primary" busy={create.isPending} onClick={() => create.mutate(undefined)}>
           Create the refund desk
         </Button>
       </div>
@@ -172,7 +172,7 @@ function MakeAgent() {
         <summary>Show the request</summary>
         <Code text={`POST /api/v1/agents\n\n${JSON.stringify(refundDesk, null, 2)}`} />
       </details>
-      {make.error && <ErrorNotice error={make.error} />}
+      {create.error && <ErrorNotice error={create.error} />}
     </>
   );
 }

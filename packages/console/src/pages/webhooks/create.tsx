@@ -122,11 +122,11 @@ export function useDestination(currentUrl: string | undefined) {
 export function CreateSubscription({
   environment,
   onClose,
-  onMade,
+  onCreated,
 }: {
   environment: string;
   onClose: () => void;
-  onMade: (made: NewSigningSecret) => void;
+  onCreated: (created: NewSigningSecret) => void;
 }) {
   const destination = useDestination(undefined);
   const [types, setTypes] = useState<readonly ChunkType[]>(usual);
@@ -137,7 +137,7 @@ export function CreateSubscription({
         url: destination.url,
         chunkTypes: [...types],
       });
-      onMade({ environment, secret: signingSecret });
+      onCreated({ environment, secret: signingSecret });
     },
     ['webhooks', 'overview'],
   );

@@ -4,8 +4,8 @@ import { ExactTime } from '../../ui/time.tsx';
 import type { NewSigningSecret } from './create.tsx';
 
 /** A signing secret, shown once, and how to use it. */
-export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: () => void }) {
-  const { environment, secret, previousExpiresAt } = made;
+export function NewSecret({ created, onClose }: { created: NewSigningSecret; onClose: () => void }) {
+  const { environment, secret, previousExpiresAt } = created;
   const isRotated = previousExpiresAt !== undefined;
   return (
     <OneTimeSecret title={`Signing secret of ${environment}`} secret={secret} onClose={onClose}>

@@ -94,20 +94,22 @@ const graces = [
 export function RotateDialog({
   subscription: { environment, previousSecretExpiresAt },
   onClose,
-  onMade,
+  onCreated,
 }: {
   subscription: WebhookSubscription;
   onClose: () => void;
-  onMade: (made: NewSigningSecret) => void;
+  onCreated: (created: NewSigningSecret) => void;
 }) {
   const [grace, setGrace] = useState<(typeof graces)[number]['value']>('86400');
   const rotate = useApiMutation(
     async (client, _: undefined) => {
-      const made = await client.webhookSubscriptions.rotateSecret(environment, { gracePeriodSeconds: Number(grace) });
-      onMade({
+      const created = await client.webhookSubscriptions.rotateSecret(environment, {
+        gracePeriodSeconds: Number(grace),
+      });
+      onCreated({
         environment,
-        secret: made.signingSecret,
-        previousExpiresAt: made.previousSecretExpiresAt,
+        secret: created.signingSecret,
+        previousExpiresAt: created.previousSecretExpiresAt,
       });
     },
     ['webhooks'],

@@ -22,7 +22,7 @@ import { TestDelivery } from './test-delivery.tsx';
 
 const LOOK_EVERY_MS = 5_000;
 
-type Doing = 'edit' | 'rotate' | 'recover' | 'delete';
+type OpenDialog = 'edit' | 'rotate' | 'recover' | 'delete';
 
 export function SubscriptionPage() {
   const { environment } = useParams({ from: '/$organizationId/webhooks/$environment' });
@@ -49,18 +49,18 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
   const { environment, status } = subscription;
   const { may } = useOrganization();
   const toast = useToast();
-  const [doing, setDoing] = useState<Doing>();
-  const [made, setMade] = useState<NewSigningSecret>();
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const [created, setCreated] = useState<NewSigningSecret>();
   const pause = useStatus(environment, 'paused');
   if (!may('write')) return null;
-  const close = () => setDoing(undefined);
+  const close = () => setDialog(undefined);
   return (
     <>
-      <Button onClick={() => setDoing('rotate')}>Rotate secret</Button>
+      <Button onClick={() => setDialog('rotate')}>Rotate secret</Button>
       <Menu
         label="Actions for this webhook"
         items={[
-          { label: 'Edit', onSelect: () => setDoing('edit') },
+          { label: 'Edit', onSelect: () => setDialog('edit') },
           ...(status === 'enabled'
             ? [
                 {
@@ -69,16 +69,16 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
                 },
               ]
             : []),
-          { label: 'Resend since …', onSelect: () => setDoing('recover') },
-          { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
+          { label: 'Resend since …', onSelect: () => setDialog('recover') },
+          { label: 'Delete', danger: true, onSelect: () => setDialog('delete') },
         ]}
       />
       {pause.error !== null && <ErrorNotice error={pause.error} />}
-      {doing === 'edit' && <EditDialog subscription={subscription} onClose={close} />}
-      {doing === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onMade={setMade} />}
-      {doing === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
-      {doing === 'delete' && <DeleteDialog subscription={subscription} onClose={close} />}
-      {made && doing === undefined && <NewSecret made={made} onClose={() => setMade(undefined)} />}
+      {dialog === 'edit' && <EditDialog subscription={subscription} onClose={close} />}
+      {dialog === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onCreated={setCreated} />}
+      {dialog === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
+      {dialog === 'delete' && <DeleteDialog subscription={subscription} onClose={close} />}
+      {created && dialog === undefined && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
     </>
   );
 }

@@ -27,7 +27,7 @@ export function WebhooksPage() {
     { everyMs: LOOK_EVERY_MS },
   );
   const [creating, setCreating] = useState<string>();
-  const [made, setMade] = useState<NewSigningSecret>();
+  const [created, setCreated] = useState<NewSigningSecret>();
   const goTo = (environment: string) =>
     void navigate({ to: '/$organizationId/webhooks/$environment', params: { organizationId, environment } });
   const columns = (all: ReadonlyMap<string, WebhookSubscription>): Column<Environment>[] => [
@@ -91,10 +91,10 @@ export function WebhooksPage() {
       </Await>
       {!may('write') && <p className="quiet small">You need the member role to add a webhook.</p>}
       {creating && (
-        <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onMade={setMade} />
+        <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onCreated={setCreated} />
       )}
       {/* Opened after the form is gone, so that the focus returns to the page when it closes. */}
-      {made && !creating && <NewSecret made={made} onClose={() => goTo(made.environment)} />}
+      {created && !creating && <NewSecret created={created} onClose={() => goTo(created.environment)} />}
     </Page>
   );
 }
