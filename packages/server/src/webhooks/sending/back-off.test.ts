@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { errorOfStatus, maxRetryAfterMs, retryAfterMs, retryDelayMs, retryDelaysMs, verdictOf } from './back-off.ts';
+import {
+  deliveryRetryDelayMs,
+  errorOfStatus,
+  maxRetryAfterMs,
+  retryAfterMs,
+  retryDelaysMs,
+  verdictOf,
+} from './back-off.ts';
 
 const now = new Date('2026-01-01T00:00:00.000Z');
 
@@ -10,7 +17,7 @@ test('a retry follows after the wait of the schedule and at most a tenth later',
       fc.nat(retryDelaysMs.length - 1),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       (n, r) => {
-        const delay = retryDelayMs(n, r)!;
+        const delay = deliveryRetryDelayMs(n, r)!;
         expect(delay).toBeGreaterThanOrEqual(retryDelaysMs[n]!);
         expect(delay).toBeLessThanOrEqual(Math.ceil(retryDelaysMs[n]! * 1.1));
       },
@@ -20,13 +27,13 @@ test('a retry follows after the wait of the schedule and at most a tenth later',
 
 test('there are at most twelve retries', () => {
   expect(retryDelaysMs).toHaveLength(12);
-  expect(retryDelayMs(12, 0)).toBeUndefined();
-  expect(retryDelayMs(12, 0, 60_000)).toBeUndefined();
+  expect(deliveryRetryDelayMs(12, 0)).toBeUndefined();
+  expect(deliveryRetryDelayMs(12, 0, 60_000)).toBeUndefined();
 });
 
 test('the Retry-After of a receiver is a minimum', () => {
-  expect(retryDelayMs(0, 0, 60_000)).toBe(60_000);
-  expect(retryDelayMs(3, 0, 60_000)).toBe(retryDelaysMs[3]);
+  expect(deliveryRetryDelayMs(0, 0, 60_000)).toBe(60_000);
+  expect(deliveryRetryDelayMs(3, 0, 60_000)).toBe(retryDelaysMs[3]);
 });
 
 describe('Retry-After', () => {

@@ -50,7 +50,7 @@ export function errorOfStatus(status: number): 'redirect' | 'status' | null {
  * How long to wait before the next retry; undefined after the last one. `retries` is how many waits were used already, `random` is 0
  * up to 1, `floorMs` is the receiver's `Retry-After`.
  */
-export function retryDelayMs(retries: number, random: number, floorMs = 0): number | undefined {
+export function deliveryRetryDelayMs(retries: number, random: number, floorMs = 0): number | undefined {
   const delay = retryDelaysMs[retries];
   return delay === undefined ? undefined : Math.max(Math.ceil(delay * (1 + JITTER * random)), floorMs);
 }

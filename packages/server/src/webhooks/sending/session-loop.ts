@@ -13,7 +13,7 @@ import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
 import type { Assignment } from './assignments.ts';
 import { type AttemptResult, attemptDelivery } from './attempt.ts';
-import { retryDelayMs } from './back-off.ts';
+import { deliveryRetryDelayMs } from './back-off.ts';
 import { maxTextWaitMs, nextStep } from './batch.ts';
 import type { Delivery, FinishedDelivery } from './delivery.ts';
 import { readBody } from './delivery-body.ts';
@@ -351,7 +351,7 @@ export class SessionLoop {
     const { attempts, retryAfterMs } = outcome;
     const isDisabled = await this.#recordFailure(assignment, delivery, outcome, work);
     const now = clock.now();
-    const delayMs = retryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
+    const delayMs = deliveryRetryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
     // The attempt uses up no retry if it disabled the subscription (the delivery goes out once that is enabled again) or was sent
     // before the delivery's retry time, which stays.
     const isFree = isDisabled || isEarly;
