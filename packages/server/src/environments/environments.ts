@@ -92,15 +92,15 @@ export async function updateEnvironment(
   });
 }
 
-/** 409 `conflict` while it has open Sessions, a subscription or schedules. Its secrets go with it. */
+/** 409 `conflict` while it has open sessions, a subscription or schedules. Its secrets are deleted with it. */
 export async function deleteEnvironment(
   ctx: Context,
   input: Input<'deleteEnvironment'>,
 ): Promise<Result<'deleteEnvironment'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    // Who opens a Session, subscribes or makes a schedule holds the row for share, so none can come between the check and
-    // the end.
+    // Opening a session, subscribing and creating a schedule lock the row for share, so none can happen between the check and the
+    // commit.
     const [row] = await tx.query<Row>(sql`
       select ${columns} from environments
       where organization_id = ${organizationId} and name = ${input.env} for update`);

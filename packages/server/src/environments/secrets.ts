@@ -32,11 +32,11 @@ export async function listSecrets(ctx: PoolContext, input: Input<'listSecrets'>)
   return pageOf(request, rows, (row) => row.name, secretFromRow);
 }
 
-/** Sets value and hosts together; counts the version up. */
+/** Sets value and hosts together, and increments the version. */
 export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promise<Result<'setSecret'>> {
   const { organizationId, vault } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    // One after the other, so that the log says of each what was before it.
+    // Serialized, so that the log has the previous state of each change.
     await lockEnvironment(tx, organizationId, input.env, sql`for no key update`);
     const [before] = await tx.query<Row>(sql`
       select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
@@ -82,13 +82,13 @@ export async function deleteSecret(ctx: Context, input: Input<'deleteSecret'>): 
   });
 }
 
-/** A secret as a request may be given it. */
+/** A secret that a request may use. */
 export interface OpenedSecret {
   value: string;
   allowedHosts: string[];
 }
 
-/** The named secrets that there are, opened. What becomes of a value is the caller's care: it goes to allowed hosts alone. */
+/** Decrypts those of the named secrets that exist. The caller must send a value only to its allowed hosts. */
 export async function openSecrets(
   { db, vault }: Pick<Platform, 'db' | 'vault'>,
   organizationId: string,
@@ -107,12 +107,12 @@ export async function openSecrets(
   );
 }
 
-/** An entry as the host of a url is written; 400 for what is none, and would allow nothing. */
+/** An entry in the form of a URL's host; 400 if it is not a host and would allow nothing. */
 export function canonicalHost(given: string, index = 0): string {
   const [, below = '', name = '', port] = /^(\*\.)?(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(given.toLowerCase()) ?? [];
   const host = URL.parse(`http://${name}/`)?.hostname;
   const path = `allowedHosts[${index}]`;
-  // The parser would take text before an @ for a user name, and would cut the host at a / or #.
+  // The parser would read text before an @ as a user name, and would end the host at a / or #.
   if (!host || /[/\\?#@*\s]/.test(name)) throw invalidField(path, 'is not a valid host');
   if (below && (host.startsWith('[') || isIPv4(host)))
     throw invalidField(path, 'is a wildcard of an address; wildcards are for host names only');
@@ -122,14 +122,14 @@ export function canonicalHost(given: string, index = 0): string {
   return `${below}${host}${port === undefined ? '' : `:${Number(port)}`}`;
 }
 
-/** Whether a request to `url` may carry the secret: its host is listed, exactly or by `*.`, with the port where one is given. */
+/** Whether a request to `url` may contain the secret: its host is listed, exactly or by `*.`, with its port if the entry has one. */
 export function isAllowedHost(allowedHosts: readonly string[], url: URL): boolean {
   const host = url.hostname.replace(/\.$/, '');
   const port = url.port || (url.protocol === 'http:' ? '80' : '443');
   return allowedHosts.some((allowed) => {
     const [, name = '', onlyPort] = /^(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(allowed) ?? [];
     if (onlyPort !== undefined && onlyPort !== port) return false;
-    // `*.example.com` is every name below example.com, and not example.com itself.
+    // `*.example.com` matches every name below example.com, but not example.com itself.
     return name.startsWith('*.') ? host.endsWith(name.slice(1)) && host.length >= name.length : host === name;
   });
 }

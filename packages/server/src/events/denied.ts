@@ -41,14 +41,14 @@ export function createNoteDenied(): NoteDenied {
   };
 }
 
-/** Forgets what no longer keeps a refusal from being recorded. */
+/** Forgets refusals that are old enough to be recorded again. */
 export function dropAccessDenials({ shards }: Pick<Platform, 'shards'>, now: Date, signal: AbortSignal): Promise<void> {
   const before = new Date(now.getTime() - EVERY_MS);
   return deleteAcross(
     shards,
     'deleting old access denials',
     signal,
-    // Compared again: a refusal that was recorded meanwhile is young.
+    // Compared again, because the refusal may have been recorded since.
     (limit, within) => sql`
       delete from access_denials d using (
         select organization_id, caller_id, code from access_denials

@@ -1,6 +1,6 @@
 // The event log as one file of any length, oldest first, up to the newest record when it began.
 //
-// It is read in windows of sequence numbers, a few KiB of records a statement, whenever the client has room for the next. No
+// It is read in windows of sequence numbers, a few KiB of records per statement, whenever the client has room for the next. No
 // statement is long, no snapshot stays open, and memory use is small, however many records there are and however slow the client.
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -8,7 +8,7 @@ import type { PoolContext } from '../lib/context.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
 import { readEventHead, sequenceEvents } from './sequencer.ts';
 
-/** A file on its way. */
+/** A file that is being sent. */
 export interface FileStream {
   contentType: string;
   fileName: string;
@@ -16,7 +16,7 @@ export interface FileStream {
   read(signal: AbortSignal): AsyncGenerator<string>;
 }
 
-// Sequence numbers that one statement looks at. Of the records it finds, no more than this and one record are held.
+// Sequence numbers that one statement reads. In memory there are no more records than these and one.
 const WINDOW = 500;
 const MAX_HELD_BYTES = 64 * 1024;
 

@@ -1,13 +1,13 @@
 // The sequence numbers of the records of a period.
 //
-// Records get their sequence number soon after they occurred, so both go up together, but not exactly: transactions that began
-// at the same time end in any order, and clocks of nodes differ. event_heads has the most that a record ever was behind one
-// before it (late_ms). So a record that occurred more than that before an instant has no record of the instant before it, and
-// one that occurred more than that after it has none behind it. Such records are found by halving, one look by the key each.
+// Records get their sequence number soon after they occurred, so numbers and times increase together, but not exactly: concurrent
+// transactions commit in any order, and the clocks of nodes differ. event_heads has the maximum by which a record was ever older than
+// one before it (late_ms). If a record is older than an instant by more than that, no record before it is newer than the instant; if
+// it is newer by more than that, no record after it is older. A binary search by key finds such records.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 
-/** `and …` for the sequence numbers outside of which no record of the time is; `until` itself is not in it. */
+/** `and …` for the sequence numbers that contain all records of the period, which ends before `until`. */
 export async function sequenceBounds(
   db: Db,
   organizationId: string,
@@ -21,7 +21,7 @@ export async function sequenceBounds(
   return [...(from ? [sql`and e.sequence > ${from.low}`] : []), ...(to ? [sql`and e.sequence < ${to.high}`] : [])];
 }
 
-/** `low` occurred before the instant, `high` not, the instant being moved by what records may be late. */
+/** Record `low` is before the instant and `high` is not; the instant is moved by how late records can be. */
 async function halve(
   db: Db,
   organizationId: string,

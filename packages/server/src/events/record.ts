@@ -9,8 +9,8 @@ import { newUuid } from '../lib/ids.ts';
 export type PendingEvent = Omit<Event, 'eventId' | 'sequence' | 'occurredAt' | 'previousHash' | 'hash'>;
 
 /**
- * What a record says of itself; `changes` never holds a secret, not even a sealed one. A long value is kept as its size and
- * SHA-256.
+ * What happened. `changes` never contains a secret, not even a sealed one. Of a long value, only the size and the SHA-256 are
+ * stored.
  */
 export interface EventDraft {
   type: EventType;
@@ -33,10 +33,10 @@ export interface EventSource {
 // An agent's instructions and tools are up to 1 MiB. The log says that they changed; the versions have their contents.
 const MAX_VALUE_CHARACTERS = 4_096;
 
-/** The service itself, as the author of what no caller asked for. */
+/** The service itself, as the actor of what no caller requested. */
 export const systemActor: Actor = { type: 'system', id: null, name: 'Signalbox' };
 
-/** The source of what the service does by itself, in no request. */
+/** The source of what the service does by itself, outside of requests. */
 export function systemSource(organizationId: string): EventSource {
   return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
 }
@@ -71,7 +71,7 @@ function shortenedValue(value: unknown): unknown {
   return { bytes: Buffer.byteLength(text), sha256: createHash('sha256').update(text).digest('hex') };
 }
 
-/** `{ field: [before, after] }` of the fields that differ; null where none does. */
+/** `{ field: [before, after] }` of the fields that differ; null if none does. */
 export function changesBetween<T extends object>(
   before: T,
   after: T,

@@ -1,13 +1,13 @@
-// Dropping old records. They go from the front of the log only, so that what is left is one chain; the hash of the last that
-// went is kept as its anchor (event_heads), and the first that is left names it as its `previousHash`.
+// Deletes old records. Only records at the front of the log are deleted, so the rest is still one chain. The hash of the last deleted
+// record is kept as the chain's anchor (event_heads); the first remaining record has it as its `previousHash`.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
-// The head's row is locked meanwhile, and the sequencer waits for it.
+// The head's row stays locked, and the sequencer waits for it.
 const BATCH = 1_000;
 
-/** Organizations whose oldest record is older than `before`, for the background pass: one look by the key for each. */
+/** Organizations whose oldest record is older than `before`, for the background pass. One look-up by key for each. */
 export async function organizationsToDropEvents({ shards }: Pick<Platform, 'shards'>, before: Date): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
     'looking for old event records',
@@ -19,7 +19,7 @@ export async function organizationsToDropEvents({ shards }: Pick<Platform, 'shar
   return rows.map(({ organizationId }) => organizationId);
 }
 
-/** Drops a batch from the front, up to the first record that is to stay. Returns whether it was full. */
+/** Deletes a batch from the front, up to the first record to keep. Returns whether the batch was full. */
 export function dropEvents(db: Db, organizationId: string, before: Date): Promise<boolean> {
   return db.transaction(async (tx) => {
     const [head] = await tx.query<{ anchorSequence: number }>(sql`

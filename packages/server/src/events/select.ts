@@ -1,4 +1,4 @@
-// Records as they are read: by the list, by the export, one alone.
+// Selects records: for the list, the export, or one by its id.
 import { type Event, eventTypes, type Input } from '@signalbox/contract';
 import sql, { join, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
@@ -16,8 +16,8 @@ export interface EventRow {
 }
 
 /**
- * The rows of an EventRow, of one organization, from the log or a part of it, under the alias e; the first that is kept hangs on
- * the anchor.
+ * The rows of one organization as EventRow, from the log or a part of it, with the alias e. The first remaining record gets the
+ * anchor as its previous hash.
  */
 export function selectEvents(organizationId: string, from: Sql = sql`events`): Sql {
   return sql`
@@ -31,7 +31,7 @@ export function selectEvents(organizationId: string, from: Sql = sql`events`): S
     where e.organization_id = ${organizationId}`;
 }
 
-/** What a reader asks for of the log: `and …` for each filter. */
+/** The reader's filters: `and …` for each. */
 export function filtersOf(input: Input<'exportEvents'>): Sql[] {
   const { type, actorId, resourceId, sessionId, environment, since, until, afterSequence } = input;
   return [
@@ -46,7 +46,7 @@ export function filtersOf(input: Input<'exportEvents'>): Sql[] {
   ];
 }
 
-/** Throws a 400 if one is no type. */
+/** Throws a 400 if one of them is not an event type. */
 function typesOf(text: string): string[] {
   const types = text.split(',');
   const unknown = types.find((type) => !(eventTypes as readonly string[]).includes(type));
@@ -54,14 +54,14 @@ function typesOf(text: string): string[] {
   return types;
 }
 
-/** One alone is compared so that the index gives its records in their order. */
+/** A single type is compared with `=`, so that the index returns its records in order. */
 function ofTypes(types: string[]): Sql {
   return types.length === 1 ? sql`and e.body->>'type' = ${types[0]}` : sql`and e.body->>'type' = any(${types}::text[])`;
 }
 
 /**
- * A page of the records that `conditionsOf` is true for, `order` being that of their sequence. Of several types, the first of
- * each are found by the index, then the first of these.
+ * A page of the records that match `conditionsOf`, ordered by sequence number as `order` says. For several types, the index finds the
+ * first records of each, and the page has the first of all these.
  */
 export function selectPage(
   organizationId: string,
@@ -91,7 +91,7 @@ export function selectPage(
     order by e.sequence ${order}`;
 }
 
-/** Conditions, each with its `and`, in one piece of SQL. */
+/** Joins conditions that each begin with `and`. */
 export function conditions(parts: readonly Sql[]): Sql {
   return parts.length === 0 ? sql`` : join(parts, ' ');
 }

@@ -35,8 +35,8 @@ export async function readEventHead(db: Db, organizationId: string): Promise<Eve
 }
 
 /**
- * Moves everything that was committed before the call; resolves when it is in `events`. `isBackground`: does nothing, rather than
- * wait, while another does it, so that nodes that go through the same organizations do not queue behind one another.
+ * Moves everything that was committed before the call; resolves when it is in `events`. `isBackground`: if another node is doing so,
+ * returns instead of waiting, so that nodes that process the same organizations do not queue.
  */
 export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
   // A cheap check first: most reads find nothing to move, and take no lock.
@@ -46,7 +46,7 @@ export async function sequenceEvents(db: Db, organizationId: string, { isBackgro
   }
 }
 
-/** Organizations with records that wait, for the background pass. */
+/** Organizations with pending records, for the background pass. */
 export async function organizationsToSequence({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
     'looking for event records to sequence',
@@ -108,7 +108,7 @@ function noHead(): Error {
   return new Error('An organization without an event head');
 }
 
-/** A record as it is hashed: all of it but the two hashes. */
+/** What is hashed of a record: everything except the two hashes. */
 export function recordOf(
   eventId: string,
   sequence: number,

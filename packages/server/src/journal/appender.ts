@@ -15,17 +15,17 @@ import type { Position } from './cursor.ts';
 import { deliveryMark } from './delivery-mark.ts';
 import { encodeItems, type Segment } from './segment.ts';
 
-/** Text of an active session that is to be written to the journal. */
+/** Unwritten text of an active session. */
 export interface TextHead extends JournalHead {
   /** Accepted, not yet written. */
   pending: string[];
   /** A high surrogate that waits for its other half. */
   carry: string;
-  /** The write under way, which no transition may overtake. */
+  /** The write in progress, which no transition may overtake. */
   writing: Promise<void> | undefined;
   /** The next delta is the first of a model call, which users wait for, so it is written at once. */
   first: boolean;
-  /** Called once when the epoch has moved on. */
+  /** Called once, when the session has a higher epoch. */
   onFenced: () => void;
 }
 
@@ -45,7 +45,7 @@ const RETRY_MS = 100;
 const MAX_PENDING_DELTAS = 2_000;
 // Deltas of one session in one segment, which bounds what a reader has to parse at once.
 const MAX_SEGMENT_DELTAS = 1_000;
-// Commits of a shard under way at once: while PostgreSQL works on one, this process takes in what another has done.
+// Concurrent commits of a shard: while PostgreSQL works on one, this process handles the response to another.
 const MAX_WRITES = 2;
 // Fewer sessions are not worth a separate commit.
 const MIN_SESSIONS = 100;
@@ -62,9 +62,9 @@ export function createAppender(
   const { db, shards, clock, log, metrics } = platform;
   /** Those with pending deltas. */
   const dirty = new Set<TextHead>();
-  /** Under way, by shard; of `undefined` the search for the shards of new organizations. */
+  /** In progress, by shard; for `undefined` the search for the shards of new organizations. */
   const writes = new Map<Shard | undefined, Set<Promise<void>>>();
-  /** While it runs, what is not urgent is gathered. */
+  /** While it runs, text that is not urgent is collected. */
   let gathering: NodeJS.Timeout | undefined;
   let urgent = false;
   let scheduled = false;
@@ -72,7 +72,7 @@ export function createAppender(
   function schedule(): void {
     if (scheduled || (gathering && !urgent)) return;
     scheduled = true;
-    // At the end of this turn of the event loop, so that what arrives with it goes along.
+    // At the end of this tick of the event loop, so that text that arrives together is written together.
     setImmediate(flush);
   }
 
@@ -152,7 +152,7 @@ export function createAppender(
       shards.failed(error);
       log.warn({ err: error, sessions: batches.length }, 'append failed; retrying');
     }
-    // A session may have two heads here for a moment, a fenced one and its successor: only the epoch says whose text it was.
+    // A session can briefly have two heads here, a fenced one and its successor: only the epoch says whose text it was.
     const missed = batches.filter(({ head }) => !written.has(keyOf(head)));
     for (const batch of batches) if (written.has(keyOf(batch.head))) advance(batch, now);
     if (missed.length > 0) await readAgain(missed, now);
@@ -231,7 +231,7 @@ export function createAppender(
       urgent ||= head.first || isFull;
       head.first = false;
       dirty.add(head);
-      // Otherwise the end of a write of its shard does it.
+      // Otherwise the next write of its shard does so when it ends.
       if (roomOf(shardOf(head)) > 0) schedule();
       return isFull ? roomFor(head) : ROOM;
     },
@@ -267,7 +267,7 @@ function organizationsOf(batches: readonly Batch[]): string[] {
   return [...new Set(batches.map(({ head }) => head.organizationId))];
 }
 
-// One promise for all that need not wait: there are tens of thousands of deltas a second.
+// One promise for all that don't have to wait: there are tens of thousands of deltas per second.
 const ROOM = Promise.resolve();
 
 function batchOf(head: TextHead, deltas: string[]): Batch {
@@ -295,8 +295,8 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Rows in id order, so that two flushes cannot deadlock; a locked row is skipped. The lock is what makes the condition on
- * `epoch` hold until the commit: without it a claim can come between the check and the insert.
+ * Rows in id order, so that two flushes cannot deadlock; a locked row is skipped. The lock makes the condition on
+ * `epoch` true until the commit: without it a claim can come between the check and the insert.
  *
  * The rows are looked up one by one, by a lateral join: as a plain join, a database without statistics compares each session
  * of the batch with all of its organization's.

@@ -1,4 +1,4 @@
-// What an append sets on the session row for webhooks: that chunks are to be delivered, and for which subscription.
+// What an append sets on the session row for webhooks: that chunks are due for delivery, and for which subscription.
 //
 // The environment's subscription is looked up by the statement that appends. The first append that sees a new subscription
 // moves the delivery position to the head before it, so creating a subscription writes and locks no session, and a session of

@@ -23,7 +23,7 @@ import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSo
 import { createRecent, type Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 
-/** A part of an envelope as JSON, with the cursor that the envelope carries. A string is a whole one. */
+/** A part of an envelope as JSON, with the envelope's cursor. A string is a whole envelope. */
 export interface StreamPart {
   cursor: string;
   json: string | Buffer;
@@ -65,25 +65,25 @@ interface Feed {
 
 interface Reader {
   at: Position;
-  /** In the bytes of a long text, of which the part before it was handed out. */
+  /** The position in a long text's bytes: everything before it has been returned. */
   offset: number;
   readonly types: ReadonlySet<ChunkType> | undefined;
-  /** Of the texts that are made for these types. */
+  /** The name of the texts for its types. */
   readonly name: string;
-  /** How many more bytes it may be handed before it waits for a place at the gate. */
+  /** How many more bytes it may get before it waits at the gate again. */
   allowance: number;
   wake(): void;
 }
 
 const POLL_MS = 1_000;
 const READ_SEGMENTS = 200;
-// Of the journal at once: this and one segment more.
+// How much of the journal is read at once: this, plus at most one segment.
 const READ_BYTES = 64 * 1024;
-// Fewer than the pool has connections, so that streams leave some to all others.
+// Fewer than the connections of the pool, so that some are left for everything else.
 const MAX_AT_ONCE = 8;
-// A connection takes 16 KiB before it says to wait (http/request/server.ts). With one part more it holds less than 64 KiB.
+// A connection takes 16 KiB before it says to wait (http/request/server.ts). With one more part it buffers less than 64 KiB.
 const PART_BYTES = 47 * 1024;
-// With characters of three bytes it is not longer than a part.
+// With characters of three bytes it is still not longer than a part.
 const SHORT_CHARACTERS = 15 * 1024;
 
 /** The response of the stream route: undefined if nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
@@ -104,7 +104,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   const feeds = new Map<string, Feed>();
   const recent = createRecent();
   const gate = createFairGate(MAX_AT_ONCE);
-  /** Reads of the journal that are under way, by session and position. */
+  /** Reads of the journal in progress, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
   /** Sessions that other nodes committed to, and whose segments have to be read. */
@@ -153,7 +153,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     try {
       while (!signal.aborted) {
         woken = Promise.withResolvers();
-        // All that is in memory while the reader is slow.
+        // Nothing else stays in memory while the reader is slow.
         const part = nextPart(feed, reader);
         if (part) {
           yield part;
@@ -207,7 +207,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     return undefined;
   }
 
-  /** With a place at the gate, reads what follows the reader if it is not in memory. False if nothing follows. */
+  /** Once admitted by the gate, reads what follows the reader if it is not in memory. False if nothing follows. */
   async function waitAtGate(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
     const leave = await gate.enter(feed.head.organizationId, signal);
     if (!leave) return false;
@@ -216,7 +216,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       reader.allowance = READ_BYTES;
       return isThere;
     } finally {
-      // It keeps its place at the gate for the part that it takes now.
+      // It stays admitted for the part that it takes now.
       setImmediate(leave);
     }
   }
@@ -246,7 +246,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     const { segments, isEnd } = await readSome(db, organizationId, sessionId, after, READ_SEGMENTS, READ_BYTES);
     keep(feed, after, segments);
     if (isEnd) feed.isKnown = true;
-    // A position that nothing follows is the end, whatever it is called.
+    // A position that nothing follows is the end, even if the cursor has another form.
     if (segments.length === 0 && feed.end === end) feed.end = after;
     return segments.length > 0;
   }
@@ -364,7 +364,7 @@ function textOf(
   return { cursor: formatCursor(end), json: json.length <= SHORT_CHARACTERS ? json : Buffer.from(json) };
 }
 
-/** A copy: a view would keep the whole of a long text for as long as its reader is waited for. */
+/** A copy: a view would keep a whole long text in memory until its reader has taken it. */
 function partOf({ cursor, json }: Text, offset: number): StreamPart {
   if (typeof json === 'string') return { cursor, json, isFirst: true, isLast: true };
   const end = offset + PART_BYTES;

@@ -1,4 +1,4 @@
-// Reading the journal from the database: for the list call, the live stream and the dispatcher alike.
+// Reading the journal from the database: for the list call, the live stream and the dispatcher.
 import { type ChunkType, type Envelope, type Input, longLists, type Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -59,12 +59,12 @@ export function readSegments(
     order by turn, seq_to limit ${limit}`);
 }
 
-// Results of tools can be a MiB each: a list call reads this much and one more segment into memory, not hundreds of them.
+// Results of tools can have a MiB each. A list call reads this much, plus at most one segment, into memory.
 const MAX_READ_BYTES = 1024 * 1024;
-// Of the response to a list call; pages of long chunks have fewer of them.
+// The size of a page of a list call. Pages of long chunks have fewer chunks.
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
-/** The same, and no more of them than `maxBytes` and one segment. `isEnd`: nothing followed them. */
+/** The same, up to `maxBytes` plus at most one segment. `isEnd`: nothing follows them. */
 export async function readSome(
   db: Pick<Db, 'query'>,
   organizationId: string,
@@ -89,12 +89,12 @@ export async function readSome(
   return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };
 }
 
-// Of one session at once, so that each gets its share of what is read.
+// The maximum for one session, so that each gets its share of what is read.
 const MAX_EACH_SEGMENTS = 50;
 
 /**
- * What follows these positions, by one statement, for each as much as fits beside the others. `isEnd`: nothing followed it.
- * Of one shard: at most as many organizations as a statement may name.
+ * What follows these positions, read by one statement, with as much for each as fits. `isEnd`: nothing follows it. The positions are
+ * of one shard, and of at most as many organizations as a statement may name.
  */
 export async function readAfterEach(
   db: Pick<Db, 'query'>,
@@ -118,7 +118,7 @@ export async function readAfterEach(
     where before is null or before < ${MAX_READ_BYTES}
     order by n, turn, seq_to`);
   const found = Map.groupBy(rows, ({ n }) => n);
-  // Rows are left out from the end.
+  // Rows are removed from the end.
   const isCut = rows.length < (rows[0]?.found ?? 0);
   const lastWhole = isCut ? rows.at(-1)!.n - 1 : places.length;
   return places.map((_, index) => {
@@ -128,8 +128,8 @@ export async function readAfterEach(
 }
 
 /**
- * The position of a reader's cursor; refused if it is damaged or ahead of the journal. A cursor names no session: used for another
- * one, it is a position in that session's journal, and shows nothing that the reader could not request anyway.
+ * The position of a reader's cursor; refused if it is damaged or ahead of the journal. A cursor does not name its session. With another
+ * session it is a position in that session's journal, and shows nothing that the reader could not request anyway.
  */
 export function positionAfter(cursor: string | undefined, head: JournalInfo): Position {
   if (cursor === undefined || cursor === '') return beginning;
@@ -138,7 +138,7 @@ export function positionAfter(cursor: string | undefined, head: JournalInfo): Po
   return position;
 }
 
-/** `types` of a query: comma separated. */
+/** The `types` of a query, separated by commas. */
 export function typesOf(query: { types?: string }): ReadonlySet<ChunkType> | undefined {
   return query.types === undefined ? undefined : typeSet(query.types.split(',') as ChunkType[]);
 }
@@ -161,7 +161,7 @@ export async function listChunks(ctx: Context, input: Input<'listChunks'>): Prom
     for (const segment of segments) {
       const chunks = chunksOf(segment, after, types);
       const shown = chunks.slice(0, room);
-      // If the page is full within a segment, the cursor is that of the last chunk shown; else the whole segment was read.
+      // If the page ends within a segment, the cursor is that of the last chunk in it; otherwise the whole segment was read.
       after = shown.length < chunks.length ? positionOf(shown.at(-1)!) : { turn: segment.turn, seq: segment.seqTo };
       room -= shown.length;
       if (shown.length > 0) shownCharacters += segment.body.length;

@@ -6,7 +6,7 @@
 import { formatCursor, type Position } from './cursor.ts';
 import type { Segment } from './segment.ts';
 
-/** An envelope as JSON, with the cursor that it carries. A long one is UTF-8, to be written in parts. */
+/** An envelope as JSON, with its cursor. A long one is UTF-8, to be written in parts. */
 export interface Text {
   readonly cursor: string;
   readonly json: string | Buffer;
@@ -22,10 +22,10 @@ export interface Recent {
   /** The segment that follows a position, if it is known. */
   get(sessionId: string, after: Position): Following | undefined;
   put(sessionId: string, after: Position, segment: Segment): Following;
-  /** `make` is called unless it was for the same name. It returns undefined where nothing is to be shown. */
+  /** Calls `make` unless it was called for this name before. It returns undefined if there is nothing to show. */
   text(following: Following, name: string, make: () => Text | undefined): Text | undefined;
   age(): void;
-  /** What is held, at most twice the limit of a half and what was put last. */
+  /** The size of the cache: at most twice the limit of a half, plus what was added last. */
   bytes(): number;
 }
 
@@ -40,7 +40,7 @@ interface Half {
 }
 
 const MAX_HALF_BYTES = 32 * 1024 * 1024;
-// Of a segment beside its body, and of a text beside its JSON.
+// The overhead of a segment and of a text, in addition to the body and the JSON.
 const ENTRY_BYTES = 512;
 
 export function createRecent(maxHalfBytes = MAX_HALF_BYTES): Recent {

@@ -1,7 +1,7 @@
 // The stored form of chunks, and the envelope in which readers get them.
 //
 // A segment is the run of chunks that one commit added to one turn of a session. Its body is a JSON array in which a string
-// is the delta of a `message.chunk`, by far the commonest chunk, and an object is any other chunk without `turn` and `seq`:
+// is the delta of a `message.chunk`, by far the most common chunk, and an object is any other chunk without `turn` and `seq`:
 // both follow from the segment's position.
 import type { Chunk, ChunkType, Envelope } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
@@ -32,7 +32,7 @@ export function encodeItems(items: readonly Item[]): string {
   return JSON.stringify(items);
 }
 
-/** The chunks of a segment after a position, of the types asked for. */
+/** The chunks of a segment after a position, of the requested types. */
 export function chunksOf(segment: Segment, after: Position, types?: ReadonlySet<ChunkType>): Chunk[] {
   const items = JSON.parse(segment.body) as Item[];
   const chunks: Chunk[] = [];

@@ -45,7 +45,7 @@ export async function createKey(ctx: Context, input: Input<'createKey'>): Promis
   return { apiKey };
 }
 
-/** Inserts a key and its event: for a request, or for the operator on the host. Throws as `createKey` does, but for `expiresAt`. */
+/** Inserts a key and its event: for a request, or for the operator on the host. Throws like `createKey`, except for `expiresAt`. */
 export async function insertKey(tx: Tx, source: EventSource, now: Date, input: NewKey): Promise<ApiKeyWithSecret> {
   const { organizationId } = source;
   refuseWrongIps(input.allowedIps);

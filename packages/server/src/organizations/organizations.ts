@@ -13,7 +13,7 @@ export interface Organization {
   name: string;
 }
 
-/** Makes an organization with its environments and the head of its event log. */
+/** Creates an organization with its environments and the head of its event log. */
 export async function createOrganization(tx: Tx, name: string, now: Date): Promise<Organization> {
   const organizationId = newUuid();
   await Promise.all([
@@ -38,7 +38,7 @@ export function allOrganizations(db: Db): Promise<Organization[]> {
   );
 }
 
-/** As `allOrganizations`, for the background pass: those that can be reached. */
+/** Like `allOrganizations`, for the background pass: those whose shards can be reached. */
 export async function reachableOrganizations({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
     'looking for organizations',
@@ -51,7 +51,7 @@ export async function reachableOrganizations({ shards }: Pick<Platform, 'shards'
 /** Returns the first organization, and creates it if there is none. Two nodes that start at once create one. */
 export async function ensureFirstOrganization(db: Db, now: Date): Promise<Organization> {
   return db.transaction(async (tx) => {
-    // Serialises starting nodes; nothing else takes this lock, and it is held for a few inserts.
+    // Serializes starting nodes. Nothing else takes this lock, and it lasts for a few inserts.
     await tx.query(sql`lock table organizations in share row exclusive mode`);
     const [first] = await tx.query<Organization>(
       sql`select organization_id as "organizationId", name from organizations order by organization_id limit 1`,

@@ -6,7 +6,7 @@ import { countBlocked } from '../webhooks/sending/blocked.ts';
 
 const HOUR_MS = 3_600_000;
 const ENDED_WITHIN_MS = 24 * HOUR_MS;
-// Leaves time to replace a key, also if the warning appears on a weekend.
+// Leaves time to replace a key even if the warning appears on a weekend.
 const SOON_MS = 14 * 24 * HOUR_MS;
 
 interface Row {
@@ -14,7 +14,7 @@ interface Row {
   count: number;
 }
 
-/** Of the organization, or of one Environment: then of the keys those that reach it. */
+/** Of the organization, or of one environment and the keys that have access to it. */
 export async function getOverview(
   ctx: PoolContext,
   { environment }: Input<'getOverview'>,
@@ -23,7 +23,7 @@ export async function getOverview(
   const now = clock.now().getTime();
   const inIt = (column: Sql) => (environment === undefined ? empty : sql`and ${column} = ${environment}`);
 
-  /** Environment by Environment, as the indexes are made; no more than is counted is read of all of them together. */
+  /** Counts each environment separately, as the indexes require, and reads no more rows in total than it counts. */
   const sessions = (statuses: string[], when: Sql) => sql`
     select k.name, c.count
     from unnest(${statuses}::text[]) as k(name)

@@ -5,13 +5,13 @@
 // compact at once.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
-import type { Platform } from '../platform.ts';
+import type { Shards } from '../db/shards.ts';
 
 // Bounds what one transaction locks and deletes.
 const BATCH_CALLS = 1_000;
 
 /** Organizations with calls that are not in their sums yet. */
-export async function organizationsToCompact({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
+export async function organizationsToCompact({ shards }: { shards: Shards }): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
     'looking for usage to compact',
     (within) => sql`

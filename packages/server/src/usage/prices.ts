@@ -1,33 +1,33 @@
 // Prices: what a model call costs.
 //
-// The operator says what models cost, in US dollars per million tokens; the service knows no prices of its own, for they
-// become wrong some day without notice. A call is priced once, when its response is stored, and keeps its cost whatever
-// the prices are later.
+// The operator configures what models cost, in US dollars per million tokens. The service has no prices of its own, because they
+// would become wrong without notice. The cost of a call is computed once, when its response is stored, and does not change with
+// the prices.
 //
-// Money is exact. A price has at most six decimals, so it is a whole number of picodollars a token, and a cost is a sum of
-// whole numbers, rounded once: to a billionth of a dollar. Sums over calls are made by the database, in `numeric`.
+// Money is exact. A price has at most six decimals, so it is a whole number of picodollars per token, and a cost is a sum of
+// whole numbers, rounded once, to a billionth of a dollar. The database adds up the calls, in `numeric`.
 import { readFileSync } from 'node:fs';
 import { type Model, providers, type Usage } from '@signalbox/contract';
 
-/** What the operator writes for one model: US dollars per million tokens. */
+/** The price of one model as the operator configures it, in US dollars per million tokens. */
 interface ModelPrice {
   inputUsd: number;
-  /** Of the input tokens that the provider had cached; those not given cost what others do. */
+  /** For input tokens that the provider had cached. Default: the price of other input tokens. */
   cachedInputUsd?: number;
   outputUsd: number;
 }
 
 export interface Prices {
   /**
-   * The cost of a call in US dollars, to a billionth; null if the model has no price. The cached tokens are among the input
-   * tokens.
+   * The cost of a call in US dollars, to a billionth; null if the model has no price. The input tokens include the cached
+   * ones.
    */
   costOf(model: string, usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>): number | null;
   /** Whether calls of the model have a cost. */
   has(model: string): boolean;
 }
 
-/** To a billionth of a dollar, as prices are: sums of fractions have binary dust. */
+/** Rounded to a billionth of a dollar, because sums of binary fractions are not exact. */
 export function roundUsd(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
 }
@@ -37,7 +37,7 @@ export function modelName({ provider, model, queue }: Model): string {
   return `${provider}/${provider === 'worker' ? queue : model}`;
 }
 
-/** By `provider/model`, or `provider/*` for every other model of the provider. The prices must be right: see `parsePrices`. */
+/** By `provider/model`, or `provider/*` for every other model of the provider. `parsePrices` has checked them. */
 export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Prices {
   const byModel = new Map(
     Object.entries(prices).map(([model, { inputUsd, cachedInputUsd = inputUsd, outputUsd }]) => [
@@ -68,11 +68,11 @@ function picoUsd(usdPerMillion: number): bigint {
   return BigInt(Math.round(usdPerMillion * 1e6));
 }
 
-// ── As the operator writes them ──────────────────────────────────────────────────────────────────────────────────────
+// ── The operator's configuration ──────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Reads the JSON itself, or the path of a file that holds it; '' is no prices. Throws an AggregateError with one Error for each
- * problem.
+ * Reads the JSON itself, or the path of a file that contains it; '' means no prices. Throws an AggregateError with one Error for
+ * each problem.
  */
 export function parsePrices(text: string): Prices {
   if (text === '') return createPrices({});
@@ -139,7 +139,7 @@ function priceProblems(price: unknown): string[] {
   return [...unknown, ...wrong];
 }
 
-// Far above every price there is, and low enough that every cost stays exact.
+// Far above every real price, and low enough that every cost is exact.
 const MAX_USD = 1_000_000;
 
 function isPrice(value: unknown): value is number {

@@ -37,7 +37,7 @@ export function insertUsage(
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
-// A leap year, to the day.
+// The days of a leap year.
 const MAX_DAYS = 366;
 
 // An organization can have any number of agents, and their authors name the models.
@@ -108,7 +108,7 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   };
 }
 
-/** Whole days of UTC: from the first that is touched to the end of the last. */
+/** Whole UTC days, from the first that the period touches to the end of the last. */
 function periodOf(input: Input<'getUsage'>, now: Date): { from: Date; to: Date } {
   const to = input.to === undefined ? now : instantOf(input.to, 'to');
   const from =
@@ -132,7 +132,7 @@ function dayOf(instant: Date): string {
   return instant.toISOString().slice(0, 10);
 }
 
-/** With zeros for the days on which nothing was used, so that a chart is drawn from it as it is. */
+/** With zeros for days without usage, so that a chart can be drawn from it directly. */
 function everyDay<T extends UsageSum & { group: string }>(from: Date, to: Date, used: readonly T[]) {
   const byDay = new Map(used.map((one) => [one.group, one]));
   const days: (UsageSum & { group: string })[] = [];

@@ -26,7 +26,7 @@ export interface Hints {
 
 export type Topic = keyof Hints;
 
-/** What hints of every topic have, and what only some have. */
+/** The fields of all hints, and those of some topics only. */
 interface AnyHint {
   organizationId: string;
   sessionId?: string;
@@ -40,7 +40,7 @@ const NAMED_BY = new Map<string, 'environment' | 'queue'>([
   ['offered', 'queue'],
 ]);
 
-/** Hints to be sent to other nodes: each once, grouped by all but their session. */
+/** Hints to send to other nodes, without duplicates, grouped by everything except their session. */
 export class HintBatch {
   readonly #groups = new Map<string, Set<string>>();
 
@@ -52,7 +52,7 @@ export class HintBatch {
     else this.#groups.set(group, new Set([hint.sessionId ?? '']));
   }
 
-  /** Texts of at most `maxBytes` that begin with `origin` and together hold every hint. */
+  /** Texts of at most `maxBytes` that begin with `origin` and together contain every hint. */
   payloads(origin: string, maxBytes: number): string[] {
     const payloads: string[] = [];
     let payload = origin;

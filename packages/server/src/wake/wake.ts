@@ -1,9 +1,9 @@
 // Wake-ups: hints that something changed. They are lossy by design. Every subscriber also polls, and uses a wake-up only as a
 // reason to check now.
 //
-// On this node a wake-up is a function call. To other nodes it goes by NOTIFY, gathered for a few milliseconds into one
-// statement of its own, after the commit it speaks of. A node alone on its database sends none. However many hints a statement
-// holds, each names what it is about, so a node without that session has nothing to check.
+// On this node a wake-up is a function call. To other nodes it goes by NOTIFY, collected for a few milliseconds into one
+// statement of its own, after the commit that it announces. A node that has the database to itself sends none. However many hints a
+// statement contains, each names its subject, so a node without that session has nothing to check.
 import { EventEmitter } from 'node:events';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -16,8 +16,8 @@ export interface Wake {
   /** Notifies this node at once and the other nodes within milliseconds. */
   publish<T extends Topic>(topic: T, hint: Hints[T]): void;
   /**
-   * Returns the way to stop. `listener` must not throw. Without a hint anything may have happened: the connection on which
-   * other nodes are heard was lost, and is there again. `here`: the hint was published on this node.
+   * Returns a function that unsubscribes. `listener` must not throw. Without a hint anything may have happened: the connection that
+   * listens to other nodes was lost and is back. `here`: the hint was published on this node.
    */
   subscribe<T extends Topic>(topic: T, listener: (hint: Hints[T] | undefined, here: boolean) => void): () => void;
   /** How many hints there were since the start, by topic: from this node, and from others. */
@@ -26,7 +26,7 @@ export interface Wake {
 }
 
 const CHANNEL = 'signalbox_wake';
-// Long enough to gather what one flush of the journal wakes, short beside a network's round trip.
+// Long enough to collect the hints of one flush of the journal, and short compared with a network round trip.
 const GATHER_MS = 5;
 // PostgreSQL refuses payloads of 8000 bytes.
 const MAX_PAYLOAD_BYTES = 7_900;

@@ -35,7 +35,7 @@ const holders: Readonly<Record<string, (organizationId: string, id: string) => S
     select environment from sessions where organization_id = ${organizationId} and node_id = ${uuidOf('wtn', id)}`,
 };
 
-/** How a route is kept to the Environments of a key. */
+/** How a route is restricted to the environments of a key. */
 export type Reach = 'environment' | 'open' | 'closed' | 'ownKey';
 
 /** Which row of the table above applies to a route. */

@@ -1,15 +1,16 @@
-// Where a text stops being JSON. The parser of the engine says it for some texts alone, and quotes them; a body may hold secrets.
+// Finds where a text stops being valid JSON. The engine's parser reports it only for some texts, and quotes them; a body may contain
+// secrets.
 
 type Expected = 'value' | 'firstItem' | 'firstKey' | 'key' | 'colon' | 'next';
 
 const isSpace = (c: string | undefined) => c === ' ' || c === '\n' || c === '\r' || c === '\t';
 
-/** The index of the first character that can't stand where it does, or the length of a text that ends too early; undefined for JSON. */
+/** The index of the first invalid character, or the length of a text that ends too early; undefined for JSON. */
 export function jsonErrorIndex(text: string): number | undefined {
-  /** What is open, by what closes it. */
+  /** The closing characters of what is open. */
   const open: ('}' | ']')[] = [];
   let expected: Expected = 'value';
-  // A byte order mark in front is passed over, as by the parser.
+  // A byte order mark at the start is skipped, as by the parser.
   let at = text.startsWith('\ufeff') ? 1 : 0;
   for (;;) {
     while (isSpace(text[at])) at += 1;
@@ -46,7 +47,7 @@ export function jsonErrorIndex(text: string): number | undefined {
   }
 }
 
-/** Behind the string that begins here. */
+/** The index after the string that begins here. */
 function stringEnd(text: string, start: number): number | undefined {
   if (text[start] !== '"') return undefined;
   for (let at = start + 1; at < text.length; at += 1) {
@@ -65,7 +66,7 @@ function stringEnd(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** Behind the number, `true`, `false` or `null` that begins here. */
+/** The index after the number, `true`, `false` or `null` that begins here. */
 function wordEnd(text: string, start: number): number | undefined {
   const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
   word.lastIndex = start;

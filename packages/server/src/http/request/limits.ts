@@ -1,4 +1,4 @@
-// Limits against abuse, in the order in which a request meets them. Each holds for this node.
+// Limits against abuse, in the order in which a request passes them. Each applies to this node alone.
 //
 //   requests in flight       503 before anything is read or looked up (admission.ts): requests that wait for the database use memory
 //   failed authentication    429 for an address that was refused too often in a minute. A credential that was valid recently is still

@@ -1,5 +1,5 @@
-// Closes the connections of clients that do not read. A slow client is waited for, and what is written for it meanwhile is bounded
-// (unread-bound.ts). One that takes nothing is disconnected, so that it holds neither memory nor a slot indefinitely.
+// Closes the connections of clients that do not read. The service waits for a slow client, and unread-bound.ts limits
+// what waits in memory for it. A client that takes nothing is disconnected, so that it keeps neither memory nor a slot forever.
 import type { ServerResponse } from 'node:http';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,5 +1,5 @@
-// What is recorded for each request: a log line, metrics, and a span if tracing is on. They contain the route rather than the path, and
-// nothing of the query, headers or body.
+// What is recorded for each request: a log line, metrics, and a span if tracing is on. They contain the route instead of the path, and
+// no part of the query, headers or body.
 import { METHODS } from 'node:http';
 import type { Route } from '@signalbox/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';

@@ -20,7 +20,7 @@ interface Waiting {
   readonly bytes: number;
 }
 
-/** Of an organization; the response that has waited longest is first. */
+/** The responses of an organization; the one that has waited longest is first. */
 interface Share {
   bytes: number;
   readonly waiting: Set<Waiting>;
@@ -80,15 +80,15 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
   };
 }
 
-// A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it holds less than
+// A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it buffers less than
 // 64 KiB.
 const PIECE_CHARACTERS = 15 * 1024;
 
-/** Writes a text of any length, holding 64 KiB of it at a time. Rejects when `closed` is aborted. */
+/** Writes a text of any length, with 64 KiB of it in the buffer at a time. Rejects when `closed` is aborted. */
 export async function writeText(write: Write, text: string, closed: AbortSignal): Promise<void> {
   for (let from = 0; from < text.length; ) {
     let to = from + PIECE_CHARACTERS;
-    // Two halves of one character are not written apart.
+    // Never splits a surrogate pair.
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
     await write(text.slice(from, to), closed);
     from = to;

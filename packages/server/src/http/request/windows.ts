@@ -1,4 +1,4 @@
-// Counts by name in windows of a minute, each started by its first count. They are in this node's memory: a limit holds for each node,
+// Counts by name in windows of a minute, each started by its first count. They are in this node's memory, so a limit applies per node,
 // and a restart resets it.
 import type { Clock } from '../../lib/clock.ts';
 
