@@ -1,30 +1,37 @@
-// How a tool's result appears in the prompt.
+// How tool calls and their results appear in the prompt.
 import type { MessagePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
+import type { ModelCall } from './model.ts';
 import { toCallOptions } from './prompt.ts';
 
 const toolCallId = 'call_1';
 const requested = { type: 'tool_call' as const, toolCallId, tool: 'pay', input: { euros: 90 } };
 
-function promptOutputOf(result: Omit<Extract<MessagePart, { type: 'tool_result' }>, 'type' | 'toolCallId'>): unknown {
-  const { prompt } = toCallOptions(
+const userSays = (text: string) => ({ role: 'user' as const, content: [{ type: 'text' as const, text }] });
+
+function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'] = []) {
+  return toCallOptions(
     {
       organizationId: '',
       environment: 'production',
       config: { provider: 'openai', model: 'any' },
       instructions: '',
-      tools: [],
+      tools,
       limits: { maxOutputTokens: null },
       outputSchema: null,
-      transcript: [
-        { role: 'user', content: [{ type: 'text', text: 'Pay it back' }] },
-        { role: 'assistant', content: [requested] },
-        { role: 'tool', content: [{ type: 'tool_result', toolCallId, ...result }] },
-      ],
+      transcript,
       callsBefore: 1,
     },
     false,
   );
+}
+
+function promptOutputOf(result: Omit<Extract<MessagePart, { type: 'tool_result' }>, 'type' | 'toolCallId'>): unknown {
+  const { prompt } = optionsOf([
+    userSays('Pay it back'),
+    { role: 'assistant', content: [requested] },
+    { role: 'tool', content: [{ type: 'tool_result', toolCallId, ...result }] },
+  ]);
   expect(prompt.slice(0, 2)).toMatchObject([
     { role: 'user' },
     { role: 'assistant', content: [{ input: requested.input }] },
@@ -48,4 +55,35 @@ test('the model is told which input a person used instead of its own, so that it
     type: 'error-text',
     value: `${edited}Error: No money.`,
   });
+});
+
+test('a transcript with calls of tools that the agent does not have is sent with definitions of them', () => {
+  const transcript: ModelCall['transcript'] = [
+    userSays('Pay it back'),
+    { role: 'assistant', content: [requested] },
+    { role: 'tool', content: [{ type: 'tool_result', toolCallId, output: 'paid' }] },
+    userSays('Thanks'),
+  ];
+  expect(optionsOf(transcript).tools).toMatchObject([
+    { name: 'pay', description: expect.stringContaining('not available') },
+  ]);
+  const other = { name: 'other', description: 'Another.', inputSchema: {} };
+  expect(optionsOf(transcript, [other]).tools).toMatchObject([{ name: 'other' }]);
+  expect(optionsOf([userSays('Hi')]).tools).toBeUndefined();
+});
+
+test('a call whose turn failed before it had a result is followed by one', () => {
+  const other = { ...requested, toolCallId: 'call_2' };
+  const { prompt } = optionsOf([
+    userSays('Pay it back'),
+    { role: 'assistant', content: [requested, other] },
+    { role: 'tool', content: [{ type: 'tool_result', toolCallId, output: 'paid' }] },
+    userSays('And now?'),
+  ]);
+  const results = prompt.flatMap((message) => (message.role === 'tool' ? message.content : []));
+  expect(prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
+  expect(results).toMatchObject([
+    { toolCallId: 'call_2', toolName: 'pay', output: { type: 'error-text' } },
+    { toolCallId, output: { type: 'text', value: 'paid' } },
+  ]);
 });

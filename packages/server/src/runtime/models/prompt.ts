@@ -22,7 +22,7 @@ export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageMo
   const isTold = takesSchema && outputSchema?.type === 'object';
   return {
     prompt: toPrompt(call, isTold ? null : outputSchema),
-    ...(call.tools.length > 0 && { tools: call.tools.map(toTool) }),
+    ...toolsFor(call),
     ...(isTold && { responseFormat: { type: 'json', schema: outputSchema } }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -33,11 +33,25 @@ export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageMo
   };
 }
 
+/**
+ * The call's tools. A transcript can have calls of tools that the agent no longer has, or that a fork's version does not have. Servers
+ * accept that as long as there are any tools, but some refuse a transcript with calls in a request without tools.
+ */
+function toolsFor({ tools, transcript }: ModelCall): Pick<LanguageModelV4CallOptions, 'tools'> {
+  if (tools.length > 0) return { tools: tools.map(toTool) };
+  const names = new Set(transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ tool }) => tool)));
+  const description = 'This tool is not available any more. Do not call it.';
+  return names.size === 0 ? {} : { tools: [...names].map((name) => toTool({ name, description, inputSchema: {} })) };
+}
+
 function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null): LanguageModelV4Message[] {
-  const { transcript, config } = call;
   const toolOf = new Map(
-    transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool])),
+    call.transcript.flatMap(({ content }) =>
+      only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool]),
+    ),
   );
+  const { config } = call;
+  const transcript = withEveryResult(call.transcript);
   const turnBegins = transcript.findLastIndex(({ role }) => role === 'user');
   const instructions = [call.instructions, askFor(askedSchema)].filter((text) => text !== '').join('\n\n');
   const messages: LanguageModelV4Message[] = instructions === '' ? [] : [{ role: 'system', content: instructions }];
@@ -83,6 +97,26 @@ const CONTINUE: LanguageModelV4Message = {
     },
   ],
 };
+
+/**
+ * Servers refuse a call whose result does not follow it. A turn that failed under an earlier release left its last calls without, and
+ * its session can be forked.
+ */
+function withEveryResult(transcript: ModelCall['transcript']): ModelCall['transcript'] {
+  const has = new Set(
+    transcript.flatMap(({ content }) => only(content, 'tool_result').map(({ toolCallId }) => toolCallId)),
+  );
+  return transcript.flatMap((entry) => {
+    const missing = only(entry.content, 'tool_call').filter(({ toolCallId }) => !has.has(toolCallId));
+    if (missing.length === 0) return [entry];
+    const results = missing.map(({ toolCallId }) => ({
+      type: 'tool_result' as const,
+      toolCallId,
+      error: 'The turn failed before this call had a result.',
+    }));
+    return [entry, { role: 'tool' as const, content: results }];
+  });
+}
 
 function askFor(schema: Record<string, unknown> | null): string {
   return schema === null
