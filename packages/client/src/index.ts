@@ -41,7 +41,7 @@ export {
   type WebhookVerificationReason,
 } from './webhooks.ts';
 export type { ToolFunction } from './workers/calls.ts';
-export { ToolDeniedError, ToolFailedError, TurnLostError } from './workers/errors.ts';
+export { ToolDeniedError, ToolFailedError, TurnFailedError, TurnLostError } from './workers/errors.ts';
 export type { RunOptions, TurnResult } from './workers/run.ts';
 export type { CallToolOptions, Turn } from './workers/turn.ts';
 

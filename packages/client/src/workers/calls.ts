@@ -16,7 +16,7 @@ export interface Call {
   tool: string;
   input: unknown;
   run: ToolFunction | undefined;
-  resolve(output: unknown): void;
+  resolve(outcome: CallOutcome): void;
   reject(error: unknown): void;
 }
 
@@ -39,17 +39,11 @@ export async function runCall(
   }
 }
 
-/** Resolves or rejects the call with its outcome. */
-export function settle(call: Call, outcome: CallOutcome | undefined): void {
-  if (!outcome) {
-    call.reject(new Error('The service gave no outcome of the call'));
-  } else if (outcome.error === undefined) {
-    call.resolve(outcome.output);
-  } else {
-    const { tool, toolCallId, status, error } = outcome;
-    const Failure = status === 'denied' ? ToolDeniedError : ToolFailedError;
-    call.reject(new Failure(error, { tool, toolCallId, outcomeUnknown: status === 'unknown' }));
-  }
+/** The output of a call. Throws if it was denied or failed. */
+export function outputOf({ tool, toolCallId, status, error, output }: CallOutcome): unknown {
+  if (error === undefined) return output;
+  const Failure = status === 'denied' ? ToolDeniedError : ToolFailedError;
+  throw new Failure(error, { tool, toolCallId, outcomeUnknown: status === 'unknown' });
 }
 
 /** The message of anything thrown. */

@@ -1,4 +1,4 @@
-/** The errors that methods of a turn throw, in addition to those of API calls. */
+/** The errors of turns, in addition to those of API calls. */
 
 /**
  * This program no longer has the turn: it was interrupted, cancelled or timed out, its lease expired, or this program is
@@ -6,6 +6,20 @@
  */
 export class TurnLostError extends Error {
   override readonly name = 'TurnLostError';
+}
+
+/** Throw it in `onTurn` to end the turn with an error code of your own. After any other error the code is `worker_failed`. */
+export class TurnFailedError extends Error {
+  override readonly name = 'TurnFailedError';
+  /** Lower case letters, digits and `_`, starting with a letter; at most 63 characters. */
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    // The service would refuse it, and with it the end of the turn.
+    if (!/^[a-z][a-z0-9_]{0,62}$/.test(code)) throw new TypeError(`Not an error code: ${code}`);
+    this.code = code;
+  }
 }
 
 /** A tool call ended with an error, which is its result in the transcript. */

@@ -14,12 +14,13 @@ import type {
   CompleteWorkerTurn,
   PendingCall,
   ToolResult,
+  ToolResultPart,
   WorkerTurn,
   WorkerUsage,
 } from '../types.generated.ts';
 import type { WorkerApi } from './api.ts';
-import { type Call, messageOf, runCall, settle, type ToolFunction, untilAborted } from './calls.ts';
-import { TurnLostError } from './errors.ts';
+import { type Call, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
+import { TurnFailedError, TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
 
 export interface CallToolOptions {
@@ -65,6 +66,13 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    * @throws TurnLostError
    */
   callTool<T = unknown>(tool: string, input: unknown, options?: CallToolOptions): Promise<T>;
+  /**
+   * Calls a tool for a model. Like `callTool`, but resolves with the result as it is in `messages`, also if the call was denied
+   * or failed.
+   *
+   * @throws TurnLostError
+   */
+  toolResult(tool: string, input: unknown, options?: CallToolOptions): Promise<ToolResultPart>;
   /**
    * Adds to the usage of this step, which counts toward the budget and is shown on the session. Tokens are whole numbers,
    * `costUsd` is in US dollars.
@@ -210,7 +218,11 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       if (calls.length === 0) return;
       try {
         const outcomes = await exchange(calls);
-        for (const [index, call] of calls.entries()) settle(call, outcomes[index]);
+        for (const [index, call] of calls.entries()) {
+          const outcome = outcomes[index];
+          if (outcome) call.resolve(outcome);
+          else call.reject(new Error('The service gave no outcome of the call'));
+        }
       } catch (error) {
         if (error instanceof TurnLostError) lose(error);
         for (const call of calls) call.reject(error);
@@ -266,6 +278,22 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
+  function request(tool: string, input: unknown, { run }: CallToolOptions = {}): Promise<CallOutcome> {
+    const refused = refusal();
+    if (refused) return refused;
+    const { promise, resolve, reject } = Promise.withResolvers<CallOutcome>();
+    requestedCalls.push({ tool, input: input ?? {}, run, resolve, reject });
+    stepSoon();
+    return promise;
+  }
+
+  function resultOf({ toolCallId }: CallOutcome): ToolResultPart {
+    const parts = claim.messages.flatMap(({ content }) => content);
+    const found = parts.findLast((part) => part.type === 'tool_result' && part.toolCallId === toolCallId);
+    if (!found) throw new Error('The transcript has no result of the call');
+    return found as ToolResultPart;
+  }
+
   /** Why the turn accepts no more calls. */
   function refusal(): Promise<never> | undefined {
     if (lost.signal.aborted) return Promise.reject(lost.signal.reason);
@@ -276,13 +304,11 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     append(delta) {
       return markHandled(refusal() ?? text.add(delta));
     },
-    callTool<T>(tool: string, input: unknown, { run }: CallToolOptions = {}) {
-      const refused = refusal();
-      if (refused) return markHandled(refused);
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      requestedCalls.push({ tool, input: input ?? {}, run, resolve, reject });
-      stepSoon();
-      return markHandled(promise) as Promise<T>;
+    callTool<T>(tool: string, input: unknown, options?: CallToolOptions) {
+      return markHandled(request(tool, input, options).then((outcome) => outputOf(outcome) as T));
+    },
+    toolResult(tool, input, options) {
+      return markHandled(request(tool, input, options).then(resultOf));
     },
     usage(more) {
       checkUsage(more);
@@ -313,7 +339,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       isOver = true;
       // The error may be that the text can't be sent.
       await text.flush().catch(() => {});
-      await submit({ error: { message: messageOf(error, maxFailureCharacters) } });
+      const code = error instanceof TurnFailedError ? { code: error.code } : {};
+      await submit({ error: { ...code, message: messageOf(error, maxFailureCharacters) } });
     },
 
     async abandon(reason, release) {
