@@ -56,11 +56,23 @@ test('worker runs the turns of its agent, with a refund that needs approval', as
   expect(running.printed).toBe('I will ask for approval. Done: order 1017 was refunded.\n');
 });
 
-test('worker-ai-sdk runs an AI SDK agent whose tool calls go through Signalbox', async () => {
-  running = runProgram('worker-ai-sdk.ts', [], access());
-  expect(await running.ended).toBe(0);
-  expect(running.printed).toBe('Let me check. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
-});
+test.each(['worker-ai-sdk.ts', 'worker-langgraph.ts', 'worker-openai-agents.ts'])(
+  '%s runs an agent of the framework, whose tool runs once it is approved',
+  async (program) => {
+    const server = await startOpenAiServer();
+    server.next(
+      respond({ text: 'One moment. ', toolCalls: [{ name: 'refund', arguments: { order: '1017' } }] }),
+      respond({ text: ['I refunded ', 'it.'] }),
+    );
+    running = runProgram(program, [], { ...access(), MODEL_BASE_URL: server.url });
+    expect(await running.ended).toBe(0);
+    expect(running.printed).toBe(
+      'One moment. [approved: refund {"order":"1017"}] I refunded it.\n2 steps, 30 tokens\n',
+    );
+    expect(server.requests[1]?.body.messages.at(-1)?.content).toBe('Order 1017 was refunded.');
+    await server.close();
+  },
+);
 
 test('sub-agent prints the text of the child session while the parent waits for it', async () => {
   running = runProgram('sub-agent.ts', [], access());

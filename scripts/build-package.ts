@@ -26,13 +26,18 @@ export function buildPackage(source: string, folder: string): void {
   }
 
   // Leave out what only the workspace needs: scripts, and dependencies that are compiled in or only for tests.
-  const { scripts, devDependencies, ...kept } = JSON.parse(
+  const { scripts, devDependencies, exports, ...kept } = JSON.parse(
     readFileSync(join(source, 'package.json'), 'utf8'),
   ) as Record<string, unknown>;
   const manifest = {
     ...kept,
     sideEffects: false,
-    exports: { '.': { types: './index.d.ts', default: './index.js' } },
+    exports: Object.fromEntries(
+      Object.entries(exports as Record<string, string>).map(([path, file]) => {
+        const built = file.replace('./src/', './').replace(/\.ts$/, '');
+        return [path, { types: `${built}.d.ts`, default: `${built}.js` }];
+      }),
+    ),
     types: './index.d.ts',
     files: ['**/*.js', '**/*.d.ts'],
   };

@@ -35,16 +35,36 @@ test('a package declares what it imports', () => {
     const manifest = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
       dependencies?: Record<string, string>;
       devDependencies?: Record<string, string>;
+      peerDependencies?: Record<string, string>;
     };
     // The console is published as a bundle that contains its dependencies.
     const { dependencies = {} } = own === 'console' ? { dependencies: manifest.devDependencies } : manifest;
+    const { peerDependencies = {} } = manifest;
     return importsOf(source)
       .filter((specifier) => !/^(node:|packages\/)/.test(specifier))
       .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0])
-      .filter((name) => !(name in dependencies))
+      .filter((name) => !(name in dependencies || name in peerDependencies))
       .map((name) => `${source.file} → ${name}`);
   });
   expect(wrong).toEqual([]);
+});
+
+test('the client loads a framework only with the adapter of that framework', () => {
+  const client = new Map(
+    sources.filter(({ file }) => file.startsWith('packages/client/')).map((source) => [source.file, source]),
+  );
+  const adapters = [...client.values()].filter((source) =>
+    importsOf(source).some((specifier) => !specifier.startsWith('packages/')),
+  );
+  expect(adapters.map(({ file }) => file)).toEqual([
+    'packages/client/src/workers/ai-sdk.ts',
+    'packages/client/src/workers/langgraph.ts',
+    'packages/client/src/workers/openai-agents.ts',
+  ]);
+  const importers = [...client.values()].filter((source) =>
+    importsOf(source).some((file) => adapters.some((adapter) => adapter.file === file)),
+  );
+  expect(importers.map(({ file }) => file)).toEqual([]);
 });
 
 // The folders and top-level files of the server, from top to bottom. Each may import only from those below it.

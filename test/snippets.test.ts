@@ -11,21 +11,19 @@ const pages = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], { cwd: roo
 
 /** Declarations of what the snippets use but do not declare. */
 const world = `
-import type { Message, ModelMessage, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
+import type { Message, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
   const client: Signalbox;
   const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string;
   const tools: Tool[];
   const stopping: AbortController;
   const payments: { refund(order: string): Promise<string> };
-  const messagesOf: (turn: Turn) => ModelMessage[];
   function think(messages: readonly Message[], tools: Turn['tools']): Promise<{ text: string; calls: { tool: string; input: unknown }[] }>;
 }
 export type { RunOptions, Tool };
 `;
 const imports = `
 export type * from '@signalbox/client';
-export type { ModelMessage } from 'ai';
 `;
 
 /** A module with the snippet. Tools and options of `run` are shown without their context. */
@@ -33,9 +31,7 @@ function moduleOf(snippet: string): string {
   if (/^\{ ?(type|\n)/.test(snippet))
     return `const tool: import('@signalbox/client').Tool = ${snippet};\nexport { tool };`;
   if (snippet.startsWith('onTurn:')) {
-    return `import { openai } from '@ai-sdk/openai';
-import { isStepCount, jsonSchema, streamText, tool } from 'ai';
-export const options: Pick<import('@signalbox/client').RunOptions, 'onTurn'> = {\n${snippet}\n};`;
+    return `export const options: Pick<import('@signalbox/client').RunOptions, 'onTurn'> = {\n${snippet}\n};`;
   }
   return `${snippet}\nexport {};`;
 }

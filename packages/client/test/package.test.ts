@@ -1,7 +1,7 @@
 /** The package as published: built, packed, installed without a network into an empty folder, and used there. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -50,6 +50,32 @@ client.sessions.stream();
 client.sessions.list({ colour: 'red' });
 // @ts-expect-error: the key can't be read back
 client.apiKey;
+`;
+
+const adapters = `
+import { createReactAgent } from '@langchain/langgraph/prebuilt';
+import { Agent } from '@openai/agents';
+import { Signalbox, type RunOptions } from '@signalbox/client';
+import * as aiSdk from '@signalbox/client/workers/ai-sdk';
+import * as langgraph from '@signalbox/client/workers/langgraph';
+import * as openaiAgents from '@signalbox/client/workers/openai-agents';
+import { ToolLoopAgent, type LanguageModel } from 'ai';
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
+
+declare const model: LanguageModel;
+declare const llm: BaseChatModel;
+const all: RunOptions['onTurn'][] = [
+  aiSdk.runAgent((settings) => new ToolLoopAgent({ model, ...settings })),
+  langgraph.runAgent(({ tools }) => createReactAgent({ llm, tools })),
+  openaiAgents.runAgent((settings) => new Agent({ name: 'x', model: 'gpt-5', ...settings })),
+];
+// @ts-expect-error: not an agent
+aiSdk.runAgent(() => 'agent');
+// @ts-expect-error: not a graph
+langgraph.runAgent(() => 'graph');
+// @ts-expect-error: not an agent
+openaiAgents.runAgent(() => 'agent');
+console.log(...all.map((onTurn) => typeof onTurn));
 `;
 
 function run(command: string, args: string[], cwd: string): string {
@@ -116,10 +142,37 @@ test('its declarations compile in strict mode without Node’s types, and refuse
   run(process.execPath, [join(typescript, 'bin/tsc'), '-p', app], app);
 });
 
+test('its adapters for frameworks compile and load, with each framework installed', () => {
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
+  for (const name of ['ai', 'zod', '@langchain/core', '@langchain/langgraph', '@openai/agents']) {
+    mkdirSync(dirname(join(app, 'node_modules', name)), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), join(app, 'node_modules', name));
+  }
+  writeFileSync(join(app, 'adapters.ts'), adapters);
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    target: 'es2022',
+    module: 'nodenext',
+    lib: ['es2023', 'dom', 'dom.asynciterable'],
+    types: [],
+    skipLibCheck: true,
+    noEmit: true,
+  };
+  writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['adapters.ts'] }));
+  const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
+  run(process.execPath, [join(typescript, 'bin/tsc'), '-p', app], app);
+  expect(run(process.execPath, ['adapters.ts'], app)).toBe('function function function\n');
+});
+
 test('it includes neither the contract nor a dependency, and exports its version', () => {
   const manifest = JSON.parse(readFileSync(join(dist, 'package.json'), 'utf8')) as Record<string, unknown>;
   expect(manifest).toMatchObject({ name: '@signalbox/client', version, type: 'module', license: 'Apache-2.0' });
-  expect(Object.keys(manifest).filter((field) => /dependencies|scripts/i.test(field))).toEqual([]);
+  // The frameworks of its adapters, each optional.
+  const { peerDependencies, peerDependenciesMeta } = manifest as Record<string, Record<string, unknown>>;
+  expect(Object.keys(manifest).filter((field) => /dependencies$|scripts/i.test(field))).toEqual(['peerDependencies']);
+  expect(Object.keys(peerDependenciesMeta!)).toEqual(Object.keys(peerDependencies!));
+  expect(Object.values(peerDependenciesMeta!)).toEqual([{ optional: true }, { optional: true }, { optional: true }]);
   for (const file of globSync(join(dist, '**/*.{js,d.ts}'))) {
     expect(readFileSync(file, 'utf8'), file).not.toMatch(/@signalbox\/contract|typebox|from 'node:|\.ts'/);
   }

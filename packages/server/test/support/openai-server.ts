@@ -53,14 +53,20 @@ export interface ChatResponse {
   end?: 'done' | 'cut' | 'reset' | 'hang';
 }
 
+/** Ids of responses are unique, as a provider's are. */
+let responses = 0;
+
 /** A streamed response. */
 export function respond(given: ChatResponse): Reply {
   return async (response, { body }) => {
     const { end = 'done' } = given;
+    responses += 1;
+    const number = responses;
+    const id = `chatcmpl-${number}`;
     begin(response);
     const chunk = (choice: object | null, more: object = {}) =>
       send(response, {
-        id: 'chatcmpl-1',
+        id,
         object: 'chat.completion.chunk',
         created: 1,
         model: body.model,
@@ -76,7 +82,7 @@ export function respond(given: ChatResponse): Reply {
     for (const delta of given.reasoning ?? []) await chunk({ delta: { reasoning_content: delta } });
     for (const delta of [given.text ?? []].flat()) await chunk({ delta: { content: delta } });
     for (const delta of given.refusal ?? []) await chunk({ delta: { refusal: delta } });
-    for (const delta of callDeltas(given.toolCalls ?? [])) await chunk({ delta: { tool_calls: [delta] } });
+    for (const delta of callDeltas(given.toolCalls ?? [], number)) await chunk({ delta: { tool_calls: [delta] } });
     if (end === 'hang') return;
     if (end === 'reset') return void response.socket?.resetAndDestroy();
     if (end === 'done') {
@@ -106,10 +112,10 @@ function send(response: ServerResponse, event: unknown): Promise<void> {
 }
 
 /** Arguments in pieces of three characters, one piece of each call in rotation. */
-function callDeltas(calls: NonNullable<ChatResponse['toolCalls']>): object[] {
+function callDeltas(calls: NonNullable<ChatResponse['toolCalls']>, response: number): object[] {
   const deltas: object[] = calls.map(({ name }, index) => ({
     index,
-    id: `call_${index}`,
+    id: `call_${response}_${index}`,
     type: 'function',
     function: { name, arguments: '' },
   }));

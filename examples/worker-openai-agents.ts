@@ -1,0 +1,50 @@
+// An agent of the OpenAI Agents SDK run by this program, on any server with OpenAI's chat completions API. Signalbox stores and
+// streams its sessions, asks for approval of its refunds, and makes each refund once.
+//
+//   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 npm exec -c 'node examples/worker-openai-agents.ts'
+import { Agent, OpenAIProvider, setTracingDisabled, tool } from '@openai/agents';
+import { Signalbox } from '@signalbox/client';
+import { definitionsOf, functionsOf, runAgent } from '@signalbox/client/workers/openai-agents';
+import { z } from 'zod';
+import { showSession } from './show-session.ts';
+
+const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL, MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY = 'none' } = process.env;
+const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL ?? 'http://127.0.0.1:4500' });
+const provider = new OpenAIProvider({
+  baseURL: MODEL_BASE_URL ?? 'http://127.0.0.1:11434/v1',
+  apiKey: MODEL_API_KEY,
+  useResponses: false,
+});
+const model = await provider.getModel(MODEL_NAME ?? 'qwen3');
+// Otherwise the SDK sends traces of each run to OpenAI.
+setTracingDisabled(true);
+
+const tools = [
+  tool({
+    name: 'refund',
+    description: 'Refunds an order.',
+    parameters: z.object({ order: z.string() }),
+    execute: async ({ order }) => `Order ${order} was refunded.`,
+  }),
+];
+
+const queue = 'refunds-openai-agents';
+const { agentId } = await client.agents.create({
+  name: 'Refunds',
+  model: { provider: 'worker', queue },
+  instructions: 'You refund orders. Be brief.',
+  tools: await definitionsOf(tools, { refund: { approval: 'always', effectful: true } }),
+});
+
+const stopping = new AbortController();
+process.once('SIGTERM', () => stopping.abort());
+const running = client.workers.run({
+  queue,
+  signal: stopping.signal,
+  tools: functionsOf(tools),
+  onTurn: runAgent((settings) => new Agent({ name: 'Refunds', model, ...settings })),
+});
+
+await showSession(client, agentId, 'Please refund order 1017.');
+stopping.abort();
+await running;

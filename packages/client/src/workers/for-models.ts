@@ -1,0 +1,181 @@
+/** What the adapters of frameworks share: the transcript, calls and failures of a turn as a model is to see them. */
+import { SignalboxError } from '../errors.ts';
+import type { ClientTool, Message, ToolCallPart, ToolResultPart } from '../types.generated.ts';
+import { TurnFailedError, TurnLostError } from './errors.ts';
+import type { TurnResult } from './run.ts';
+import type { Turn } from './turn.ts';
+
+/** An entry of the transcript with what a model can read. None is empty. */
+export type Entry =
+  | { role: 'user'; messageId: string; text: string }
+  | { role: 'assistant'; messageId: string; text: string; calls: ToolCallPart[] }
+  | { role: 'tool'; messageId: string; results: EntryResult[] };
+
+export interface EntryResult {
+  toolCallId: string;
+  tool: string;
+  result: ModelResult;
+}
+
+/** The result of a call. `output` is undefined if only the text says what happened: after an error or an edited input. */
+export interface ModelResult {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly output: unknown;
+}
+
+export function entriesOf(messages: readonly Message[]): Entry[] {
+  const toolOf = new Map<string, string>();
+  return messages.flatMap(({ role, messageId, content }): Entry[] => {
+    const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+    if (role === 'tool') {
+      const parts = content.filter((part) => part.type === 'tool_result');
+      const results = parts.map((part) => ({
+        toolCallId: part.toolCallId,
+        tool: toolOf.get(part.toolCallId) ?? '',
+        result: modelResult(part),
+      }));
+      return results.length === 0 ? [] : [{ role, messageId, results }];
+    }
+    const calls = content.filter((part) => part.type === 'tool_call');
+    for (const { toolCallId, tool } of calls) toolOf.set(toolCallId, tool);
+    if (text === '' && calls.length === 0) return [];
+    return [role === 'user' ? { role, messageId, text } : { role, messageId, text, calls }];
+  });
+}
+
+function modelResult({ input, output = null, error, outcomeUnknown }: ToolResultPart): ModelResult {
+  const isError = error !== undefined || outcomeUnknown === true;
+  const outcome =
+    error !== undefined
+      ? `Error: ${error}`
+      : outcomeUnknown
+        ? 'Error: the outcome of this call is unknown.'
+        : typeof output === 'string'
+          ? output
+          : JSON.stringify(output);
+  if (input === undefined) return { text: outcome, isError, output: isError ? undefined : output };
+  // With the model's own input alone, it would report a call that did not happen.
+  const text = `The approver changed the input of this call to ${JSON.stringify(input)}. Its result: ${outcome}`;
+  return { text, isError, output: undefined };
+}
+
+/**
+ * Calls a tool for a model. A call that the service refuses to accept, such as one with too long an input, is an error for the
+ * model too.
+ *
+ * @throws TurnLostError
+ */
+export async function callForModel(turn: Turn, tool: string, input: unknown): Promise<ModelResult> {
+  try {
+    return modelResult(await turn.toolResult(tool, input));
+  } catch (error) {
+    if (error instanceof SignalboxError && [400, 413].includes(error.status)) {
+      return { text: `Error: The call was not accepted: ${error.detail}`, isError: true, output: undefined };
+    }
+    throw error;
+  }
+}
+
+/** The agent's instructions and what its output schema asks for. The service checks the response against the schema. */
+export function instructionsOf({ instructions, outputSchema }: Turn): string {
+  const format =
+    outputSchema === null
+      ? ''
+      : `Your final answer is one JSON value that matches this JSON Schema, and nothing else:\n${JSON.stringify(outputSchema)}`;
+  return [instructions, format].filter((text) => text !== '').join('\n\n');
+}
+
+/** What `approval` and `effectful` say about a tool that the program runs. */
+export type ToolPolicies = Readonly<Record<string, Pick<ClientTool, 'approval' | 'effectful'>>>;
+
+export function definitionOf(
+  name: string,
+  description: string | undefined,
+  inputSchema: object,
+  policies: ToolPolicies,
+): ClientTool {
+  const { $schema: _, ...schema } = inputSchema as Record<string, unknown>;
+  return {
+    type: 'client',
+    name,
+    description: description ?? '',
+    inputSchema: { type: 'object', properties: {}, ...schema },
+    ...(Object.hasOwn(policies, name) ? policies[name] : {}),
+  };
+}
+
+/** A misspelt name would leave a tool without its approval. */
+export function checkPolicies(names: readonly string[], policies: ToolPolicies): void {
+  const wrong = Object.keys(policies).find((name) => !names.includes(name));
+  if (wrong !== undefined) throw new TypeError(`There is no tool "${wrong}"`);
+}
+
+/** Every finish reason of the frameworks and their providers that is not `endTurn`. */
+const stopReasons: Readonly<Record<string, TurnResult['stopReason']>> = {
+  length: 'maxOutputTokens',
+  max_tokens: 'maxOutputTokens',
+  max_output_tokens: 'maxOutputTokens',
+  'content-filter': 'refusal',
+  content_filter: 'refusal',
+  refusal: 'refusal',
+  safety: 'refusal',
+};
+
+export function resultOfFinish(reason: unknown): TurnResult {
+  const name = String(reason).toLowerCase();
+  return { stopReason: Object.hasOwn(stopReasons, name) ? stopReasons[name] : 'endTurn' };
+}
+
+/**
+ * The error with which a turn ends. A failed request to a provider gets the code that it has for agents of the service, and a
+ * message without the provider's own, which can quote the prompt.
+ */
+export function failureOf(thrown: unknown): unknown {
+  for (let at = thrown, depth = 0; at instanceof Error && depth < 8; at = innerOf(at), depth += 1) {
+    if (at instanceof TurnFailedError || at instanceof TurnLostError) return at;
+    if (at instanceof SignalboxError) return thrown;
+    const { status, statusCode = status } = at as { status?: unknown; statusCode?: unknown };
+    if (typeof statusCode === 'number' && statusCode >= 300) {
+      const message = `The model's provider responded with HTTP ${statusCode}`;
+      return new TurnFailedError(codeOfStatus(statusCode), message, { cause: thrown });
+    }
+    if (isConnectionError(at)) {
+      return new TurnFailedError('model_unavailable', "The model's provider could not be reached", { cause: thrown });
+    }
+  }
+  return thrown;
+}
+
+function innerOf(error: Error): unknown {
+  const { lastError, cause } = error as { lastError?: unknown; cause?: unknown };
+  return lastError ?? cause;
+}
+
+function codeOfStatus(status: number): string {
+  if (status === 401) return 'model_key_rejected';
+  if (status === 408) return 'model_timeout';
+  if (status === 429) return 'model_rate_limited';
+  return status >= 500 ? 'model_unavailable' : 'model_rejected';
+}
+
+function isConnectionError(error: Error): boolean {
+  const { code } = error as { code?: unknown };
+  return (
+    error.name === 'APIConnectionError' ||
+    error.constructor.name === 'APIConnectionError' ||
+    (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|UND_ERR_)/.test(code))
+  );
+}
+
+/** Usage with what a framework may not know. */
+export function reportUsage(
+  turn: Turn,
+  used: { input?: number | undefined; output?: number | undefined; cached?: number | undefined },
+): void {
+  turn.usage({
+    inputTokens: used.input ?? 0,
+    outputTokens: used.output ?? 0,
+    cachedTokens: used.cached ?? 0,
+  });
+}

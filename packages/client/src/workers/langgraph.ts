@@ -1,0 +1,186 @@
+/**
+ * Runs the turns of a queue with a graph of LangGraph (`@langchain/langgraph`, or `createAgent` of `langchain`):
+ *
+ *     await client.workers.run({
+ *       queue: 'refunds',
+ *       onTurn: runAgent(({ tools }) => createReactAgent({ llm: new ChatOpenAI({ model: 'gpt-5' }), tools })),
+ *     });
+ *
+ * Its tools call through the turn, so each call is stored before it runs and is not made again after a restart. In the meantime
+ * the graph waits in the tool. The graph needs no checkpointer: the transcript is its memory.
+ */
+import { BaseCallbackHandler } from '@langchain/core/callbacks/base';
+import {
+  AIMessage,
+  type BaseMessage,
+  HumanMessage,
+  SystemMessage,
+  ToolMessage,
+  type UsageMetadata,
+} from '@langchain/core/messages';
+import type { ChatGeneration, LLMResult } from '@langchain/core/outputs';
+import { DynamicStructuredTool, type StructuredToolInterface } from '@langchain/core/tools';
+import { toJsonSchema } from '@langchain/core/utils/json_schema';
+import type { ClientTool } from '../types.generated.ts';
+import type { ToolFunction } from './calls.ts';
+import { TurnFailedError } from './errors.ts';
+import {
+  callForModel,
+  checkPolicies,
+  definitionOf,
+  type Entry,
+  entriesOf,
+  failureOf,
+  instructionsOf,
+  reportUsage,
+  resultOfFinish,
+  type ToolPolicies,
+} from './for-models.ts';
+import type { RunOptions } from './run.ts';
+import type { Turn } from './turn.ts';
+
+/** What the graph of a turn needs. */
+export interface AgentSettings {
+  /** The tools that the turn can call now. */
+  tools: DynamicStructuredTool[];
+}
+
+/** A compiled graph whose state has `messages`. */
+export interface Graph {
+  stream(
+    input: { messages: BaseMessage[] },
+    // biome-ignore lint/suspicious/noExplicitAny: every graph has a type of its own for its options.
+    options?: any,
+  ): Promise<AsyncIterable<unknown>>;
+}
+
+/** An `onTurn` that runs the graph that `build` returns. The agent's instructions are the first message. */
+export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph | Promise<Graph>): RunOptions['onTurn'] {
+  return async (turn, { signal }) => {
+    try {
+      const graph = await build({ tools: toolsOf(turn) }, turn);
+      const observer = new ModelObserver(turn);
+      const options = {
+        streamMode: ['messages', 'values'],
+        signal,
+        callbacks: [observer],
+        // The steps of a turn are limited by `maxStepsPerTurn`; each takes a graph several of its own.
+        recursionLimit: 10 * turn.limits.maxStepsPerTurn + 25,
+      };
+      const shown = new Set<string | undefined>();
+      let state: { messages?: BaseMessage[]; __interrupt__?: unknown } = {};
+      const stream = (await graph.stream({ messages: await messagesOf(turn) }, options)) as AsyncIterable<
+        ['messages', [BaseMessage, unknown]] | ['values', typeof state]
+      >;
+      for await (const [mode, data] of stream) {
+        if (mode === 'values') {
+          state = data;
+        } else if (data[0].type === 'ai') {
+          shown.add(data[0].id);
+          // Not awaited: the text of a model call must all be here before its tool calls end the step.
+          if (data[0].text !== '') void turn.append(data[0].text);
+        }
+      }
+      if (state.__interrupt__ !== undefined) {
+        const message = 'The graph called interrupt(). To ask a person, give a tool of the agent an approval.';
+        throw new TurnFailedError('worker_failed', message);
+      }
+      const last = state.messages?.at(-1);
+      if (last?.type !== 'ai') return {};
+      // A response that no model streamed, such as one of a subgraph.
+      if (!shown.has(last.id)) void turn.append(last.text);
+      return resultOfFinish(observer.finishReason);
+    } catch (error) {
+      throw failureOf(error);
+    }
+  };
+}
+
+/** Reports the usage of each model call, and keeps why the last one finished. */
+class ModelObserver extends BaseCallbackHandler {
+  override name = 'signalbox';
+  /** Before the tool calls of the response end the step. */
+  override awaitHandlers = true;
+  finishReason: unknown;
+  readonly #turn: Turn;
+
+  constructor(turn: Turn) {
+    super();
+    this.#turn = turn;
+  }
+
+  override handleLLMEnd({ generations }: LLMResult): void {
+    for (const { message, generationInfo } of generations.flat() as ChatGeneration[]) {
+      // Each provider's package has its own place and name for it.
+      const { finish_reason, finishReason, stop_reason } = { ...message?.response_metadata, ...generationInfo };
+      this.finishReason = finish_reason ?? finishReason ?? stop_reason;
+      const used = (message as { usage_metadata?: UsageMetadata } | undefined)?.usage_metadata;
+      if (!used) continue;
+      const { input_tokens: input, output_tokens: output, input_token_details: details } = used;
+      reportUsage(this.#turn, { input, output, cached: details?.cache_read });
+    }
+  }
+}
+
+/** The agent's instructions and the transcript. */
+export async function messagesOf(turn: Turn): Promise<BaseMessage[]> {
+  const instructions = instructionsOf(turn);
+  const messages = entriesOf(turn.messages).flatMap(toMessages);
+  return instructions === '' ? messages : [new SystemMessage(instructions), ...messages];
+}
+
+function toMessages(entry: Entry): BaseMessage[] {
+  const { messageId: id } = entry;
+  if (entry.role === 'user') return [new HumanMessage({ id, content: entry.text })];
+  if (entry.role === 'assistant') {
+    const calls = entry.calls.map(({ toolCallId, tool: name, input }) => {
+      return { type: 'tool_call' as const, id: toolCallId, name, args: input as Record<string, unknown> };
+    });
+    return [new AIMessage({ id, content: entry.text, tool_calls: calls })];
+  }
+  return entry.results.map(({ toolCallId, tool: name, result: { text, isError } }) => {
+    const status = isError ? ('error' as const) : ('success' as const);
+    return new ToolMessage({ tool_call_id: toolCallId, name, content: text, status });
+  });
+}
+
+/** The tools that the turn can call now. Each call goes through the turn. Their results are text. */
+export function toolsOf(turn: Turn): DynamicStructuredTool[] {
+  return turn.tools.map(
+    ({ name, description, inputSchema }) =>
+      new DynamicStructuredTool({
+        name,
+        description,
+        schema: { type: 'object', properties: {}, ...inputSchema },
+        func: async (input, _, config) => {
+          const { text, isError } = await callForModel(turn, name, input);
+          const id: unknown = (config as { toolCall?: { id?: unknown } } | undefined)?.toolCall?.id;
+          // Returned, not thrown: some graphs end when a tool throws.
+          return isError && typeof id === 'string'
+            ? new ToolMessage({ tool_call_id: id, name, content: text, status: 'error' })
+            : text;
+        },
+      }),
+  );
+}
+
+/** Tools of LangChain as `client` tools of an agent. Whether they need an approval is up to `policies`, by name. */
+export async function definitionsOf(
+  tools: readonly StructuredToolInterface[],
+  policies: ToolPolicies = {},
+): Promise<ClientTool[]> {
+  checkPolicies(
+    tools.map(({ name }) => name),
+    policies,
+  );
+  return tools.map(({ name, description, schema }) =>
+    definitionOf(name, description, toJsonSchema(schema as Parameters<typeof toJsonSchema>[0]), policies),
+  );
+}
+
+/** The functions of these tools, for the `tools` of `client.workers.run`. */
+export function functionsOf(tools: readonly StructuredToolInterface[]): Record<string, ToolFunction> {
+  return Object.fromEntries(
+    tools.map((tool): [string, ToolFunction] => [tool.name, (input, { signal }) => tool.invoke(input, { signal })]),
+  );
+}
