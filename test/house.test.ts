@@ -3,7 +3,14 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { checksumLine, readMigrations } from '../packages/server/src/db/migrate.ts';
 import { everything, importsOf, isTest, onlyTypes, programs, root, server, service, sources, uses } from './sources.ts';
+
+test('a migration does not change: SHA256SUMS has the checksum with which it was added', async () => {
+  const migrations = await readMigrations();
+  const sums = readFileSync(join(root, 'packages/server/src/db/migrations/SHA256SUMS'), 'utf8');
+  expect(sums).toBe(migrations.map(checksumLine).join(''));
+});
 
 test('the sources were found', () => {
   expect(server.length).toBeGreaterThan(40);

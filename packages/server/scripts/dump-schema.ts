@@ -1,10 +1,10 @@
 // Writes packages/server/schema.sql: runs the migrations on a fresh embedded PostgreSQL and dumps its catalog, with the comments of
-// the migrations.
-import { writeFile } from 'node:fs/promises';
+// the migrations. Adds the checksums of new migrations to SHA256SUMS; those that are there stay, and a test compares them.
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { createDb } from '../src/db/db.ts';
-import { migrate, readMigrations } from '../src/db/migrate.ts';
+import { checksumLine, migrate, readMigrations } from '../src/db/migrate.ts';
 import { dumpSchema } from '../src/db/schema-dump.ts';
 import { readSchemaNotes } from '../src/db/schema-notes.ts';
 
@@ -13,8 +13,13 @@ const server = await startTemporaryPostgres({ database: 'signalbox' });
 const db = createDb({ url: server.url });
 try {
   await migrate(db, silent);
-  const notes = readSchemaNotes((await readMigrations()).map(({ text }) => text));
+  const migrations = await readMigrations();
+  const notes = readSchemaNotes(migrations.map(({ text }) => text));
   await writeFile(fileURLToPath(new URL('../schema.sql', import.meta.url)), await dumpSchema(db, notes));
+  const sums = fileURLToPath(new URL('../src/db/migrations/SHA256SUMS', import.meta.url));
+  const known = await readFile(sums, 'utf8');
+  const added = migrations.slice(known.split('\n').length - 1).map(checksumLine);
+  await writeFile(sums, known + added.join(''));
 } finally {
   await db.close();
   await server.stop();

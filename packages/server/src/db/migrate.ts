@@ -4,6 +4,9 @@
 // first statement inserts its version. If several nodes start at once, one inserts it; the others wait on the primary key for its
 // commit, find the row and continue. If a node dies during a migration it is rolled back, and the next node starts it again.
 //
+// A migration never changes once it is in the repository: SHA256SUMS next to the files has the checksum of each, and a test compares
+// them. `npm run schema` adds the line of a new file.
+//
 // signalbox_migrations records the SHA-256 of each file that was run, and the release that ran it. A database that was created by
 // different files is refused. A newer database is refused as well, unless each newer migration declares on a line of its own
 // (WORKS_WITH) that this release still works with it. The declaration is recorded in the table, because an older release does not
@@ -59,6 +62,11 @@ export async function readMigrations(directory: string = MIGRATIONS): Promise<Mi
       return { version, name, text, sha256, worksWith: Number(WORKS_WITH.exec(text)?.[1] ?? version) };
     }),
   );
+}
+
+/** The line of a migration in SHA256SUMS. */
+export function checksumLine({ version, name, sha256 }: Migration): string {
+  return `${sha256}  ${padded(version)}_${name}.sql\n`;
 }
 
 /** Runs the missing migrations. Several nodes may call it at once. Throws SchemaRefused. */

@@ -1,7 +1,7 @@
 // The rows of a database in a file: later releases must be able to migrate them.
 //
 // Rows are stored as PostgreSQL's JSON, unparsed, which is exact for every type and the same in every major version. The file has no
-// table definitions: the migrations create the tables, and a released migration never changes.
+// table definitions: the migrations create the tables, and a migration never changes.
 import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
@@ -18,8 +18,7 @@ export interface Fixture {
   tables: [name: string, rows: string[]][];
 }
 
-const AGAIN = 'Run `npm run fixture`.';
-
+/** Throws if the file exists: a fixture is what an earlier version wrote, so it is never replaced. */
 export async function writeFixture(file: URL, url: string, more: Pick<Fixture, 'adminKey' | 'answers'>): Promise<void> {
   const migrations = (await readMigrations()).map(({ sha256 }) => sha256);
   const tables: Fixture['tables'] = [];
@@ -29,7 +28,7 @@ export async function writeFixture(file: URL, url: string, more: Pick<Fixture, '
     tables.push([table, rows.map(({ row }) => row)]);
   }
   const fixture: Fixture = { migrations, ...more, tables };
-  await writeFile(file, gzipSync(JSON.stringify(fixture), { level: 9 }));
+  await writeFile(file, gzipSync(JSON.stringify(fixture), { level: 9 }), { flag: 'wx' });
 }
 
 export async function readFixture(file: URL): Promise<Fixture> {
@@ -40,7 +39,7 @@ export async function readFixture(file: URL): Promise<Fixture> {
 export async function loadFixture({ tables }: Fixture, url: string): Promise<void> {
   const found = await tablesOf(url);
   const missing = found.filter((table) => !tables.some(([name]) => name === table));
-  if (missing.length > 0) throw new Error(`The fixture has no rows of ${missing.join(', ')}. ${AGAIN}`);
+  if (missing.length > 0) throw new Error(`The fixture has no rows of ${missing.join(', ')}`);
   for (const [table, rows] of tables) {
     const columns = await ask<{ name: string }>(
       url,
@@ -49,7 +48,7 @@ export async function loadFixture({ tables }: Fixture, url: string): Promise<voi
     ).catch(() => []);
     const here = columns.map(({ name }) => name).toSorted();
     const there = Object.keys(JSON.parse(rows[0]!)).toSorted();
-    if (here.join() !== there.join()) throw new Error(`The fixture has other columns of ${table}. ${AGAIN}`);
+    if (here.join() !== there.join()) throw new Error(`The fixture has other columns of ${table}`);
     const all = `[${rows.join(',')}]`;
     await ask(url, `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`, [all]);
   }
