@@ -10,6 +10,7 @@ const help = `Lists, watches and controls sessions.
   signalbox sessions send SESSION TEXT      send a message; it waits for the current turn to end
   signalbox sessions fork SESSION           open a session that continues this one after one of its turns
   signalbox sessions interrupt SESSION      stop the current turn
+  signalbox sessions retry SESSION          continue the last turn, if it failed
   signalbox sessions close SESSION          complete the session after the current turn and queued messages
   signalbox sessions cancel SESSION         end the session now
 
@@ -43,6 +44,7 @@ export async function sessions([verb = '--help', ...args]: string[]): Promise<vo
     case 'fork':
       return fork(command, args);
     case 'interrupt':
+    case 'retry':
     case 'close':
     case 'cancel':
       return end(command, args, (client, sessionId) => client.sessions[verb](sessionId));
@@ -206,7 +208,7 @@ class Screen {
         this.#isInText = true;
         return shownLines(chunk.delta);
       case 'message.reset':
-        return this.line('-- The model call is being retried: ignore the text since the last line.');
+        return this.line('-- Ignore the text since the last line: it is void.');
       case 'tool.call':
         return this.line(`${chunk.notRun ? '-x' : '->'} ${shown(chunk.tool)} ${shown(JSON.stringify(chunk.input))}`);
       case 'tool.result':
@@ -220,12 +222,16 @@ class Screen {
       case 'session.status':
         return this.line(`-- ${stateOf({ stopReason: null, ...chunk } as unknown as Session)}`);
       case 'turn.completed':
-        return this.line(`-- turn ${chunk.turn} ended: ${chunk.stopReason}`);
+        return this.line(`-- turn ${chunk.turn} ended: ${chunk.error ? errorOf(chunk.error) : chunk.stopReason}`);
       default:
         // A chunk type of a newer service.
         return '';
     }
   }
+}
+
+function errorOf({ code, message }: NonNullable<Session['error']>): string {
+  return `${shown(code)}: ${shown(message)}`;
 }
 
 function resultOf({ output, error, outcomeUnknown }: Extract<Chunk, { type: 'tool.result' }>): string {

@@ -349,7 +349,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -382,7 +382,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -533,7 +533,7 @@ export type MessagePart = TextPart | ToolCallPart | ToolResultPart;
 
 export interface MessageResetChunk {
   type: 'message.reset';
-  /** Discard the `message.chunk`s of this turn from this `seq` on: the model call is retried. */
+  /** Discard the `message.chunk`s of this turn from this `seq` on: the model call failed, or its response was rejected. */
   fromSeq: number;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
@@ -822,6 +822,7 @@ export interface Session {
   cursor: string | null;
   usage: Usage;
   budget: Budget | null;
+  /** Why the last turn failed, until the next one starts. */
   error: SessionError | null;
   metadata: Metadata;
   /** For a child session: the session whose `agent` tool opened it. */
@@ -846,6 +847,8 @@ export interface SessionStatusChunk {
   status: SessionStatus;
   waitingFor: WaitingFor | null;
   stopReason?: StopReason;
+  /** Present if `stopReason` is `error`. */
+  error?: SessionError;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -855,11 +858,13 @@ export interface SessionStatusChunk {
 export interface SessionTurn {
   /** Counts from 1. */
   turn: number;
-  /** The version of the agent that it runs. */
+  /** The version of the agent that it runs; if it was retried, the version since then. */
   agentVersion: number;
   status: TurnStatus;
   /** null while it is running, and if it was cancelled. */
   stopReason: StopReason | null;
+  /** Why it failed; null unless `failed`. */
+  error: SessionError | null;
   startedAt: string;
   endedAt: string | null;
   usage: Usage;
@@ -944,6 +949,8 @@ export interface TurnCompletedChunk {
   stopReason: StopReason;
   usage: Usage;
   output?: unknown;
+  /** Present if `stopReason` is `error`. */
+  error?: SessionError;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -1277,7 +1284,7 @@ export interface WorkerTurn {
   deadlineAt: string | null;
 }
 
-/** The step failed and is not retried: the session fails. */
+/** The step failed and is not retried: the turn fails. */
 export interface WorkerTurnError {
   /** Default: `worker_failed`. */
   code?: string | undefined;
@@ -1632,6 +1639,15 @@ export interface Operations {
   };
   /** Interrupt a session. Stops the current turn. The next queued message starts a new turn; without one, the session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, permission `write`. */
   interruptSession: {
+    params: {
+      sessionId: string;
+    };
+    result: {
+      session: Session;
+    };
+  };
+  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. `POST /api/v1/sessions/{sessionId}/retry`, permission `write`. */
+  retrySession: {
     params: {
       sessionId: string;
     };
@@ -2174,6 +2190,7 @@ export const operations = {
   listTurns: { method: 'GET', path: '/sessions/{sessionId}/turns' },
   sendToolResult: { method: 'POST', path: '/sessions/{sessionId}/tool_results' },
   interruptSession: { method: 'POST', path: '/sessions/{sessionId}/interrupt' },
+  retrySession: { method: 'POST', path: '/sessions/{sessionId}/retry' },
   closeSession: { method: 'POST', path: '/sessions/{sessionId}/close' },
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },

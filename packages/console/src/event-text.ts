@@ -28,6 +28,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'session.forked': { label: 'Session forked', did: 'forked a session' },
   'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a session' },
   'session.interrupted': { label: 'Session interrupted', did: 'interrupted a session' },
+  'session.retried': { label: 'Turn retried', did: 'retried a failed turn' },
   'session.closing': { label: 'Session closed', did: 'closed a session' },
   'session.deleted': { label: 'Session deleted', did: 'deleted a session and all of its data' },
   'session.waiting': { label: 'Session waiting', said: 'A session is waiting' },
@@ -35,6 +36,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'session.completed': { label: 'Session completed', said: 'A session was completed' },
   'session.failed': { label: 'Session failed', said: 'A session failed' },
   'session.cancelled': { label: 'Session cancelled', did: 'cancelled a session', said: 'A session was cancelled' },
+  'turn.failed': { label: 'Turn failed', said: 'A turn failed' },
   'tool_call.outcome_unknown': {
     label: 'Tool call outcome unknown',
     said: 'A tool call was interrupted and its outcome is unknown',
@@ -133,9 +135,10 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'environment.created':
     case 'environment.deleted':
       return environment ?? resource.id;
-    case 'session.waiting':
-    case 'session.failed':
-      return after('error') || after('waitingFor');
+    case 'turn.failed':
+      return after('error');
+    case 'session.retried':
+      return wordOf(changes?.error?.[0]);
     default:
       if (type.startsWith('webhook_')) return environment ?? '';
       return after('name') || after('email') || after('role') || wordOf(changes?.name?.[0]);

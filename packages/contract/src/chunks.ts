@@ -18,11 +18,12 @@ import {
 /**
  * The status of a session.
  *
- * - `idle`: the turn has ended and nothing is awaited; a message starts the next one. → running, completed, cancelled
+ * - `idle`: the turn has ended and nothing is awaited; a message starts the next one, and a turn that failed can be retried.
+ *   → running, completed, cancelled
  * - `running`: a turn is in progress. → idle, waiting, completed, failed, cancelled
  * - `waiting`: paused; `waitingFor` says for what. → running once all of it has arrived, idle or completed (interrupted),
  *   cancelled
- * - `completed`, `failed`, `cancelled`: final.
+ * - `completed`, `failed`, `cancelled`: final. `failed`: the session was to complete with a turn, and that turn failed.
  */
 export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 export const SessionStatus = OneOf(sessionStatuses, { title: 'SessionStatus' });
@@ -37,7 +38,7 @@ export const StopReason = OneOf(
 );
 export type StopReason = Static<typeof StopReason>;
 
-/** Why a session failed, for people. It never contains a prompt or a secret. */
+/** Why a turn failed, for people. It never contains a prompt or a secret. */
 export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
 export type SessionError = Static<typeof SessionError>;
 
@@ -101,6 +102,8 @@ const position = {
   seq: Type.Integer({ description: 'Counts from 1 in each turn, without gaps.' }),
 };
 
+const errorOfTurn = Type.Unsafe<SessionError>({ ...SessionError, description: 'Present if `stopReason` is `error`.' });
+
 export const MessageChunk = Type.Object(
   { type: Type.Literal('message.chunk'), delta: Type.String(), ...position },
   { title: 'MessageChunk' },
@@ -111,6 +114,7 @@ export const SessionStatusChunk = Type.Object(
     status: SessionStatus,
     waitingFor: Nullable(WaitingFor),
     stopReason: Type.Optional(StopReason),
+    error: Type.Optional(errorOfTurn),
     ...position,
   },
   { title: 'SessionStatusChunk' },
@@ -185,7 +189,8 @@ export const MessageResetChunk = Type.Object(
   {
     type: Type.Literal('message.reset'),
     fromSeq: Type.Integer({
-      description: 'Discard the `message.chunk`s of this turn from this `seq` on: the model call is retried.',
+      description:
+        'Discard the `message.chunk`s of this turn from this `seq` on: the model call failed, or its response was rejected.',
     }),
     ...position,
   },
@@ -197,6 +202,7 @@ export const TurnCompletedChunk = Type.Object(
     stopReason: StopReason,
     usage: Usage,
     output: Type.Optional(Json),
+    error: Type.Optional(errorOfTurn),
     ...position,
   },
   { title: 'TurnCompletedChunk' },

@@ -31,6 +31,7 @@ export const errorCodes = {
   session_ended: [409, 'The session has ended'],
   session_busy: [409, 'The session is busy'],
   turn_not_finished: [409, 'The turn has not finished'],
+  turn_not_failed: [409, 'The last turn did not fail'],
   approval_already_resolved: [409, 'The approval is already resolved'],
   turn_lost: [409, 'The turn no longer belongs to this worker'],
   agent_archived: [409, 'The agent is archived'],

@@ -51,7 +51,7 @@ export const Session = Type.Object(
     cursor: Nullable(ChunkCursor, { description: 'Of the last chunk; null before the first.' }),
     usage: Usage,
     budget: Nullable(Budget),
-    error: Nullable(SessionError),
+    error: Nullable(SessionError, { description: 'Why the last turn failed, until the next one starts.' }),
     metadata: Metadata,
     parentSessionId: Nullable(Id('ses'), {
       description: 'For a child session: the session whose `agent` tool opened it.',

@@ -1,6 +1,6 @@
 /** The timeline of a session: its turns and their operations. */
 import { approvalStatuses } from './approvals.ts';
-import { StopReason, TokensAndCost, Usage } from './chunks.ts';
+import { SessionError, StopReason, TokensAndCost, Usage } from './chunks.ts';
 import { Id, ListQuery, Nullable, OneOf, Page, type Static, Timestamp, Type } from './schema.ts';
 
 /**
@@ -8,7 +8,7 @@ import { Id, ListQuery, Nullable, OneOf, Page, type Static, Timestamp, Type } fr
  *
  * - `running`, `waiting`: in progress, with the status of its session. → the others
  * - `completed`: ended; `stopReason` says why, also if it was interrupted.
- * - `failed`: ended with an error, which also failed its session.
+ * - `failed`: ended with an `error`. If it is the last turn of an open session, it can be retried. → running
  * - `cancelled`: its session was cancelled during the turn.
  */
 export const turnStatuses = ['running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
@@ -69,9 +69,12 @@ export type TurnOperation = Static<typeof TurnOperation>;
 export const SessionTurn = Type.Object(
   {
     turn: Type.Integer({ description: 'Counts from 1.' }),
-    agentVersion: Type.Integer({ description: 'The version of the agent that it runs.' }),
+    agentVersion: Type.Integer({
+      description: 'The version of the agent that it runs; if it was retried, the version since then.',
+    }),
     status: OneOf(turnStatuses, { title: 'TurnStatus' }),
     stopReason: Nullable(StopReason, { description: 'null while it is running, and if it was cancelled.' }),
+    error: Nullable(SessionError, { description: 'Why it failed; null unless `failed`.' }),
     startedAt: Timestamp,
     endedAt: Nullable(Timestamp),
     usage: Usage,

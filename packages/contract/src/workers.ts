@@ -180,7 +180,7 @@ export const CompleteWorkerTurn = Strict(
           ),
           message: Type.String({ minLength: 1, maxLength: 2_000 }),
         },
-        { title: 'WorkerTurnError', description: 'The step failed and is not retried: the session fails.' },
+        { title: 'WorkerTurnError', description: 'The step failed and is not retried: the turn fails.' },
       ),
     ),
   },

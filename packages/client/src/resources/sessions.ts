@@ -128,6 +128,16 @@ export class Sessions {
   }
 
   /**
+   * Continues the last turn, if it failed, from its last finished operation; the turn gets its time limit anew.
+   *
+   * @throws ConflictError `turn_not_failed`, `session_ended`, `agent_archived`
+   * @throws UnprocessableError `budget_invalid`
+   */
+  async retry(sessionId: string, options?: RequestOptions): Promise<Session> {
+    return (await this.#transport.call('retrySession', { params: { sessionId } }, options)).session;
+  }
+
+  /**
    * Completes the session when its current turn ends. Repeating it has no effect.
    *
    * @throws ConflictError `session_ended` if it failed or was cancelled

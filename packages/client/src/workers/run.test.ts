@@ -347,7 +347,7 @@ test('a function’s result is cleaned of what the service refuses', async () =>
   ]);
 });
 
-test('a completion that the service refuses fails the session with the reason, and its usage is counted', async () => {
+test('a completion that the service refuses fails the turn with the reason, and its usage is counted', async () => {
   const program = await programOf(
     {
       claims: [claimed()],

@@ -21,7 +21,7 @@ export interface RunOptions {
   /** Only turns of sessions in this environment. Default: all. */
   environment?: string | undefined;
   /**
-   * Runs a turn to its end. When it resolves, the turn ends; if it throws, the session fails.
+   * Runs a turn to its end. When it resolves, the turn ends; if it throws, the turn fails.
    *
    * It can be called for a turn that started in another process: `turn.messages` has everything so far; continue from there.
    */

@@ -153,6 +153,19 @@ export const sessionRoutes = table({
     result: one('session', Session),
     errors: ['session_ended'],
   },
+  retrySession: {
+    method: 'POST',
+    path: '/sessions/{sessionId}/retry',
+    permission: 'write',
+    tag: 'Sessions',
+    summary: 'Retry a failed turn',
+    description:
+      'Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn.',
+    params: SessionParams,
+    status: 202,
+    result: one('session', Session),
+    errors: ['session_ended', 'turn_not_failed', 'agent_archived', 'budget_invalid'],
+  },
   closeSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/close',

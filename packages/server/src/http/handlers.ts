@@ -20,6 +20,7 @@ import * as ending from '../sessions/end-session.ts';
 import { forkSession } from '../sessions/forks.ts';
 import { listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
+import { retrySession } from '../sessions/retry.ts';
 import * as sessions from '../sessions/sessions.ts';
 import { listTurns } from '../sessions/timeline.ts';
 import * as toolResults from '../sessions/tool-results.ts';
@@ -84,6 +85,7 @@ export const handlers: Handlers = {
   deleteSession: sessions.deleteSession,
   forkSession,
   interruptSession: ending.interruptSession,
+  retrySession,
   closeSession: ending.closeSession,
   cancelSession: ending.cancelSession,
   sendMessage: messages.sendMessage,

@@ -1,12 +1,15 @@
 // How a turn begins: when a session is opened with input, when a message reaches an idle session, or when a queued message
-// follows the previous turn. `beginTurn` plans what the transaction writes; `startTurn` follows its commit.
+// follows the previous turn. `beginTurn` plans what the transaction writes; `startTurn` follows its commit. A turn that failed
+// continues in the same way (retry.ts).
 import sql, { type Sql } from 'sql-template-tag';
-import type { ChunkRun, Patch } from '../journal/append.ts';
+import type { Tx } from '../db/db.ts';
+import { type ChunkRun, type Patch, writeTransition } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import type { TurnInput } from './state/inbox.ts';
 import type { LocalRunner, LocalStart } from './state/local-start.ts';
 import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
+import type { SessionRow } from './state/session.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
 export interface BegunTurn {
@@ -19,7 +22,7 @@ export interface BegunTurn {
   traceParent: string | null;
 }
 
-const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
+export const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
 
 /** The turn's first chunk, its row changes, its message, and its first model call, which is stored before it starts. */
 export function beginTurn(
@@ -36,24 +39,62 @@ export function beginTurn(
   return {
     turn,
     run: { turn, items },
-    patch: [
-      sql`status = 'running'`,
-      sql`waiting_for = null`,
-      sql`stop_reason = null`,
-      sql`agent_version = ${agentVersion}`,
-      sql`runnable_at = ${now}`,
-      sql`queue = null`,
-      sql`crashes = 0`,
-      sql`stop = null`,
-      // Set by the node that runs the turn: it reads the agent's time limit.
-      sql`turn_deadline = null`,
-      sql`trace_parent = ${traceParent}`,
-    ],
+    patch: runPatch(agentVersion, traceParent, now),
     statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
     entry,
     modelCall,
     traceParent,
   };
+}
+
+/** The row of a session whose turn begins, or continues after a failure. */
+export function runPatch(agentVersion: number, traceParent: string | null, now: Date): Patch {
+  return [
+    sql`status = 'running'`,
+    sql`waiting_for = null`,
+    sql`stop_reason = null`,
+    sql`error = null`,
+    sql`agent_version = ${agentVersion}`,
+    sql`runnable_at = ${now}`,
+    sql`queue = null`,
+    sql`crashes = 0`,
+    sql`stop = null`,
+    // Set by the node that runs the turn: it reads the agent's time limit.
+    sql`turn_deadline = null`,
+    sql`trace_parent = ${traceParent}`,
+  ];
+}
+
+/**
+ * Runs a turn of an idle session whose row the caller has locked: on this node if it has room. `operations` are those that the
+ * turn has by then. Returns the row.
+ */
+export async function runOnIdle(
+  tx: Tx,
+  ctx: Pick<Platform, 'live' | 'wake' | 'metrics' | 'localRunners'>,
+  row: SessionRow,
+  begun: Omit<BegunTurn, 'entry' | 'modelCall'> & { agentVersion: number; operations: Operation[] },
+  now: Date,
+): Promise<SessionRow> {
+  const { turn, run, statements, traceParent, agentVersion, operations } = begun;
+  const node = ctx.localRunners.withRoom(row.organizationId);
+  const patch = [...begun.patch, ...(node ? [sql`node_id = ${node.nodeId}`, sql`epoch = epoch + 1`] : [])];
+  await writeTransition(ctx, tx, { ...row }, { runs: [run], patch, statements, now });
+  const after: SessionRow = {
+    ...row,
+    status: 'running',
+    stopReason: null,
+    error: null,
+    crashes: 0,
+    agentVersion,
+    turn,
+    nextSeq: (turn === row.turn ? row.nextSeq : 1) + run.items.length,
+    traceParent,
+    updatedAt: now,
+    ...(node && { nodeId: node.nodeId, epoch: row.epoch + 1 }),
+  };
+  tx.afterCommit(() => startTurn(ctx, node, { row: after, operations }));
+  return after;
 }
 
 /**

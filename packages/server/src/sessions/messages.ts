@@ -3,16 +3,15 @@ import type { Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
-import { writeTransition } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
-import { beginTurn, startTurn } from './begin-turn.ts';
+import { beginTurn, runOnIdle } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { addToInbox } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
-import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
+import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './state/session.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
 
@@ -58,26 +57,8 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
-    const node = ctx.localRunners.withRoom(organizationId);
-    const assigned = node ? [sql`node_id = ${node.nodeId}`, sql`epoch = epoch + 1`] : [];
-    await writeTransition(
-      ctx,
-      tx,
-      { ...row },
-      { ...begun, runs: [begun.run], patch: [...begun.patch, ...assigned], now },
-    );
-    const after: SessionRow = {
-      ...row,
-      status: 'running',
-      stopReason: null,
-      agentVersion: version,
-      turn: begun.turn,
-      nextSeq: begun.run.items.length + 1,
-      traceParent: begun.traceParent,
-      updatedAt: now,
-      ...(node && { nodeId: node.nodeId, epoch: row.epoch + 1 }),
-    };
-    tx.afterCommit(() => startTurn(ctx, node, { row: after, operations: [begun.modelCall] }));
+    const first = { ...begun, agentVersion: version, operations: [begun.modelCall] };
+    const after = await runOnIdle(tx, ctx, row, first, now);
     return { session: viewSession(after), messageId: formatId('msg', messageId) };
   });
 }

@@ -38,7 +38,7 @@ interface Row
 }
 
 /** How a turn ended. */
-type Ending = Pick<SessionTurn, 'status' | 'stopReason' | 'endedAt'>;
+type Ending = Pick<SessionTurn, 'status' | 'stopReason' | 'error' | 'endedAt'>;
 
 // API clients need not distinguish every internal status.
 const shownStatus: Readonly<Record<OperationStatus, TurnOperation['status']>> = {
@@ -66,13 +66,16 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const numbers = Array.from({ length: Math.min(count, request.limit + 1) }, (_, index) => newest - index);
   const shown = numbers.slice(0, request.limit);
   const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
-  const firsts = new Map([...operations].map(([turn, rows]) => [turn, rows.find(({ agentVersion }) => agentVersion)!]));
-  const versions = [...firsts.values()].map(({ agentVersion }) => agentVersion!);
+  const versions = [...operations.values()].flatMap((rows) => rows.flatMap((row) => row.agentVersion ?? []));
   const isWaiting = (turn: number) => turn === session.turn && session.status === 'waiting';
   const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
   return pageOf(request, numbers, String, (turn) => {
     const rows = operations.get(turn)!;
-    const { agentVersion, createdAt, unavailableServers } = firsts.get(turn)!;
+    const begun = rows.filter((row) => row.agentVersion !== null);
+    const { agentVersion } = begun.at(-1)!;
+    const { createdAt, unavailableServers } = begun[0]!;
+    const modelOf = ({ step }: Row) =>
+      models.get((begun.findLast((one) => one.step <= step) ?? begun[0]!).agentVersion!)!;
     return {
       turn,
       agentVersion: agentVersion!,
@@ -80,7 +83,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
       startedAt: createdAt.toISOString(),
       usage: usageOf(rows),
       unavailableToolServers: unavailableServers ?? [],
-      operations: rows.flatMap((row) => view(row, models.get(agentVersion!)!, isWaiting(turn))),
+      operations: rows.flatMap((row) => view(row, modelOf(row), isWaiting(turn))),
     };
   });
 }
@@ -111,7 +114,10 @@ async function readTurns(
   return Map.groupBy(rows, ({ turn }) => turn);
 }
 
-/** `turn.completed` is followed by the status of the same commit and at most one more commit, which ended the session. */
+/**
+ * The last `turn.completed` is followed by the status of the same commit and at most one more commit, which ended the session. If a
+ * turn that was retried is cancelled, the two last commits are those of the retry.
+ */
 async function readEndings(
   { db }: Context,
   session: SessionRow,
@@ -131,16 +137,16 @@ async function readEndings(
     endings.set(
       turn,
       isUnderWay(turn)
-        ? { status: status as 'running' | 'waiting', stopReason: null, endedAt: null }
-        : { status: 'cancelled', stopReason: null, endedAt: session.endedAt?.toISOString() ?? null },
+        ? { status: status as 'running' | 'waiting', stopReason: null, error: null, endedAt: null }
+        : { status: 'cancelled', stopReason: null, error: null, endedAt: session.endedAt?.toISOString() ?? null },
     );
   }
   for (const segment of segments) {
     const completed = chunksOf(segment, beginning).find(({ type }) => type === 'turn.completed');
     if (completed?.type !== 'turn.completed') continue;
-    const { stopReason } = completed;
+    const { stopReason, error = null } = completed;
     const endedAt = segment.createdAt.toISOString();
-    endings.set(segment.turn, { status: stopReason === 'error' ? 'failed' : 'completed', stopReason, endedAt });
+    endings.set(segment.turn, { status: stopReason === 'error' ? 'failed' : 'completed', stopReason, error, endedAt });
   }
   return endings;
 }

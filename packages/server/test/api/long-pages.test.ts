@@ -54,7 +54,7 @@ beforeAll(async () => {
   const { agentId: repeating } = await client.agents.create({ name: 'Repeating', model: 'scripted/echo' });
   const told = await client.sessions.open({ agentId: repeating, environment: 'production' });
   for (let n = 0; n < TOLD; n++) await client.sessions.sendMessage(told.sessionId, { content: LONG });
-  const isOver = async () => (await client.sessions.get(told.sessionId)).status === 'failed';
+  const isOver = async () => (await client.sessions.get(told.sessionId)).error !== null;
   await vi.waitUntil(isOver, { timeout: 60_000 });
   paths.messages = `/sessions/${told.sessionId}/messages`;
   paths.newestMessages = `/sessions/${told.sessionId}/messages?order=desc`;

@@ -198,7 +198,12 @@ test('a provider’s stream that breaks is retried, and clients that apply reset
 test('a provider that refuses the key fails the session with advice, and without the key', async () => {
   provider.next(refuse(401, { body: { error: { message: `bad key ${providerKey}`, code: 'invalid_api_key' } } }));
   const { agentId } = await createAgent();
-  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input: 'x' });
+  const { sessionId } = await service.client.sessions.open({
+    agentId,
+    environment: 'production',
+    input: 'x',
+    closeOnIdle: true,
+  });
   for await (const { chunks } of service.client.sessions.stream(sessionId)) void chunks;
   const { status, error } = await service.client.sessions.get(sessionId);
   expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'model_key_rejected' });
@@ -212,7 +217,12 @@ test('a key whose host is not allowed is never sent there', async () => {
     allowedHosts: ['api.example.com'],
   });
   const { agentId } = await createAgent();
-  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'staging', input: 'x' });
+  const { sessionId } = await service.client.sessions.open({
+    agentId,
+    environment: 'staging',
+    input: 'x',
+    closeOnIdle: true,
+  });
   for await (const { chunks } of service.client.sessions.stream(sessionId)) void chunks;
   const { status, error } = await service.client.sessions.get(sessionId);
   expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'model_not_allowed' });

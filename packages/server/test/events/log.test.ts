@@ -140,6 +140,7 @@ const recorded: Record<string, EventType[] | string> = {
   updateSession: ['session.updated'],
   deleteSession: ['session.deleted'],
   interruptSession: ['session.interrupted', 'session.idle'],
+  retrySession: ['session.retried'],
   closeSession: ['session.closing', 'session.completed'],
   cancelSession: ['session.cancelled'],
   sendMessage: 'is in the transcript; a steering message is session.interrupted',
@@ -171,6 +172,7 @@ const recorded: Record<string, EventType[] | string> = {
 const unasked: EventType[] = [
   'session.waiting',
   'session.failed',
+  'turn.failed',
   'tool_call.outcome_unknown',
   'tool_server.unavailable',
   'tool_server.available',

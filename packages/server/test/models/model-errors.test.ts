@@ -62,7 +62,7 @@ async function sleeping(ms: number, times = 1): Promise<void> {
 }
 
 test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unavailable', 'model_protocol'])(
-  '%s is retried four times, after waits that double, and then fails the session',
+  '%s is retried four times, after waits that double, and then fails the turn',
   async (code) => {
     const ask = failing(9, failure(code));
     await world.work({ ask });
@@ -75,7 +75,7 @@ test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unava
       expect(ask.asked).toBe(index + 1);
       clock.advance(1);
     }
-    expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
+    expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed error', 'idle']);
     expect(ask.asked).toBe(5);
     const { session } = await getSession(world.ctx, { sessionId });
     expect(session).toMatchObject({
@@ -122,13 +122,13 @@ test('a retry waits as long as the provider asks for, and at least as long as th
   await world.until(other, is('idle'));
 });
 
-test('a wait beyond the deadline of the turn fails the session at once, and the error says how long it would be', async () => {
+test('a wait beyond the deadline of the turn fails the turn at once, and the error says how long it would be', async () => {
   const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 60_000 }));
   await world.work({ ask });
   const sessionId = await world.open(
     await world.agent([], { limits: { turnTimeoutSeconds: 60, modelOutageSeconds: 0 } }),
   );
-  expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
+  expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed error', 'idle']);
   expect(ask.asked).toBe(1);
   const { session } = await getSession(world.ctx, { sessionId });
   expect(session.error).toEqual({
@@ -194,12 +194,12 @@ test('each failure voids the text of its own step, and no other text', async () 
 });
 
 test.each<ModelFailureCode>(['model_rejected', 'model_not_allowed', 'model_rate_limited', 'model_protocol'])(
-  '%s that is not retryable fails the session at once, with its message',
+  '%s that is not retryable fails the turn at once, with its message',
   async (code) => {
     const ask = failing(9, failure(code, { retryable: false }));
     await world.work({ ask });
     const sessionId = await world.open(await world.agent());
-    await world.until(sessionId, is('failed'));
+    await world.until(sessionId, is('idle'));
     expect(ask.asked).toBe(1);
     const { session } = await getSession(world.ctx, { sessionId });
     expect(session.error).toEqual({ code, message: `It went wrong (${code}).` });
@@ -238,6 +238,6 @@ test('a node that takes over a turn continues the count of attempts, and waits a
   await sleeping(10_000);
   expect(second.asked).toBe(0);
   clock.advance(10_000);
-  await world.until(sessionId, is('failed'));
+  await world.until(sessionId, is('idle'));
   expect(second.asked).toBe(1);
 });

@@ -84,9 +84,9 @@ describe('with nodes', () => {
       ask: answering([{ text: 'never' }], () => runs.push('model')),
       run: async () => ({ output: runs.push('tool') }),
     });
-    const chunks = await world.until(sessionId, is('failed'));
+    const chunks = await world.until(sessionId, is('idle'));
     expect(runs).toEqual([]);
-    expect(outline(chunks).slice(-2)).toEqual(['turn.completed error', 'failed']);
+    expect(outline(chunks).slice(-2)).toEqual(['turn.completed error', 'idle']);
     const { session } = await getSession(world.ctx, { sessionId });
     expect(session.error).toEqual({
       code: 'step_crashed',
@@ -121,7 +121,7 @@ describe('with nodes', () => {
         .not.toBe(before);
       await expect.poll(crashesOf).toEqual([0]);
     }
-    const chunks = await world.until(sessionId, (chunk) => is('idle')(chunk) || is('failed')(chunk));
+    const chunks = await world.until(sessionId, is('idle'));
     expect(outline(chunks).slice(-2)).toEqual(['turn.completed endTurn', 'idle']);
   });
 
@@ -154,7 +154,7 @@ describe('with nodes', () => {
       await dies({ ask, run }, begun.promise);
     }
     await world.work({});
-    const words = outline(await world.until(sessionId, is('failed')));
+    const words = outline(await world.until(sessionId, is('idle')));
     expect(words).toContain('tool.result unknown');
     expect(words.filter((word) => word.startsWith('tool.result'))).toHaveLength(2);
   });
@@ -230,12 +230,12 @@ describe('with nodes', () => {
     await dies({ ask: callsPoison, run }, poisoned.promise);
     expect(most).toBe(1);
     await world.work({ ask: callsPoison });
-    await world.until(poison, is('failed'));
+    await world.until(poison, is('idle'));
     for (const sessionId of others) await world.until(sessionId, is('idle'));
   });
 });
 
-test('a session whose tool call kills every node that runs it fails, and the node that finds it survives', async () => {
+test('the turn of a tool call that kills every node that runs it fails, and the node that finds it survives', async () => {
   const service = await startTestService({
     config: { roles: new Set(['api']), masterKeys: [Buffer.from(MASTER_KEY, 'hex')] },
   });
@@ -288,10 +288,9 @@ test('a session whose tool call kills every node that runs it fails, and the nod
       await db.execute(sql`update nodes set lease_expires_at = now() - interval '1 minute'`);
     }
     running = await start();
-    const statusNow = async () => (await service.client.sessions.get(session.sessionId)).status;
-    await expect.poll(statusNow).toBe('failed');
+    const errorNow = async () => (await service.client.sessions.get(session.sessionId)).error?.code;
+    await expect.poll(errorNow).toBe('step_crashed');
     expect(killed).toBe(3);
-    expect((await service.client.sessions.get(session.sessionId)).error?.code).toBe('step_crashed');
     expect(running.node.exitCode).toBeNull();
     running.node.stdin!.end();
     await running.closed;

@@ -72,7 +72,7 @@ test.each<[string, string, AskModel, object]>([
   ['timedOut', 'idle', hanging, {}],
   [
     'error',
-    'failed',
+    'idle',
     async function* () {
       yield { type: 'text', delta: 'Well' };
       throw new ModelFailure('model_rejected', 'The provider refused the request.', { retryable: false });
@@ -160,7 +160,8 @@ test('no call of a truncated response runs, complete or not, and the model gets 
   expect(data.at(-1)).toMatchObject({ role: 'tool', content: Array(3).fill({ error: CUT_OFF }) });
 
   await sendMessage(world.ctx, { sessionId, content: 'go on' });
-  await world.until(sessionId, is('failed', 2));
+  const later = await world.until(sessionId, is('idle', 2));
+  expect(outline(later)).toContain('turn.completed error');
   expect(ran).toEqual([]);
   expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
 });
@@ -214,20 +215,21 @@ test('an invalid response is reset, the model gets the error and one more call, 
   expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
 
-test('a second invalid response fails the session with a clear error', async () => {
+test('a second invalid response fails the turn with a clear error, and its text is void', async () => {
   await world.work({ ask: answering([{ text: wrong }, { text: 'no JSON' }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
-  const chunks = await world.until(sessionId, is('failed'));
+  const chunks = await world.until(sessionId, is('idle'));
   expect(outline(chunks)).toEqual([
     'running',
     `"${wrong}"`,
     'message.reset 2',
     '"no JSON"',
+    'message.reset 4',
     'turn.completed error',
-    'failed',
+    'idle',
   ]);
   expect((await getSession(world.ctx, { sessionId })).session).toMatchObject({
-    status: 'failed',
+    status: 'idle',
     error: { code: 'output_invalid', message: expect.stringContaining('it is not JSON') },
     usage: { steps: 2 },
   });
@@ -286,7 +288,8 @@ test('each turn has one correction, whatever happens between the two responses',
   const sessionId = await world.open(await world.agent([httpTool('add')], { outputSchema }));
   await world.until(sessionId, is('idle', 1));
   await sendMessage(world.ctx, { sessionId, content: 'again' });
-  await world.until(sessionId, is('failed', 2));
+  const later = await world.until(sessionId, is('idle', 2));
+  expect(outline(later)).toContain('turn.completed error');
 });
 
 test.each<[string, object, object, string]>([

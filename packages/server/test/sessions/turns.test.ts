@@ -292,21 +292,6 @@ test('a failed model call is retried, and its shown text is reset', async () => 
   ]);
 });
 
-test('a failure that a retry can’t fix fails the session with a clear error', async () => {
-  await world.work({
-    // biome-ignore lint/correctness/useYield: a model that fails before it says anything
-    ask: async function* () {
-      throw new ModelFailure('model_rejected', 'The provider refused the request (HTTP 401).', { retryable: false });
-    },
-  });
-  const sessionId = await world.open(await world.agent());
-  const chunks = await world.until(sessionId, is('failed'));
-  expect(outline(chunks)).toEqual(['running', 'turn.completed error', 'failed']);
-  const { session } = await getSession(world.ctx, { sessionId });
-  expect(session).toMatchObject({ status: 'failed', stopReason: 'error', error: { code: 'model_rejected' } });
-  await expect(sendMessage(world.ctx, { sessionId, content: 'x' })).rejects.toMatchObject({ code: 'session_ended' });
-});
-
 test('a call of a missing tool, or with an invalid input, is shown as not run, and the model gets the reason', async () => {
   const strict = httpTool('strict', {
     inputSchema: { type: 'object', required: ['to'], properties: { to: { type: 'string' } } },

@@ -104,7 +104,7 @@ async function until({ sessionId }: Session, condition: (chunk: Chunk) => boolea
   throw new Error(`The session ended without it: ${JSON.stringify(all)}`);
 }
 const isIdle = (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === 'idle';
-const isFailed = (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === 'failed';
+const isFailed = (chunk: Chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'error';
 const isRequested = (chunk: Chunk) => chunk.type === 'approval.requested';
 const textOf = (chunks: readonly Chunk[]) =>
   chunks.map((chunk) => (chunk.type === 'message.chunk' ? chunk.delta : '')).join('');
@@ -270,7 +270,7 @@ test('an error that a worker’s own function throws is the result of its call',
   expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ error: 'no paper' });
 });
 
-test('an error that onTurn throws fails the session', async () => {
+test('an error that onTurn throws fails the turn', async () => {
   const session = await open();
   const { errors } = program({
     onTurn: async (turn) => {
@@ -280,7 +280,7 @@ test('an error that onTurn throws fails the session', async () => {
   });
   await until(session, isFailed);
   expect(await statusOf(session)).toMatchObject({
-    status: 'failed',
+    status: 'idle',
     stopReason: 'error',
     error: { code: 'worker_failed', message: 'the provider is away' },
   });
@@ -297,7 +297,7 @@ test('a worker turn ends whatever the worker submits, even if the submission is 
     },
   };
   const ends: [RunOptions['onTurn'], object][] = [
-    [() => ({ stopReason: 'stop' as 'endTurn' }), { status: 'failed' }],
+    [() => ({ stopReason: 'stop' as 'endTurn' }), { error: { code: 'worker_failed' } }],
     [
       () => Promise.reject(new Error(`a\0${'x'.repeat(1_997)}👋`)),
       { error: { message: `a${'x'.repeat(1_997)}\ufffd` } },
@@ -770,7 +770,7 @@ function lookedFor(): Promise<void> {
   return promise;
 }
 
-test('an endless response fails the session and is not read into memory', async () => {
+test('an endless response fails the turn and is not read into memory', async () => {
   const session = await open();
   const { workerTurnId } = (await claim())!;
   const deltas = Array.from({ length: 9 }, () => 'a'.repeat(100_000));

@@ -1,9 +1,8 @@
 // How a turn ends: normally, stopped, or with its session.
-import type { SessionStatus, StopReason } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import type { SessionError } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
 import { currentVersion } from '../../agents/agents.ts';
 import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
-import type { EventDraft } from '../../events/record.ts';
 import { Fenced } from '../../journal/append.ts';
 import type { Appender } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
@@ -19,10 +18,19 @@ import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcri
 import { cancelChildren, publishStop } from '../../sessions/stop.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
-import type { TurnEnd } from '../turn/turn.ts';
+import type { TurnEnd, TurnEvent } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
 import { recordTurnEnd } from './telemetry.ts';
-import { agentEvent, agentSource, logTurn, nextEntry, type TurnContext, turnUsage } from './turn-context.ts';
+import {
+  agentEvent,
+  agentSource,
+  lastModelCall,
+  logTurn,
+  nextEntry,
+  type TurnContext,
+  turnUsage,
+  voidedText,
+} from './turn-context.ts';
 
 /** This node has ended the session: it must not write to it any more, although no other node has claimed it. */
 export class SessionEnded extends Fenced {}
@@ -49,11 +57,13 @@ const STOP_GRACE_MS = 500;
 export async function endTurn(
   context: TurnContext,
   appender: Appender,
-  { stopReason, output }: TurnEnd,
+  end: TurnEnd,
   changeNow: (now: Date) => LastChange,
 ): Promise<NextTurn | undefined> {
   const { session, platform } = context;
   const before = context.position;
+  const { stopReason } = end;
+  const why = stopReason === 'error' ? { error: end.error } : {};
   while (true) {
     if (session.row.stop === 'cancel') return endWithSession(context, appender);
     const now = platform.clock.now();
@@ -61,59 +71,91 @@ export async function endTurn(
     const { entries = [], ...change } = changeNow(now);
     const stored = entries.map((entry) => nextEntry(context, entry, now));
     const usage = turnUsage(context);
-    const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...(output !== undefined && { output }) };
+    const output = stopReason !== 'error' && end.output !== undefined ? { output: end.output } : {};
+    const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...output, ...why };
     const whole = {
       ...change,
       items: [...(change.items ?? []), completed],
-      statements: [...(change.statements ?? []), ...stored.map((entry) => insertEntry(session.row, entry))],
+      statements: [
+        ...(change.statements ?? []),
+        ...stored.map((entry) => insertEntry(session.row, entry)),
+        ...(stopReason === 'error' ? [turnFailed(context, end.error)] : []),
+      ],
     };
-    if (session.queued().length > 0 && stopReason !== 'error') {
-      const next = await beginNext(context, whole, stopReason, now);
+    if (session.queued().length > 0) {
+      const next = await beginNext(context, whole, end, now);
       if (next) return { ...next, transcript: [...stored, next.beginning.entry] };
-    } else if (await endWithoutNext(context, whole, stopReason, now)) {
+    } else if (await endWithoutNext(context, whole, end, now)) {
       return undefined;
     }
   }
 }
 
+/** Ends a turn that fails. Text that its last model call has shown is void if the call failed, or its response was rejected. */
+export async function failTurn(
+  context: TurnContext,
+  appender: Appender,
+  { error, asked, voidFrom, results }: Extract<TurnEvent, { type: 'fail' }>,
+): Promise<NextTurn | undefined> {
+  const { row, head } = context.session;
+  if (voidFrom) await appender.take(head); // text that was never shown needs no reset
+  const items = voidFrom ? voidedText(head, voidFrom) : [];
+  const modelCall = lastModelCall(context.state);
+  return endTurn(context, appender, { stopReason: 'error', error }, (now) => ({
+    items,
+    patch: asked ? [sql`model_calls = model_calls + 1`] : [],
+    statements: modelCall.status === 'failed' ? [updateOperation(row, modelCall, now)] : [],
+    entries: results ? [{ role: 'tool', content: results }] : [],
+  }));
+}
+
 type WholeChange = Change & { items: NewChunk[] };
 
-async function endWithoutNext(
-  context: TurnContext,
-  change: WholeChange,
-  stopReason: StopReason,
-  now: Date,
-): Promise<boolean> {
+/** With the code alone: the message of a worker is its program's own text, and records are kept unchanged. */
+function turnFailed(context: TurnContext, { code }: SessionError): Sql {
+  const { row } = context.session;
+  return agentEvent(context, {
+    type: 'turn.failed',
+    outcome: 'failure',
+    ...sessionEvent(row),
+    changes: { turn: [null, row.turn], error: [null, code] },
+  });
+}
+
+/** A session that is to end with its turn ends as `failed` if the turn did. Any other is idle, and its turn can be retried. */
+async function endWithoutNext(context: TurnContext, change: WholeChange, end: TurnEnd, now: Date): Promise<boolean> {
   const { session, platform, state } = context;
   const { row } = session;
-  const status: SessionStatus =
-    stopReason === 'error' ? 'failed' : row.closing || row.closeOnIdle ? 'completed' : 'idle';
-  const ended = status !== 'idle';
+  const { stopReason } = end;
+  const error = stopReason === 'error' ? end.error : undefined;
+  const ended = row.closing || row.closeOnIdle;
+  const status = !ended ? 'idle' : error ? 'failed' : 'completed';
   const last: Change = {
     ...change,
-    items: [...change.items, { type: 'session.status', status, waitingFor: null, stopReason }],
+    items: [...change.items, { type: 'session.status', status, waitingFor: null, stopReason, ...(error && { error }) }],
     patch: [
       ...(change.patch ?? []),
       sql`status = ${status}`,
       sql`stop_reason = ${stopReason}`,
+      ...(error ? [sql`error = ${JSON.stringify(error)}`] : []),
       ...(ended ? endPatch(row, now) : idlePatch()),
     ],
     statements: [
       ...(change.statements ?? []),
       agentEvent(context, {
-        type: `session.${status}` as EventDraft['type'],
+        type: `session.${status}`,
         outcome: status === 'failed' ? 'failure' : 'success',
         ...sessionEvent(row),
       }),
     ],
   };
   if (!(await session.commitAndRelease(last, state.operations))) return false;
-  logTurn(context, stopReason, status, row.turn);
+  logTurn(context, end, status, row.turn);
   if (ended && row.parentSessionId) platform.wake.publish('child', row);
   return true;
 }
 
-async function beginNext(context: TurnContext, change: WholeChange, stopReason: StopReason, now: Date) {
+async function beginNext(context: TurnContext, change: WholeChange, end: TurnEnd, now: Date) {
   const { session, platform, state } = context;
   const { row } = session;
   const { turn } = row;
@@ -129,7 +171,7 @@ async function beginNext(context: TurnContext, change: WholeChange, stopReason: 
   };
   if (!(await session.commitAndBegin(begun, state.operations))) return undefined;
   row.traceParent = beginning.traceParent;
-  logTurn(context, stopReason, 'running', turn);
+  logTurn(context, end, 'running', turn);
   return { beginning, agentVersion };
 }
 
@@ -153,11 +195,11 @@ export async function endStoppedTurn(
   const children = state.operations.flatMap(({ status, childSessionId }) =>
     status === 'awaiting_session' && childSessionId ? [childSessionId] : [],
   );
-  const followed = await endTurn(context, appender, { stopReason: why }, (now) => {
+  const end: TurnEnd = why === 'error' ? { stopReason: why, error: error! } : { stopReason: why };
+  const followed = await endTurn(context, appender, end, (now) => {
     const { orphans, ...change } = stopChange(session.row, state, outcomes, why, agentSource(context), now);
     const left = orphans.length > 0 ? [cancelChildren(session.row, now, orphans)] : [];
-    const failed = error ? [sql`error = ${JSON.stringify(error)}`] : [];
-    return { ...change, patch: [...change.patch, ...failed], statements: [...change.statements, ...left] };
+    return { ...change, statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
   publishStop(platform.wake, session.row.organizationId, children);

@@ -47,11 +47,15 @@ export function turnSpan({ platform: { tracing }, session: { row }, state }: Tur
   );
 }
 
-/** The end of a turn; one that waits has not ended. */
-export function recordTurnEnd({ platform: { metrics, clock }, span, startedAt }: TurnContext, outcome: string): void {
+/** The end of a turn; one that waits has not ended. `errorCode` if it failed. */
+export function recordTurnEnd(
+  { platform: { metrics, clock }, span, startedAt }: TurnContext,
+  outcome: string,
+  errorCode?: string,
+): void {
   metrics.turns.inc({ outcome });
   metrics.turnSeconds.observe(Math.max(0, clock.now().getTime() - startedAt.getTime()) / 1000);
-  span?.end({ 'signalbox.stop_reason': outcome }, outcome === 'error' ? outcome : undefined);
+  span?.end({ 'signalbox.stop_reason': outcome }, errorCode);
 }
 
 /** The model, with metrics and spans. */

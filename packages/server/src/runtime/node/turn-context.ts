@@ -1,13 +1,15 @@
 // What the parts of a turn runner share: the running turn as the database has it, and how its events and logs are written.
-import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
+import type { SessionStatus, Usage } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { type EventDraft, type EventSource, recordEvent } from '../../events/record.ts';
+import type { TextHead } from '../../journal/appender.ts';
+import type { NewChunk } from '../../journal/segment.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
 import type { Span } from '../../observe/tracing.ts';
 import type { Platform } from '../../platform.ts';
-import { usageOf } from '../../sessions/state/operations.ts';
+import { type Operation, usageOf } from '../../sessions/state/operations.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
-import type { TurnState } from '../turn/turn.ts';
+import type { TurnEnd, TurnState } from '../turn/turn.ts';
 import type { ActiveSession } from './active-session.ts';
 import { recordTurnEnd } from './telemetry.ts';
 
@@ -45,6 +47,15 @@ export function nextEntry(
   return { turn: context.session.row.turn, position, messageId: newUuid(), ...entry, createdAt };
 }
 
+export function lastModelCall({ operations }: Pick<TurnState, 'operations'>): Operation {
+  return operations.findLast(({ kind }) => kind === 'model')!;
+}
+
+/** The chunk that voids what has been shown since the model call began; none if nothing was. */
+export function voidedText({ nextSeq }: Pick<TextHead, 'nextSeq'>, { fromSeq }: Operation): NewChunk[] {
+  return nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
+}
+
 /** What the turn used so far. */
 export function turnUsage({ state }: TurnContext): Usage {
   return usageOf(state.operations);
@@ -59,13 +70,15 @@ export function logIds({ session: { row } }: TurnContext) {
   };
 }
 
-export function logTurn(context: TurnContext, stopReason: StopReason, status: SessionStatus, turn: number): void {
+export function logTurn(context: TurnContext, end: TurnEnd, status: SessionStatus, turn: number): void {
   const { clock, log } = context.platform;
   const { steps, toolCalls, inputTokens, outputTokens } = turnUsage(context);
   const durationMs = clock.now().getTime() - context.startedAt.getTime();
+  const { stopReason } = end;
+  const code = stopReason === 'error' ? end.error.code : undefined;
   log.info(
-    { ...logIds(context), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
+    { ...logIds(context), turn, stopReason, code, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
     'turn',
   );
-  recordTurnEnd(context, stopReason);
+  recordTurnEnd(context, stopReason, code);
 }

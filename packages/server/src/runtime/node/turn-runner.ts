@@ -18,7 +18,6 @@
 import sql from 'sql-template-tag';
 import { type createDefinitionCache, modelsOf } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
-import type { NewChunk } from '../../journal/segment.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
 import {
@@ -45,6 +44,7 @@ import {
   cancelForExpired,
   endStoppedTurn,
   endTurn,
+  failTurn,
   type LastChange,
   type NextTurn,
   SessionEnded,
@@ -55,7 +55,7 @@ import { createSpending } from './spending.ts';
 import { startCall } from './start-call.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordToolServers, unavailableText } from './tool-servers.ts';
-import { agentEvent, agentSource, logIds, nextEntry, type TurnContext } from './turn-context.ts';
+import { agentEvent, agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
 /** A session as it was claimed. */
@@ -200,8 +200,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       }
 
       case 'repair': {
-        const { fromSeq } = event.first;
-        const items: NewChunk[] = head.nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
+        const items = voidedText(head, event.first);
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
         const entry = nextEntry(context, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
         await session.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
@@ -221,14 +220,9 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         }));
       }
 
-      case 'fail': {
-        const failed = state.operations.filter(({ kind, status }) => kind === 'model' && status === 'failed');
-        const counted = event.asked ? [sql`model_calls = model_calls + 1`] : [];
-        return end({ stopReason: 'error' }, () => ({
-          patch: [sql`error = ${JSON.stringify(event.error)}`, ...counted],
-          statements: failed.map((operation) => updateOperation(row, operation, now)),
-        }));
-      }
+      case 'fail':
+        nextTurn = await failTurn(context, appender, event);
+        return 'stop';
     }
   }
 
@@ -250,8 +244,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
     await appender.take(head); // text that was never shown needs no reset
     context.state.shownText = '';
-    const shown = head.nextSeq > modelCall.fromSeq!;
-    const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
+    const items = voidedText(head, modelCall);
     modelCall.fromSeq = head.nextSeq + items.length;
     await session.commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
     head.first = true;
@@ -365,9 +358,10 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     if (context.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
     const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
     if (unanswered && head.nextSeq > unanswered.fromSeq!) {
-      // Text that a stopped turn has shown stays.
-      if (stopping.signal.aborted) context.state.shownText = await shownText(db, row, unanswered);
-      else if (afterCrash(unanswered, undefined) === 'retried') await resetText(unanswered);
+      // Text that a stopped turn has shown stays, but not that of one which fails.
+      const isStopped = stopping.signal.aborted && (stopping.signal.reason as TurnStopped).why !== 'error';
+      if (isStopped) context.state.shownText = await shownText(db, row, unanswered);
+      else if (stopping.signal.aborted || afterCrash(unanswered, undefined) === 'retried') await resetText(unanswered);
     }
     return true;
   }

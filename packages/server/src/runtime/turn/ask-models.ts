@@ -60,7 +60,7 @@ export async function* askModels(
     if (next.type === 'fail') {
       modelCall.status = 'failed';
       modelCall.error = next.error.message;
-      yield { type: 'fail', error: next.error, asked: true };
+      yield { type: 'fail', error: next.error, asked: true, voidFrom: modelCall, results: null };
       return undefined;
     }
     modelCall.retryAt = next.at;

@@ -5,7 +5,7 @@ import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
 import { type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
-import type { RunsAs, TurnTool } from '../tools/tool.ts';
+import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool.ts';
 
 /** The status of a call that has started, by what runs it. */
 export const STARTED = {
@@ -126,6 +126,16 @@ export function resultParts(
       ...(call.status === 'unknown' && { outcomeUnknown: true }),
     };
   });
+}
+
+/** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */
+export function endCall(call: Operation, outcome: ToolOutcome): void {
+  if (outcome.error === undefined) {
+    Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
+  } else {
+    const isUnknown = outcome.outcomeUnknown && !call.repeatable;
+    Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
+  }
 }
 
 /** With the reason, if the tool may belong to an MCP server that is unavailable. */

@@ -6,10 +6,10 @@ import { storableJson } from '../../lib/text.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { valueErrors } from '../schemas/schemas.ts';
 import { callsOf } from './calls.ts';
-import type { TurnEnd, TurnState } from './turn.ts';
+import type { NormalEnd, TurnState } from './turn.ts';
 
 type Judgement =
-  | { type: 'end'; end: TurnEnd }
+  | { type: 'end'; end: NormalEnd }
   /** The model gets `message`, and is called once more. */
   | { type: 'repair'; message: string }
   | { type: 'fail'; error: SessionError }
@@ -19,7 +19,7 @@ type Judgement =
 /** What a response without tool calls, or one that was cut off, means for the turn. */
 export async function judge(state: TurnState, modelCall: Operation): Promise<Judgement> {
   const { organizationId, definition, operations, transcript } = state;
-  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
+  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<NormalEnd>;
   const { outputSchema } = definition;
   if (mayContinue(state, modelCall)) return { type: 'continue' };
   if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
@@ -31,7 +31,7 @@ export async function judge(state: TurnState, modelCall: Operation): Promise<Jud
   // An earlier response without calls that was not cut is one that was rejected before.
   const isRepaired = operations.some(
     (operation) =>
-      operation.kind === 'model' &&
+      isAnswered(operation) &&
       operation.step < modelCall.step &&
       !isCut(operation) &&
       callsOf(operations, operation.step).length === 0,
@@ -42,24 +42,30 @@ export async function judge(state: TurnState, modelCall: Operation): Promise<Jud
 /** Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. */
 function mayContinue(state: TurnState, modelCall: Operation): boolean {
   const { definition, operations } = state;
-  if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state, modelCall.step)) return false;
+  if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state)) return false;
   const before = operations.filter((operation) => operation.step < modelCall.step && isCut(operation));
   return before.length < definition.limits.continueWhenCut;
 }
 
 /** The model call with which a response begins: calls without tool calls that were cut, and the one that continued them. */
 export function firstOfResponse(operations: readonly Operation[], last: Operation): Operation {
-  const before = operations.find(({ kind, step }) => kind === 'model' && step === last.step - 1);
+  const before = operations.findLast((operation) => isAnswered(operation) && operation.step < last.step);
   const isContinued = before && isCut(before) && callsOf(operations, before.step).length === 0;
   return isContinued ? firstOfResponse(operations, before) : last;
 }
 
 function isCut({ kind, output }: Operation): boolean {
-  return kind === 'model' && (output as Partial<TurnEnd> | null)?.stopReason === 'maxOutputTokens';
+  return kind === 'model' && (output as Partial<NormalEnd> | null)?.stopReason === 'maxOutputTokens';
 }
 
-export function isLastStep({ definition }: TurnState, step: number): boolean {
-  return step >= definition.limits.maxStepsPerTurn;
+/** A model call that failed does not count: the turn was retried, and another one followed. */
+export function isLastStep({ definition, operations }: TurnState): boolean {
+  return operations.filter(isAnswered).length >= definition.limits.maxStepsPerTurn;
+}
+
+/** A model call that has a response. */
+function isAnswered({ kind, status }: Operation): boolean {
+  return kind === 'model' && status === 'succeeded';
 }
 
 async function judgeOutput(

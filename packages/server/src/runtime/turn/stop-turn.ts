@@ -18,16 +18,16 @@ import {
 } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
-import { callsOf, resultParts } from './calls.ts';
+import { callsOf, endCall, resultParts } from './calls.ts';
 import { afterStop } from './recovery.ts';
 import { thatFit } from './transcript-size.ts';
-import { endCall, type TurnState } from './turn.ts';
+import type { TurnState } from './turn.ts';
 
 /** Why a turn is stopped: the reason with which its signal is aborted. */
 export class TurnStopped extends Error {
   override readonly name = 'TurnStopped';
   readonly why: Extract<StopReason, 'interrupted' | 'timedOut' | 'error'> | 'cancelled';
-  /** The error of a session that fails. */
+  /** Set if `why` is `error`. */
   readonly error: SessionError | undefined;
   constructor(why: Exclude<TurnStopped['why'], 'error'>);
   constructor(why: 'error', error: SessionError);

@@ -13,7 +13,7 @@ import type { Definition } from '../../agents/agents.ts';
 import { orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
-import { storableJson, storableText } from '../../lib/text.ts';
+import { storableText } from '../../lib/text.ts';
 import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -23,6 +23,7 @@ import { askModels, type ModelResponse } from './ask-models.ts';
 import {
   CUT_OFF,
   callsOf,
+  endCall,
   newCalls,
   noSuchTool,
   OUTCOME_UNKNOWN,
@@ -33,7 +34,7 @@ import {
 } from './calls.ts';
 import { firstOfResponse, isLastStep, judge } from './output.ts';
 import { afterCrash } from './recovery.ts';
-import { refusalOfLength } from './transcript-size.ts';
+import { refusalOfLength, thatFit } from './transcript-size.ts';
 
 export interface TurnState {
   readonly organizationId: string;
@@ -74,10 +75,10 @@ export interface TurnPorts {
   inboxCame(): Promise<void>;
 }
 
-/** How a turn ends normally. */
-export interface TurnEnd {
-  stopReason: StopReason;
-  /** The value that matches `outputSchema`. */
+/** How a turn ends. `output` is the value that matches `outputSchema`. */
+export type TurnEnd = NormalEnd | { stopReason: 'error'; error: SessionError };
+export interface NormalEnd {
+  stopReason: Exclude<StopReason, 'error'>;
   output?: unknown;
 }
 
@@ -95,7 +96,7 @@ export type TurnEvent =
       calls: Operation[];
       usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
-      end: TurnEnd | null;
+      end: NormalEnd | null;
       results: MessagePart[] | null;
     }
   /** A model failed, and it or another is called: text that it has shown is void. */
@@ -129,8 +130,12 @@ export type TurnEvent =
   /** Nothing can continue until something arrives. The runner parks the session and ends the generator, or continues. */
   | { type: 'wait' }
   /** `results` of the last step, if the turn ends before the model gets them. */
-  | { type: 'end'; end: TurnEnd; results: MessagePart[] | null }
-  | { type: 'fail'; error: SessionError; asked: boolean };
+  | { type: 'end'; end: NormalEnd; results: MessagePart[] | null }
+  /**
+   * The turn fails. `asked`: because the model call did. `voidFrom`: text of this model call is void. `results` of the last step, as
+   * far as they fit into the transcript.
+   */
+  | { type: 'fail'; error: SessionError; asked: boolean; voidFrom: Operation | null; results: MessagePart[] | null };
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
@@ -156,12 +161,14 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     if (calls.length === 0) {
       const judgement = await judge(state, modelCall);
       if (judgement.type === 'end') return yield { type: 'end', end: judgement.end, results: null };
-      if (judgement.type === 'fail') return yield { type: 'fail', error: judgement.error, asked: false };
+      if (judgement.type === 'fail') {
+        return yield failed(judgement.error, { voidFrom: firstOfResponse(operations, modelCall) });
+      }
       if (judgement.type === 'continue') {
         yield { type: 'stepEnded', results: null, nextStep: step + 1 };
         continue;
       }
-      if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
+      if (isLastStep(state)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
       state.transcript.push({ role: 'user', content: [{ type: 'text', text: judgement.message }] });
       const first = firstOfResponse(operations, modelCall);
       yield { type: 'repair', first, message: judgement.message, nextStep: step + 1 };
@@ -171,17 +178,24 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
 
     const results = resultParts(callsOf(operations, step), state.transcript);
     const tooLong = refusalOfLength(state.transcript, results);
-    if (tooLong) return yield { type: 'fail', error: tooLong, asked: false };
+    if (tooLong) return yield failed(tooLong, { results: thatFit(state.transcript, results) });
+    if (isLastStep(state)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     state.transcript.push({ role: 'tool', content: results });
-    if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     yield { type: 'stepEnded', results, nextStep: step + 1 };
   }
+}
+
+function failed(
+  error: SessionError,
+  more: Partial<Omit<Extract<TurnEvent, { type: 'fail' }>, 'type' | 'error'>> = {},
+): TurnEvent {
+  return { type: 'fail', error, asked: false, voidFrom: null, results: null, ...more };
 }
 
 function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
   if (refusal === 'budgetReached') return { type: 'end', end: { stopReason: refusal }, results: null };
   Object.assign(modelCall, { status: 'failed', error: refusal.message });
-  return { type: 'fail', error: refusal, asked: false };
+  return failed(refusal);
 }
 
 /** Returns whether the turn is over. */
@@ -285,14 +299,4 @@ async function* runCalls(
 
 async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
   return { call, outcome: await outcome };
-}
-
-/** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */
-export function endCall(call: Operation, outcome: ToolOutcome): void {
-  if (outcome.error === undefined) {
-    Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
-  } else {
-    const isUnknown = outcome.outcomeUnknown && !call.repeatable;
-    Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
-  }
 }

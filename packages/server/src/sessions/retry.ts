@@ -1,0 +1,86 @@
+// Retrying a turn that failed.
+//
+// The turn keeps its number, its journal continues after its `turn.completed`, and its operations stay as they are. A new model call
+// with the next step follows and gets the results of all calls before it. A call that has a result, or whose outcome is unknown,
+// does not run again, unless the model requests it once more.
+import type { Input, Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { currentVersion } from '../agents/agents.ts';
+import { recordEvent } from '../events/record.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
+import { callsOf } from '../runtime/turn/calls.ts';
+import { running, runOnIdle, runPatch } from './begin-turn.ts';
+import { requirePrice } from './budget.ts';
+import { insertOperation, newModelCall, type Operation, readOperations } from './state/operations.ts';
+import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
+import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
+
+/**
+ * Continues the last turn, which failed. Its time limit starts anew. It runs the version of the agent that a new turn would run,
+ * because a corrected agent is the usual reason to retry. 409 `session_ended`, `turn_not_failed`, `agent_archived`, 422
+ * `budget_invalid`.
+ */
+export async function retrySession(ctx: Context, input: Input<'retrySession'>): Promise<Result<'retrySession'>> {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    requireOpen(row);
+    requireFailed(row);
+    const { organizationId, sessionId, agentId, turn } = row;
+    const newest = await currentVersion(tx, organizationId, agentId);
+    const version = row.pinnedVersion ?? newest;
+    await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
+    const [operations, [last]] = await Promise.all([
+      readOperations(tx, organizationId, sessionId, turn),
+      tx.query<Pick<TranscriptEntry, 'position'>>(sql`
+        select position from messages
+        where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
+        order by position desc limit 1`),
+    ]);
+    const now = ctx.clock.now();
+    const items = [running];
+    const step = Math.max(...operations.map((operation) => operation.step)) + 1;
+    const modelCall = { ...newModelCall(turn, step, row.nextSeq + items.length), agentVersion: version };
+    const traceParent = ctx.traceParent ?? row.traceParent;
+    const retried = {
+      turn,
+      run: { turn, items },
+      patch: runPatch(version, traceParent, now),
+      statements: [
+        ...(isRejected(operations) ? [insertEntry(row, rejection(row, last!.position + 1, now))] : []),
+        insertOperation(row, modelCall, now),
+        recordEvent(ctx, now, {
+          type: 'session.retried',
+          ...sessionEvent(row),
+          changes: { turn: [null, turn], error: [row.error?.code ?? null, null] },
+        }),
+      ],
+      traceParent,
+      agentVersion: version,
+      operations: [...operations, modelCall],
+    };
+    return { session: viewSession(await runOnIdle(tx, ctx, row, retried, now)) };
+  });
+}
+
+function requireFailed({ status, stopReason }: SessionRow): void {
+  if (status === 'idle' && stopReason === 'error') return;
+  const why =
+    status === 'idle'
+      ? 'Its last turn did not fail. Send a message to start another turn.'
+      : 'A turn is in progress. Only the last turn can be retried, after it has failed.';
+  throw new ApiError('turn_not_failed', `The session is ${status}. ${why}`);
+}
+
+/** Whether the turn failed because of a response that was complete. */
+function isRejected(operations: readonly Operation[]): boolean {
+  const { status, step } = operations.findLast(({ kind }) => kind === 'model')!;
+  return status === 'succeeded' && callsOf(operations, step).length === 0;
+}
+
+/** Tells the model why its response was rejected. */
+function rejection({ turn, error }: SessionRow, position: number, createdAt: Date): TranscriptEntry {
+  const text = `The turn failed with this response: ${error?.message}\nRespond again.`;
+  return { turn, position, messageId: newUuid(), role: 'user', content: [{ type: 'text', text }], createdAt };
+}
