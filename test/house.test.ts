@@ -97,6 +97,7 @@ const folders = [
   'agents',
   'runtime/models',
   'runtime/tools',
+  'files',
   'environments',
   'sessions/state',
   'journal',

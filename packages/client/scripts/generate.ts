@@ -85,6 +85,7 @@ function simpleType(type: string, schema: SchemaObject, depth: number): string {
     case 'integer':
       return 'number';
     case 'string':
+      return schema.format === 'binary' ? 'Blob' : type;
     case 'number':
     case 'boolean':
     case 'null':

@@ -171,9 +171,9 @@ export interface CallOutcome {
   error?: string;
 }
 
-export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
+export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
 
-export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
+export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
 
 export interface ClaimWorkerTurn {
   queue: string;
@@ -217,7 +217,9 @@ export interface CompleteWorkerTurn {
   error?: WorkerTurnError | undefined;
 }
 
-export type Content = string | TextPart[];
+export type Content = string | ContentPart[];
+
+export type ContentPart = TextPart | FileInput;
 
 export interface ContextCompactedChunk {
   type: 'context.compacted';
@@ -349,7 +351,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -382,11 +384,39 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
   message: string;
+}
+
+export type FileContent = Blob;
+
+export interface FileCreatedChunk {
+  type: 'file.created';
+  /** The call that returned the file. Comes before its `tool.result`. */
+  toolCallId: string;
+  file: FilePart;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
+
+export interface FileInput {
+  type: 'file';
+  fileId: string;
+}
+
+export interface FilePart {
+  type: 'file';
+  fileId: string;
+  /** The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  mediaType: string;
+  /** The size of the content. */
+  bytes: number;
+  filename?: string;
 }
 
 export interface ForkSession {
@@ -529,7 +559,7 @@ export interface MessageChunk {
   seq: number;
 }
 
-export type MessagePart = TextPart | ToolCallPart | ToolResultPart;
+export type MessagePart = TextPart | FilePart | ToolCallPart | ToolResultPart;
 
 export interface MessageResetChunk {
   type: 'message.reset';
@@ -880,6 +910,23 @@ export interface SetSecret {
 }
 
 export type StopReason = 'endTurn' | 'maxOutputTokens' | 'maxSteps' | 'budgetReached' | 'refusal' | 'interrupted' | 'timedOut' | 'error';
+
+export interface StoredFile {
+  fileId: string;
+  /** The name of an environment, such as `production`. */
+  environment: string;
+  /** Without a path. */
+  filename: string | null;
+  /** The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  mediaType: string;
+  /** The size of the content. */
+  bytes: number;
+  /** Of the content, in lowercase hexadecimal. */
+  sha256: string;
+  /** The session in which a tool created the file, which is deleted with it; null for an upload. */
+  sessionId: string | null;
+  createdAt: string;
+}
 
 export interface TextPart {
   type: 'text';
@@ -1704,6 +1751,57 @@ export interface Operations {
     };
     result: Envelope;
   };
+  /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, permission `write`. */
+  uploadFile: {
+    query: {
+      /** The name of an environment, such as `production`. */
+      environment: string;
+    };
+    result: {
+      file: StoredFile;
+    };
+  };
+  /** List files. Newest first. `GET /api/v1/files`, permission `read`. */
+  listFiles: {
+    query: {
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the previous page. */
+      cursor?: string | undefined;
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+    };
+    result: {
+      data: StoredFile[];
+      page: PageInfo;
+    };
+  };
+  /** Get a file. What is known about it, without its content. `GET /api/v1/files/{fileId}`, permission `read`. */
+  getFile: {
+    params: {
+      fileId: string;
+    };
+    result: {
+      file: StoredFile;
+    };
+  };
+  /** Get the content of a file. The bytes, as a download that no browser runs. One range (`Range: bytes=0-999`) is served with 206; `ETag` is the SHA-256, for `If-None-Match` and `If-Range`. `GET /api/v1/files/{fileId}/content`, permission `read`. */
+  getFileContent: {
+    params: {
+      fileId: string;
+    };
+    result: FileContent;
+  };
+  /** Delete a file. Permanently. Messages that name the file keep the part without its content, and a model is told that the file was deleted. `DELETE /api/v1/files/{fileId}`, permission `write`. */
+  deleteFile: {
+    params: {
+      fileId: string;
+    };
+    result: {
+      fileId: string;
+      deleted: true;
+    };
+  };
   /** List approvals. Of all sessions, oldest first by default. `GET /api/v1/approvals`, permission `read`. */
   listApprovals: {
     query: {
@@ -2195,6 +2293,11 @@ export const operations = {
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },
   streamSession: { method: 'GET', path: '/sessions/{sessionId}/stream' },
+  uploadFile: { method: 'POST', path: '/files' },
+  listFiles: { method: 'GET', path: '/files' },
+  getFile: { method: 'GET', path: '/files/{fileId}' },
+  getFileContent: { method: 'GET', path: '/files/{fileId}/content' },
+  deleteFile: { method: 'DELETE', path: '/files/{fileId}' },
   listApprovals: { method: 'GET', path: '/approvals' },
   getApproval: { method: 'GET', path: '/approvals/{operationId}' },
   resolveApproval: { method: 'POST', path: '/approvals/{operationId}/resolve' },

@@ -37,6 +37,8 @@ export const eventKinds: Record<EventType, Kind> = {
   'session.failed': { label: 'Session failed', said: 'A session failed' },
   'session.cancelled': { label: 'Session cancelled', did: 'cancelled a session', said: 'A session was cancelled' },
   'turn.failed': { label: 'Turn failed', said: 'A turn failed' },
+  'file.created': { label: 'File created', did: 'uploaded a file', said: 'A tool created a file' },
+  'file.deleted': { label: 'File deleted', did: 'deleted a file' },
   'tool_call.outcome_unknown': {
     label: 'Tool call outcome unknown',
     said: 'A tool call was interrupted and its outcome is unknown',

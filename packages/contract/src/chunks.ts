@@ -1,4 +1,5 @@
 /** Chunks, and the envelope that carries them in webhooks, streams and lists. */
+import { FilePart } from './files.ts';
 import {
   EnvironmentName,
   Id,
@@ -162,6 +163,15 @@ export const ToolResultChunk = Type.Object(
   },
   { title: 'ToolResultChunk' },
 );
+export const FileCreatedChunk = Type.Object(
+  {
+    type: Type.Literal('file.created'),
+    toolCallId: Id('call', 'The call that returned the file. Comes before its `tool.result`.'),
+    file: FilePart,
+    ...position,
+  },
+  { title: 'FileCreatedChunk' },
+);
 export const ApprovalRequestedChunk = Type.Object(
   {
     type: Type.Literal('approval.requested'),
@@ -237,6 +247,7 @@ export const Chunk = Tagged(
     SessionStatusChunk,
     ToolCallChunk,
     ToolResultChunk,
+    FileCreatedChunk,
     ApprovalRequestedChunk,
     ApprovalResolvedChunk,
     MessageResetChunk,
@@ -252,6 +263,7 @@ export const chunkTypes = [
   'session.status',
   'tool.call',
   'tool.result',
+  'file.created',
   'approval.requested',
   'approval.resolved',
   'message.reset',

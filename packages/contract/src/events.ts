@@ -45,6 +45,8 @@ export const eventTypes = [
   'tool_server.available',
   'approval.requested',
   'approval.resolved',
+  'file.created',
+  'file.deleted',
   'schedule.created',
   'schedule.updated',
   'schedule.deleted',

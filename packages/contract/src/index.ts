@@ -9,6 +9,7 @@ export * from './components.ts';
 export * from './environments.ts';
 export * from './errors.ts';
 export * from './events.ts';
+export * from './files.ts';
 export * from './keys.ts';
 export * from './model-facts.ts';
 export * from './models.ts';

@@ -6,6 +6,7 @@ import { agentRoutes } from './routes/agents.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventRoutes } from './routes/events.ts';
+import { fileRoutes } from './routes/files.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { overviewRoutes } from './routes/overview.ts';
 import { peopleRoutes } from './routes/people.ts';
@@ -23,6 +24,7 @@ export const routes = {
   ...agentRoutes,
   ...environmentRoutes,
   ...sessionRoutes,
+  ...fileRoutes,
   ...approvalRoutes,
   ...workerTurnRoutes,
   ...scheduleRoutes,

@@ -70,6 +70,7 @@ export const idPrefixes = [
   'req',
   'sch',
   'wtn',
+  'file',
   'usr',
   'inv',
 ] as const;

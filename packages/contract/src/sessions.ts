@@ -1,5 +1,6 @@
 /** Sessions, their messages and tool results. */
 import { ChunkCursor, SessionError, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
+import { FileInput, FilePart } from './files.ts';
 import {
   EnvironmentName,
   Id,
@@ -89,14 +90,15 @@ const ToolResultPart = Type.Object(
   },
   { title: 'ToolResultPart' },
 );
-export type MessagePart = Static<typeof Text> | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
+export type MessagePart = Static<typeof Text> | FilePart | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
 
-/** The content of a user message: a string, or text parts. */
-export const Content = Type.Unsafe<string | Static<typeof Text>[]>({
+/** The content of a user message: a string, or parts that are text or files. */
+const ContentPart = Tagged([Text, FileInput], { title: 'ContentPart' });
+export const Content = Type.Unsafe<string | Static<typeof ContentPart>[]>({
   title: 'Content',
   anyOf: [
     { type: 'string', minLength: 1, maxLength: 500_000 },
-    { type: 'array', items: Text, minItems: 1, maxItems: 100 },
+    { type: 'array', items: ContentPart, minItems: 1, maxItems: 100 },
   ],
 });
 export type Content = Static<typeof Content>;
@@ -107,7 +109,7 @@ export const Message = Type.Object(
     messageId: Id('msg'),
     role: OneOf(['user', 'assistant', 'tool']),
     turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not started.' }),
-    content: Type.Array(Tagged([Text, ToolCallPart, ToolResultPart], { title: 'MessagePart' })),
+    content: Type.Array(Tagged([Text, FilePart, ToolCallPart, ToolResultPart], { title: 'MessagePart' })),
     createdAt: Timestamp,
   },
   { title: 'Message' },

@@ -9,6 +9,7 @@ import { requireSuitable } from './db/requirements.ts';
 import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
+import { createFileStores } from './files/stores.ts';
 import { createApp } from './http/app.ts';
 import { createMonitoringServer, type MonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
@@ -153,6 +154,7 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
+  const files = createFileStores(db, config);
   const localRunners = createLocalRunners();
   return {
     platform: {
@@ -165,6 +167,7 @@ async function startPlatform(
       live,
       egress,
       prices,
+      files,
       offers,
       localRunners,
       eventWatch,

@@ -3,6 +3,8 @@
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
+import { purgeFiles } from './files/purge.ts';
+import { dropUnusedFiles } from './files/retention.ts';
 import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
@@ -39,13 +41,14 @@ const DAY_MS = 24 * 3600 * 1000;
 interface Kept {
   eventsKeptDays: number;
   deliveriesKeptDays: number;
+  filesKeptDays: number;
   /** Undefined: no limit, unless the environment has one. */
   sessionsKeptDays?: number | undefined;
 }
 
 export function createUpkeep(
-  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'metrics'>,
-  { eventsKeptDays, deliveriesKeptDays, sessionsKeptDays }: Kept,
+  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'metrics' | 'files'>,
+  { eventsKeptDays, deliveriesKeptDays, filesKeptDays, sessionsKeptDays }: Kept,
 ): Upkeep {
   const { db, shards, clock, log } = platform;
   const stopping = new AbortController();
@@ -122,6 +125,12 @@ export function createUpkeep(
     );
   }
 
+  async function dropFiles(): Promise<void> {
+    await eachOf(await reachableOrganizations(platform), 'deleting unused files', (organizationId) =>
+      dropUnusedFiles(platform, organizationId, filesKeptDays, stopping.signal),
+    );
+  }
+
   async function expire(): Promise<void> {
     const now = clock.now();
     await dropExpiredResponses(platform, now, stopping.signal);
@@ -140,6 +149,8 @@ export function createUpkeep(
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
         every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
         every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),
+        every(DROP_EVERY_MS, 'deleting unused files', dropFiles),
+        every(EXPIRE_EVERY_MS, 'removing deleted files', () => purgeFiles(platform, stopping.signal)),
       );
     },
     async stop() {

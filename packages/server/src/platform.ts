@@ -3,6 +3,7 @@ import type { Db } from './db/db.ts';
 import type { Shards } from './db/shards.ts';
 import type { Egress } from './egress/egress.ts';
 import type { EventWatch } from './events/watch.ts';
+import type { FileStores } from './files/stores.ts';
 import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
@@ -24,6 +25,7 @@ export interface Platform {
   readonly live: Live;
   readonly egress: Egress;
   readonly prices: Prices;
+  readonly files: FileStores;
   readonly offers: Offers;
   readonly localRunners: LocalRunners;
   readonly eventWatch: EventWatch;

@@ -19,11 +19,16 @@ export interface Route {
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
+  /** The body is the content of a file instead, of any type, and is read as it arrives. */
+  readonly upload?: { readonly maxBytes: number };
   /** Of a successful response. */
   readonly status: 200 | 201 | 202;
   readonly result: TSchema;
-  /** `sse`: Server-Sent Events, each with a `result`. `export`: a file of any length, with one `result` a line or as CSV. */
-  readonly stream?: 'sse' | 'export';
+  /**
+   * `sse`: Server-Sent Events, each with a `result`. `export`: a file of any length, with one `result` a line or as CSV.
+   * `content`: bytes, of which a range can be requested.
+   */
+  readonly stream?: 'sse' | 'export' | 'content';
   /** Error codes in addition to those that every route can return. */
   readonly errors?: readonly ErrorCode[];
   /**

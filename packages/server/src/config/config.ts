@@ -194,6 +194,18 @@ export const settings = {
       'days that sessions are kept after they end; an environment can set less; without it, until they are deleted',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
+  filesKeptDays: required({
+    variable: 'SIGNALBOX_UNUSED_FILES_KEPT_DAYS',
+    default: '30',
+    about: 'days that files are kept which no session and no schedule uses',
+    parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
+  }),
+  maxFileMegabytes: required({
+    variable: 'SIGNALBOX_MAX_FILE_MEGABYTES',
+    default: '10240',
+    about: 'size of all files of an organization together, in megabytes; 0 is no limit',
+    parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000_000 }),
+  }),
   trustProxy: required({
     variable: 'SIGNALBOX_TRUST_PROXY',
     default: '',
@@ -217,6 +229,13 @@ export const settings = {
     default: '500',
     about: 'requests that a node processes at the same time; beyond it 503',
     parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
+  }),
+  maxUploads: required({
+    variable: 'SIGNALBOX_MAX_UPLOADS',
+    default: '200',
+    about:
+      'files that a node receives at the same time, half of them of one caller; each uses 1 MiB of memory; beyond it 503',
+    parse: (text) => parseCount(text, { minimum: 1, maximum: 100_000 }),
   }),
   maxConnections: required({
     variable: 'SIGNALBOX_MAX_CONNECTIONS',

@@ -9,7 +9,7 @@ import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from '.
 import { readEventHead, sequenceEvents } from './sequencer.ts';
 
 /** A file that is being sent. */
-export interface FileStream {
+export interface ExportedFile {
   contentType: string;
   fileName: string;
   /** Parts of the file. Throws if it can't continue; the file is then incomplete. */
@@ -21,7 +21,7 @@ const WINDOW = 500;
 const MAX_HELD_BYTES = 64 * 1024;
 
 /** Returns at once; the records are read while the file is sent. */
-export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'>): Promise<FileStream> {
+export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'>): Promise<ExportedFile> {
   const { db, organizationId } = ctx;
   const filters = filtersOf(input);
   await sequenceEvents(db, organizationId);

@@ -8,6 +8,7 @@
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
 //   when it has arrived
 //     body            415, 413, 400                                                   request/body.ts
+//                     an upload is read after the next two steps                      request/upload.ts
 //     input           400, or 404 for a path that can't exist                         request/validate.ts
 //     environment     403 for a key that is limited to other environments             request/environment-gate.ts
 //     check           400 for what takes long to judge, before a transaction begins   handlers.ts
@@ -17,7 +18,8 @@
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
-import type { FileStream } from '../events/export.ts';
+import type { ExportedFile } from '../events/export.ts';
+import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/live.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
@@ -26,14 +28,18 @@ import type { Platform } from '../platform.ts';
 import { checks, handlers } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
 import { type Authorizer, callerOf } from './request/auth.ts';
+import { responseOfContent } from './request/content.ts';
 import { environmentGateOf } from './request/environment-gate.ts';
+import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
 import { type Limits, mayWait, requireRoom } from './request/limits.ts';
-import type { Reauthorisation } from './request/reauthorise.ts';
+import type { OpenAccess, Reauthorisation } from './request/reauthorise.ts';
 import { pathOf } from './request/server.ts';
+import type { SlowBodies } from './request/slow-bodies.ts';
 import { withLastEventId } from './request/sse.ts';
 import type { Streams } from './request/streams.ts';
 import { beginSpan } from './request/telemetry.ts';
+import { contentIdOf, keepOrDiscard, receiveUpload } from './request/upload.ts';
 import { validatorOf } from './request/validate.ts';
 
 export const API_PREFIX = '/api/v1';
@@ -47,6 +53,7 @@ export interface ApiParts {
   readonly limits: Limits;
   readonly reauthorisation: Reauthorisation;
   readonly streams: Streams;
+  readonly slowBodies: SlowBodies;
   /** Waits until the event loop has time for this request's organization. */
   readonly loopTurn: (request: FastifyRequest) => Promise<void> | undefined;
   /** Of an organization; 0 is no limit. */
@@ -61,9 +68,13 @@ type Input = Record<string, unknown>;
 export function addApi(app: FastifyInstance, parts: ApiParts): void {
   for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
     const steps = { onRequest: admit(route, parts), handler: respond(name, route, parts) };
-    for (const path of [`${API_PREFIX}${route.path}`, ...(route.alsoAtRoot ? [route.path] : [])]) {
-      app.route({ method: route.method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), ...steps });
-    }
+    const addTo = (scope: FastifyInstance) => {
+      for (const path of [`${API_PREFIX}${route.path}`, ...(route.alsoAtRoot ? [route.path] : [])]) {
+        scope.route({ method: route.method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), ...steps });
+      }
+    };
+    if (route.upload) void app.register(async (scope) => addTo(leaveBodiesUnread(scope)));
+    else addTo(app);
   }
 }
 
@@ -78,6 +89,7 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
     const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
     request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
     limits.countRequest(ctx, route, reply);
+    if (route.upload) return slot.upload(ctx.callerId!);
     if (!waits) return slot.work(ctx.callerId!);
     streams.requireServing();
     limits.countStream(ctx, reply.raw);
@@ -87,7 +99,7 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
 
 /** When the body has arrived: input, environment, check, act, respond. */
 function respond(name: RouteName, route: Route, parts: ApiParts) {
-  const { identity, authorizer, reauthorisation, streams, loopTurn } = parts;
+  const { platform, identity, authorizer, reauthorisation, streams, slowBodies, loopTurn } = parts;
   const waits = mayWait(route);
   const validate = validatorOf(route);
   const gate = environmentGateOf(route);
@@ -106,13 +118,52 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     return value;
   }
 
-  async function actWithKey(key: string, request: FastifyRequest, input: Input): Promise<IdempotentResponse> {
-    const { headers, raw, body = null, rawBody } = request;
+  async function actWithKey(
+    key: string,
+    request: FastifyRequest,
+    input: Input,
+    body: unknown,
+  ): Promise<IdempotentResponse> {
+    const { headers, raw, rawBody } = request;
     const credential = headers.authorization ?? identity.cookieIn(headers.cookie)!;
     const once = { key, method: route.method, path: pathOf(raw), body, rawBody, credential };
     const response = await actOnce(request.ctx!, route, once, (inner) => act(inner, input));
     announceAccessChange(reauthorisation, input);
     return response;
+  }
+
+  /** `body`: what makes two requests with the same key the same. */
+  async function run(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    access: OpenAccess,
+    input: Input,
+    body: unknown = request.body ?? null,
+  ): Promise<IdempotentResponse> {
+    const ctx = request.ctx!;
+    const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
+    if (key !== undefined && !route.repeatable) return actWithKey(key, request, input, body);
+    const own = key === undefined ? {} : { idempotencyKey: key };
+    const value = route.repeatable
+      ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
+      : await actDirectly(ctx, input);
+    if (waits) await access.reauthorise();
+    await loopTurn(request);
+    return { status: route.status, body: JSON.stringify(value), replayed: false };
+  }
+
+  async function runUpload(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    access: OpenAccess,
+    input: Input,
+  ): Promise<IdempotentResponse> {
+    idempotencyKeyOf(request.headers['idempotency-key']);
+    const received = await receiveUpload(platform, slowBodies, request, input as { environment: string });
+    return keepOrDiscard(platform, received, async () => {
+      await access.reauthorise();
+      return run(request, reply, access, { ...input, received }, { ...input, ...contentIdOf(received) });
+    });
   }
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -129,23 +180,26 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
       return events ? streams.sendEvents(request, reply, access, events as JournalStream) : reply.code(204).send();
     }
     if (route.stream === 'export') {
-      return streams.sendFile(request, reply, access, (await actDirectly(ctx, input)) as FileStream);
+      const file = responseOfExport((await actDirectly(ctx, input)) as ExportedFile);
+      return streams.sendFile(request, reply, access, file);
     }
-
-    const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
-    if (key !== undefined && !route.repeatable) {
-      const { status, body, replayed } = await actWithKey(key, request, input);
-      if (replayed) reply.header('Idempotent-Replayed', 'true');
-      return sendJson(reply, status, body);
+    if (route.stream === 'content') {
+      const file = responseOfContent(request, reply, (await actDirectly(ctx, input)) as OpenFile);
+      return file ? streams.sendFile(request, reply, access, file) : reply;
     }
-    const own = key === undefined ? {} : { idempotencyKey: key };
-    const value = route.repeatable
-      ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
-      : await actDirectly(ctx, input);
-    if (waits) await access.reauthorise();
-    await loopTurn(request);
-    return sendJson(reply, route.status, JSON.stringify(value));
+    const { status, body, replayed } = await (route.upload ? runUpload : run)(request, reply, access, input);
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return sendJson(reply, status, body);
   };
+}
+
+/** The route reads the body itself, whatever its type. */
+function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request: FastifyRequest, _body: unknown, done: (error: null) => void) =>
+    done(null),
+  );
+  return scope;
 }
 
 /** The route's handler, with what applies around it inside the same transaction. */

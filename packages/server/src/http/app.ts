@@ -32,6 +32,7 @@ import {
   type ServerSettings,
   serverOptions,
 } from './request/server.ts';
+import { createSlowBodies } from './request/slow-bodies.ts';
 import { createStalledReaders } from './request/stalled-readers.ts';
 import { createStreams } from './request/streams.ts';
 import { recordRequest } from './request/telemetry.ts';
@@ -74,10 +75,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const { identity } = options;
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
-  const admission = createAdmission(options.limits.maxRequestsInFlight, platform.clock);
+  const admission = createAdmission(options.limits, platform.clock);
   const reauthorisation = createReauthorisation(platform.clock);
   const stalledReaders = createStalledReaders(platform.clock);
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
+  const slowBodies = createSlowBodies(platform.clock, options.limits.requestTimeoutSeconds * 1000);
   const streams = createStreams(platform, unreadBound);
   const loopQueue = createLoopQueue();
   const loopTurn = ({ ctx, ip }: FastifyRequest) => loopQueue.next(ctx?.organizationId ?? networkOf(ip));
@@ -114,6 +116,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
     stalledReaders.watch(reply.raw);
+    slowBodies.watch(request.raw);
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
     if (request.is404)
@@ -124,7 +127,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     if (draining) reply.header('Connection', 'close');
     unreadBound.count(reply.raw, request.ctx?.organizationId ?? '', payload);
   });
-  app.addHook('preValidation', async (request) => request.slot?.bodyArrived());
+  app.addHook('preValidation', async (request) => {
+    slowBodies.arrived(request.raw);
+    request.slot?.bodyArrived();
+  });
   app.addHook('onResponse', async (request, reply) => {
     discardRest(platform.clock, request);
     recordRequest(platform, request, reply);
@@ -140,6 +146,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     limits,
     reauthorisation,
     streams,
+    slowBodies,
     loopTurn,
     maxOpenSessions: options.limits.maxOpenSessions,
     checkResponses: options.checkResponses ?? false,
@@ -173,7 +180,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       );
       await app.close();
       closed.abort(OVER);
-      await stalledReaders.stop();
+      await Promise.all([stalledReaders.stop(), slowBodies.stop()]);
       await authenticator.close();
     },
   };

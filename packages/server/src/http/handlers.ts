@@ -6,7 +6,10 @@ import { listApprovals } from '../approvals/list.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
 import * as events from '../events/events.ts';
-import { exportEvents, type FileStream } from '../events/export.ts';
+import { type ExportedFile, exportEvents } from '../events/export.ts';
+import { getFileContent, type OpenFile } from '../files/content.ts';
+import * as files from '../files/files.ts';
+import type { ReceivedFile } from '../files/receive.ts';
 import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
@@ -36,13 +39,18 @@ import * as workerTurns from '../workers/worker-turns.ts';
 type HandlerResult<N extends RouteName> = Routes[N] extends { stream: 'sse' }
   ? JournalStream | undefined
   : Routes[N] extends { stream: 'export' }
-    ? FileStream
-    : Result<N>;
+    ? ExportedFile
+    : Routes[N] extends { stream: 'content' }
+      ? OpenFile
+      : Result<N>;
 /** A change runs in the transaction of its idempotency record, unless the contract says that it has none. */
 type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { repeatable: true } | { actsOutside: true }
   ? PoolContext
   : Context;
-export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<HandlerResult<N>> };
+/** Of an upload, with the file that was received as its body. */
+type InputOf<N extends RouteName> = Input<N> &
+  (Routes[N] extends { upload: object } ? { received: ReceivedFile } : unknown);
+export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: InputOf<N>) => Promise<HandlerResult<N>> };
 
 /**
  * Checks that run before the request acts, outside a transaction: checking a schema may take a second, and longer under load. They
@@ -94,6 +102,12 @@ export const handlers: Handlers = {
   sendToolResult: toolResults.sendToolResult,
   listChunks,
   streamSession,
+
+  uploadFile: files.uploadFile,
+  listFiles: files.listFiles,
+  getFile: files.getFile,
+  getFileContent,
+  deleteFile: files.deleteFile,
 
   listApprovals,
   getApproval: approvals.getApproval,

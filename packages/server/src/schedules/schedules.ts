@@ -5,6 +5,8 @@ import { currentVersion } from '../agents/agents.ts';
 import type { Queryable, Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
+import { messageParts } from '../files/message-files.ts';
+import { forgetHolders } from '../files/retention.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
@@ -51,7 +53,7 @@ export const scheduleColumns: Sql = sql`
 
 /**
  * 400 if `cron`, `timezone` or `at` is invalid, 404 for an unknown agent or environment, 409 `agent_archived`, 422
- * `budget_invalid`.
+ * `budget_invalid` or `file_invalid`.
  */
 export async function createSchedule(ctx: Context, input: Input<'createSchedule'>): Promise<Result<'createSchedule'>> {
   const now = ctx.clock.now();
@@ -73,7 +75,11 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
   };
   const schedule = viewSchedule({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
   return inTransaction(ctx, async (tx, ctx) => {
-    await Promise.all([checkAgent(ctx, tx, row), lockEnvironment(tx, ctx.organizationId, row.environment)]);
+    await Promise.all([
+      checkAgent(ctx, tx, row),
+      lockEnvironment(tx, ctx.organizationId, row.environment),
+      useFiles(tx, ctx.organizationId, row, now),
+    ]);
     await Promise.all([
       tx.query(sql`
         insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, budget, cron,
@@ -144,6 +150,10 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
       (changes.agentId || changes.budget || (changes.status && status === 'enabled')) && checkAgent(ctx, tx, after),
       changes.environment && lockEnvironment(tx, organizationId, after.environment),
     ]);
+    if (changes.input || changes.environment) {
+      await forgetHolders(tx, organizationId, [after.scheduleId], now);
+      await useFiles(tx, organizationId, after, now);
+    }
     await Promise.all([
       tx.query(sql`
         update schedules set agent_id = ${after.agentId}, environment = ${after.environment},
@@ -162,6 +172,7 @@ export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    await forgetHolders(tx, organizationId, [row.scheduleId], ctx.clock.now());
     await Promise.all([
       tx.query(sql`
         delete from schedules where organization_id = ${organizationId} and schedule_id = ${row.scheduleId}`),
@@ -185,6 +196,13 @@ export async function listScheduleRuns(
       ${input.status === undefined ? empty : sql`and r.status = ${input.status}`}
     order by r.scheduled_at desc limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
+}
+
+/** Keeps the files that its input names from being deleted as unused; 422 `file_invalid` if there is none. */
+async function useFiles(tx: Tx, organizationId: string, row: ScheduleRow, now: Date): Promise<void> {
+  const { environment, scheduleId } = row;
+  if (row.input === null) return;
+  await messageParts(tx, { organizationId, environment, holderId: scheduleId, field: 'input' }, row.input, now);
 }
 
 /** How events refer to a schedule. */

@@ -10,21 +10,21 @@ import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
+import { inheritUses, messageParts } from '../files/message-files.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { formatId, uuidOf } from '../lib/ids.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { announceNewSession, newSession } from './new-session.ts';
 import { requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
 import { readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './state/session.ts';
-import { partsOf } from './state/transcript.ts';
 
 /**
  * Opens a session that continues another one after its turn `atTurn`; with `input`, its next turn begins in the same transaction. 404
  * for an unknown session, turn or version, 409 `turn_not_finished`, `agent_archived` or `conflict` (too many forks of forks), 422
- * `budget_invalid`.
+ * `budget_invalid` or `file_invalid`.
  */
 export async function forkSession(ctx: Context, input: Input<'forkSession'>): Promise<Result<'forkSession'>> {
   const { organizationId } = ctx;
@@ -42,11 +42,14 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     const budget = inheritedBudget ?? input.budget ?? null;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, budget);
     const now = ctx.clock.now();
-    const content = input.input === undefined ? null : partsOf(input.input);
+    const sessionId = newUuid();
+    const holder = { organizationId, environment, holderId: sessionId, field: 'input' };
+    const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(
       {
         organizationId,
+        sessionId,
         agentId,
         pinnedVersion,
         version,
@@ -63,6 +66,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     );
     const { row, statements, firstTurn } = session;
     for (const statement of [...statements, ...inheritTurns(row, origin, turn, lastPosition)]) tx.write(statement);
+    tx.write(inheritUses(organizationId, origin.sessionId, sessionId));
     const from = { sessionId: formatId('ses', origin.sessionId), turn };
     tx.write(
       recordEvent(ctx, now, { type: 'session.forked', ...sessionEvent(row), changes: { forkedFrom: [null, from] } }),

@@ -3,6 +3,7 @@ import type { Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
+import { messageParts } from '../files/message-files.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
@@ -12,13 +13,13 @@ import { requirePrice } from './budget.ts';
 import { addToInbox } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './state/session.ts';
-import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
+import { type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
 
 /**
  * Begins the next turn: at once if the session is idle, else after the current turn. With `onBusy: "steer"` the current turn
  * is interrupted, and this message is next. 409 `session_ended` or `agent_archived`, 409 `session_busy` with `onBusy: "reject"`,
- * 422 `budget_invalid` if the budget is in money and the agent's model has no price.
+ * 422 `file_invalid`, 422 `budget_invalid` if the budget is in money and the agent's model has no price.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -28,7 +29,8 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       throw new ApiError('session_ended', 'The session is closing and accepts no more messages. Open a new one.');
     const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
     const now = ctx.clock.now();
-    const content = partsOf(input.content);
+    const holder = { ...row, holderId: row.sessionId, field: 'content' };
+    const content = await messageParts(tx, holder, input.content, now);
 
     if (row.status !== 'idle') {
       if (input.onBusy === 'reject') {

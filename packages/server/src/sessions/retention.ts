@@ -7,6 +7,7 @@
 import type { Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { forgetHolders } from '../files/retention.ts';
 import type { Platform } from '../platform.ts';
 import { releaseTranscripts, trimDueTranscripts } from './kept-transcripts.ts';
 import { deletePairs } from './metadata.ts';
@@ -121,6 +122,7 @@ export async function dropOldSessions(
         order by session_id for update`);
       const deleted = rows.map(({ sessionId }) => sessionId);
       await releaseTranscripts(tx, organizationId, deleted);
+      await forgetHolders(tx, organizationId, deleted, clock.now());
       for (const statement of deletePairs(organizationId, rows)) tx.write(statement);
       tx.write(sql`
         delete from received_webhooks

@@ -12,9 +12,11 @@ import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
+import { messageParts } from '../files/message-files.ts';
+import { forgetHolders } from '../files/retention.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { uuidOf } from '../lib/ids.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { cancelNow } from './end-session.ts';
@@ -29,11 +31,10 @@ import {
   sessionEvent,
   viewSession,
 } from './state/session.ts';
-import { partsOf } from './state/transcript.ts';
 
 /**
  * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
- * environment, 409 `agent_archived`, 422 `budget_invalid`.
+ * environment, 409 `agent_archived`, 422 `budget_invalid` or `file_invalid`.
  */
 export async function openSession(ctx: Context, input: Input<'openSession'>): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
@@ -47,16 +48,20 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     const version = input.agentVersion ?? newest;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, input.budget);
     const now = ctx.clock.now();
-    const content = input.input === undefined ? null : partsOf(input.input);
+    const sessionId = newUuid();
+    const { environment } = input;
+    const holder = { organizationId, environment, holderId: sessionId, field: 'input' };
+    const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     // A node with room runs the first turn from the first commit on: no other has to find and claim it.
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(
       {
         organizationId,
+        sessionId,
         agentId,
         pinnedVersion: input.agentVersion ?? null,
         version,
-        environment: input.environment,
+        environment,
         content,
         nodeId: node?.nodeId,
         closeOnIdle: input.closeOnIdle ?? false,
@@ -127,6 +132,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     const ids = family.map(({ sessionId }) => sessionId);
     const now = ctx.clock.now();
     const released = await releaseTranscripts(tx, organizationId, ids);
+    await forgetHolders(tx, organizationId, ids, now);
     await Promise.all([
       tx.query(sql`
         delete from segments where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),

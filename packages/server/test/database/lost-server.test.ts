@@ -156,7 +156,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
       select o.organization_id, o.organization_id, 'old', '', ${clock.now()} from organizations o
       where o.organization_id = any(${[near.organizationId, far.organizationId]}::uuid[])`);
     await losing();
-    await run(createUpkeep(node, { eventsKeptDays: 1, deliveriesKeptDays: 1 }));
+    await run(createUpkeep(node, { eventsKeptDays: 1, deliveriesKeptDays: 1, filesKeptDays: 30 }));
     await until('events_pending', 'true', { near: 0, far: 1 });
     await until('idempotency_records', 'true', { near: 0, far: 1 });
     sharded.find();

@@ -39,7 +39,7 @@ async function waiting(organizationIds: readonly string[]): Promise<string[]> {
 }
 
 function start(): void {
-  upkeep = createUpkeep(world.platform, { eventsKeptDays: 1, deliveriesKeptDays: 1 });
+  upkeep = createUpkeep(world.platform, { eventsKeptDays: 1, deliveriesKeptDays: 1, filesKeptDays: 30 });
   upkeep.start();
 }
 

@@ -177,7 +177,7 @@ test('upkeep drops only old records, and secrets that were rotated or deleted 90
   const day = 24 * 3600 * 1000;
   const upkeepAfter = async (days: number, wanted: object) => {
     clock.advance(days * day);
-    const upkeep = createUpkeep(node.platform, { eventsKeptDays: 400, deliveriesKeptDays: 30 });
+    const upkeep = createUpkeep(node.platform, { eventsKeptDays: 400, deliveriesKeptDays: 30, filesKeptDays: 30 });
     upkeep.start();
     await expect.poll(counts).toEqual(wanted);
     await upkeep.stop();

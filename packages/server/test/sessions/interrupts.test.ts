@@ -93,6 +93,7 @@ async function transcriptOf(sessionId: string): Promise<string[]> {
     const parts = content.map((part) => {
       if (part.type === 'text') return JSON.stringify(part.text);
       if (part.type === 'tool_call') return part.tool;
+      if (part.type === 'file') return part.fileId;
       return part.error === undefined ? JSON.stringify(part.output) : part.outcomeUnknown ? 'unknown' : 'error';
     });
     return `${role} ${parts.join(' ')}`;

@@ -6,6 +6,7 @@ import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
+import { createFileStores } from '../../src/files/stores.ts';
 import { createLive } from '../../src/journal/live.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
@@ -75,6 +76,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       live,
       egress,
       prices,
+      files: createFileStores(db, { maxFileMegabytes: 0 }),
       offers,
       localRunners: createLocalRunners(),
       eventWatch,

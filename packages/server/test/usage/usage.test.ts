@@ -290,7 +290,10 @@ describe('compaction', () => {
   test('the background pass compacts every organization', async () => {
     const organizations = [await fill(5), await fill(5)];
     const clock = createManualClock(new Date('2026-03-10T00:00:01.000Z'));
-    const upkeep = createUpkeep({ ...test_.platform, clock }, { eventsKeptDays: 400, deliveriesKeptDays: 30 });
+    const upkeep = createUpkeep(
+      { ...test_.platform, clock },
+      { eventsKeptDays: 400, deliveriesKeptDays: 30, filesKeptDays: 30 },
+    );
     upkeep.start();
     for (const organizationId of organizations) {
       await expect.poll(() => rowsOf(organizationId)).toMatchObject({ calls: 0 });

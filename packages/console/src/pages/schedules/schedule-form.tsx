@@ -174,9 +174,13 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   );
 }
 
-/** The text of a first message, or of all its parts. */
+/** The text of a first message, or of all its parts; a file is named by its id. */
 export function textOf(input: Schedule['input']): string {
-  return input === null ? '' : typeof input === 'string' ? input : input.map(({ text }) => text).join('\n\n');
+  return input === null
+    ? ''
+    : typeof input === 'string'
+      ? input
+      : input.map((part) => (part.type === 'text' ? part.text : `[${part.fileId}]`)).join('\n\n');
 }
 
 /** Only the changed fields: sending an unchanged time again would restart it. */

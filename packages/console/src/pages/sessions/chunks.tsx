@@ -19,6 +19,7 @@ const types: readonly ChunkType[] = [
   'message.reset',
   'tool.call',
   'tool.result',
+  'file.created',
   'approval.requested',
   'approval.resolved',
   'session.status',

@@ -17,6 +17,7 @@ import {
 import { Value } from 'typebox/value';
 import { reachOf } from '../request/environment-gate.ts';
 import { bodyExamples } from './examples.ts';
+import { headersOf } from './headers.ts';
 
 export interface OpenApiDocument {
   openapi: string;
@@ -83,6 +84,7 @@ const tags: Record<string, string> = {
   Environments:
     'Named scopes for sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
   Sessions: 'Runs of an agent: turns, messages, and the journal of everything that was shown.',
+  Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
   Approvals: 'Tool calls that wait for approval before they run.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',
   'Worker turns':
@@ -97,7 +99,7 @@ const tags: Record<string, string> = {
 
 const description = `Signalbox is a platform for running agents. An agent runs in sessions; a session streams what it does, waits for approvals, and completes.
 
-Every request needs \`Authorization: Bearer <API key>\`. Bodies are JSON in UTF-8, at most 1 MiB; unknown fields are refused, by name. Times are ISO 8601 in UTC. Every response has an \`X-Request-Id\`. HEAD works wherever GET does, and returns the headers only.
+Every request needs \`Authorization: Bearer <API key>\`. Bodies are JSON in UTF-8, at most 1 MiB, except for uploads; unknown fields are refused, by name. Times are ISO 8601 in UTC. Every response has an \`X-Request-Id\`. HEAD works wherever GET does, and returns the headers only.
 
 Lists return \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the position to continue from, so keep it if you poll.
 
@@ -127,12 +129,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       description: descriptionOf(route),
       'x-permission': route.permission,
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
-      parameters: [
-        ...parametersIn('path', route.params),
-        ...parametersIn('query', route.query),
-        ...(route.method === 'POST' ? [idempotencyKey] : []),
-        ...(route.stream === 'sse' ? [lastEventId] : []),
-      ],
+      parameters: [...parametersIn('path', route.params), ...parametersIn('query', route.query), ...headersOf(route)],
       ...(route.body && {
         requestBody: {
           required: !Value.Check(route.body, {}),
@@ -140,6 +137,9 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
             'application/json': { schema: refer(route.body), example: bodyExamples[operationId as RouteName] },
           },
         },
+      }),
+      ...(route.upload && {
+        requestBody: { required: true, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } },
       }),
       'x-error-codes': codesOf(route),
       responses: { ...successOf(operationId, route), ...errorsOf(route) },
@@ -179,6 +179,14 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
           headers,
           content: { 'application/jsonl': { schema }, 'text/csv': { schema: { type: 'string' } } },
         },
+      };
+    }
+    if (route.stream === 'content') {
+      const content = { 'application/octet-stream': { schema: refer(route.result) } };
+      return {
+        200: { description: 'The whole content, with its own `Content-Type`.', headers, content },
+        206: { description: 'The requested range, with `Content-Range`.', headers, content },
+        304: { description: 'The client has the content already (`If-None-Match`).', headers },
       };
     }
     return {
@@ -313,22 +321,6 @@ function codesOf(route: Route): ErrorCode[] {
   if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
   return (Object.keys(errorCodes) as ErrorCode[]).filter((code) => can.has(code));
 }
-
-const idempotencyKey: Parameter = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description: 'Makes the request safe to repeat: for 24 hours, the same key and body return the first response.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-};
-
-const lastEventId: Parameter = {
-  name: 'Last-Event-ID',
-  in: 'header',
-  required: false,
-  description: 'The cursor to resume after, as browsers send it when they reconnect; takes precedence over `cursor`.',
-  schema: { type: 'string' },
-};
 
 function delivery(envelope: SchemaObject): Webhook {
   const header = (name: string, text: string, schema: SchemaObject = { type: 'string' }): Parameter => ({

@@ -245,12 +245,21 @@ function curl(method: string, path: string, { parameters, requestBody, responses
     const schema = parameters.find((one) => one.in === 'path' && one.name === name)?.schema;
     return String(schema?.examples?.[0] ?? name);
   });
+  const query = parameters
+    .filter((one) => one.in === 'query' && one.required)
+    .map(({ name, schema }) => `${name}=${schema.examples?.[0] ?? name}`);
   const stream = Object.values(responses).some(({ content }) => content && 'text/event-stream' in content);
   const flags = stream ? ' -N' : method === 'GET' || (method === 'POST' && requestBody) ? '' : ` -X ${method}`;
-  const lines = [`curl${flags} ${exampleOrigin}${url}`, `-H "Authorization: Bearer $SIGNALBOX_API_KEY"`];
-  if (requestBody) {
-    const body = compactJson(requestBody.content['application/json']?.example);
+  const lines = [
+    `curl${flags} ${exampleOrigin}${[url, ...query].join('?')}`,
+    `-H "Authorization: Bearer $SIGNALBOX_API_KEY"`,
+  ];
+  const json = requestBody?.content['application/json'];
+  if (json) {
+    const body = compactJson(json.example);
     lines.push(`-H 'Content-Type: application/json'`, `-d '${body.replaceAll("'", "'\\''")}'`);
+  } else if (requestBody) {
+    lines.push(`-H 'Content-Type: image/png'`, `-H 'X-Filename: photo.png'`, '--data-binary @photo.png');
   }
   return lines.join(' \\\n  ');
 }

@@ -1,10 +1,11 @@
-// The requests that a node has in flight. Each has a slot in one of five pools and moves to the next as it progresses, so that unknown
+// The requests that a node has in flight. Each has a slot in one of six pools and moves to the next as it progresses, so that unknown
 // callers, and bodies that are still arriving, take no slot from the work of known callers:
 //
 //   identifying  until the database has returned the key or sign-in. A credential that was valid recently goes to `work` at once
 //   half sent    calls by which people sign in, while their bodies arrive. None is refused: if there are too many, the oldest one is
 //                ended, of the same address before others. An honest body arrives with its headers
 //   strangers    the same calls once their bodies have arrived: few, and few for each address
+//   uploads      files of known callers, from the first byte to the response: each has about 1 MiB in memory, and may take minutes
 //   arriving     bodies of known callers that are still arriving
 //   work         everything that is done for a known caller (SIGNALBOX_MAX_REQUESTS_IN_FLIGHT)
 //
@@ -29,6 +30,8 @@ export interface Slot {
   identifyCaller(isTrusted: boolean): void;
   /** For a known caller; if the body has not arrived, in the pool of arriving bodies first. */
   work(callerId: string): void;
+  /** For a known caller that sends a file: in the pool of uploads until its response is closed. */
+  upload(callerId: string): void;
   /** For a call that needs no sign-in. Its body has to arrive within `STRANGER_BODY_MS`. */
   serveStranger(ipAddress: string): void;
   /** The body has arrived. */
@@ -48,11 +51,17 @@ const MAX_HALF_SENT_OF_ADDRESS = 20;
 const MAX_STRANGERS = 100;
 const MAX_STRANGERS_OF_ADDRESS = 20;
 
-export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admission {
+export interface AdmissionSettings {
+  readonly maxRequestsInFlight: number;
+  readonly maxUploads: number;
+}
+
+export function createAdmission({ maxRequestsInFlight, maxUploads }: AdmissionSettings, clock: Clock): Admission {
   const lookingUp = createPool(maxRequestsInFlight);
   const halfSent = createHalfSent(MAX_HALF_SENT, MAX_HALF_SENT_OF_ADDRESS);
   const strangers = createPool(MAX_STRANGERS, MAX_STRANGERS_OF_ADDRESS);
   const arriving = createPool(2 * maxRequestsInFlight, maxRequestsInFlight);
+  const uploads = createPool(maxUploads, Math.ceil(maxUploads / 2));
   const work = createPool(maxRequestsInFlight);
 
   return {
@@ -75,6 +84,7 @@ export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admi
       const slot: Slot = {
         identifyCaller: (isTrusted) => moveTo(isTrusted ? work : lookingUp),
         work: (callerId) => (request.raw.complete ? moveTo(work) : moveTo(arriving, callerId)),
+        upload: (callerId) => moveTo(uploads, callerId),
         serveStranger(ipAddress) {
           if (isOver) return;
           address = networkOf(ipAddress);

@@ -31,6 +31,8 @@ const holders: Readonly<Record<string, (organizationId: string, id: string) => S
     select environment from approvals where organization_id = ${organizationId} and operation_id = ${uuidOf('op', id)}`,
   scheduleId: (organizationId, id) => sql`
     select environment from schedules where organization_id = ${organizationId} and schedule_id = ${uuidOf('sch', id)}`,
+  fileId: (organizationId, id) => sql`
+    select environment from files where organization_id = ${organizationId} and file_id = ${uuidOf('file', id)}`,
   workerTurnId: (organizationId, id) => sql`
     select environment from sessions where organization_id = ${organizationId} and node_id = ${uuidOf('wtn', id)}`,
 };

@@ -29,8 +29,8 @@ test('a client that does not read is waited for: no more of the file is generate
     new AbortController().signal,
     createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
     {
-      contentType: 'text/plain',
-      fileName: 'x',
+      status: 200,
+      headers: {},
       read: () => read(),
     },
   );

@@ -1,28 +1,43 @@
-// Sends a file that is generated while it is sent. It waits for a slow client; generation ends when the client leaves.
+// Sends a file that is generated, or read from its store, while it is sent. It waits for a slow client, and ends when the client leaves.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { FileStream } from '../../events/export.ts';
+import type { ExportedFile } from '../../events/export.ts';
 import { closedSignal } from './closed.ts';
-import { type Write, writeText } from './unread-bound.ts';
+import { type Write, writeBytes, writeText } from './unread-bound.ts';
 
-/** Rejects if the file could not be generated or was ended early. The connection is then cut, so that the client doesn't take a part for the whole. */
+/** The response that a file is sent with. */
+export interface FileResponse {
+  status: 200 | 206;
+  headers: OutgoingHttpHeaders;
+  /** Parts of the body. Throws if it can't continue. */
+  read(signal: AbortSignal): AsyncGenerator<string | Uint8Array>;
+}
+
+export function responseOfExport({ contentType, fileName, read }: ExportedFile): FileResponse {
+  return {
+    status: 200,
+    headers: {
+      'content-type': contentType,
+      'content-disposition': `attachment; filename="${fileName}"`,
+      'x-content-type-options': 'nosniff',
+    },
+    read,
+  };
+}
+
+/** Rejects if the file could not be read or was ended early. The connection is then cut, so that the client doesn't take a part for the whole. */
 export async function writeFile(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
   over: AbortSignal,
   write: Write,
-  file: FileStream,
+  file: FileResponse,
 ): Promise<void> {
   const end = AbortSignal.any([closedSignal(response), over]);
-  response.writeHead(200, {
-    ...headers,
-    'content-type': file.contentType,
-    'content-disposition': `attachment; filename="${file.fileName}"`,
-    'x-content-type-options': 'nosniff',
-  });
+  response.writeHead(file.status, { ...headers, ...file.headers });
   if (response.req.method === 'HEAD') return void response.end();
   try {
-    for await (const piece of file.read(end)) {
-      await writeText(write, piece, end);
+    for await (const part of file.read(end)) {
+      await (typeof part === 'string' ? writeText(write, part, end) : writeBytes(write, part, end));
     }
     end.throwIfAborted();
     response.end();

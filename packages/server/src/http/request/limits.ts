@@ -25,11 +25,13 @@ import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
 
-/** 0 is no limit, except for `maxRequestsInFlight` and `maxUnreadMegabytes` (admission.ts, unread-bound.ts). */
+/** 0 is no limit, except for `maxRequestsInFlight`, `maxUploads` and `maxUnreadMegabytes` (admission.ts, unread-bound.ts). */
 export interface LimitSettings {
   readonly rateLimits: RateLimits;
   readonly authFailuresPerMinute: number;
   readonly maxRequestsInFlight: number;
+  /** At the same time; one caller can have half of them. */
+  readonly maxUploads: number;
   readonly maxStreamsPerKey: number;
   /** For all responses and streams that wait for their clients to read, together. */
   readonly maxUnreadMegabytes: number;

@@ -29,6 +29,9 @@ const MAX_URL_LENGTH = 8192;
 /** As Node names it. */
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
+/** Longer than an upload and the writing of it can take. */
+const MAX_REQUEST_MS = 3600_000;
+
 /** How often slow requests are searched for; they may take this much longer. */
 const CHECK_EVERY_MS = 1000;
 
@@ -38,7 +41,8 @@ const HELD_BYTES = 16 * 1024;
 /** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
 export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerSettings) {
   return {
-    requestTimeout: requestTimeoutSeconds * 1000,
+    // Of uploads. All other requests have `requestTimeoutSeconds` (slow-bodies.ts).
+    requestTimeout: MAX_REQUEST_MS,
     http: {
       maxHeaderSize: maxHeaderBytes,
       highWaterMark: HELD_BYTES,

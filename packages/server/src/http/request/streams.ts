@@ -2,13 +2,12 @@
 // or when the service stops.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { FileStream } from '../../events/export.ts';
 import type { JournalStream } from '../../journal/live.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Platform } from '../../platform.ts';
 import { onceClosed } from './closed.ts';
-import { writeFile } from './file.ts';
+import { type FileResponse, writeFile } from './file.ts';
 import { createOpenResponses, type OpenResponses } from './open-responses.ts';
 import type { OpenAccess } from './reauthorise.ts';
 import { writeEvents } from './sse.ts';
@@ -21,7 +20,7 @@ export interface Streams {
   /** Runs `fn` with a signal that is aborted when the client leaves or the service stops. */
   whileWanted<T>(response: ServerResponse, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
   sendEvents(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, events: JournalStream): Promise<void>;
-  sendFile(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, file: FileStream): Promise<void>;
+  sendFile(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, file: FileResponse): Promise<void>;
   /** Ends streams of events and long polls, but not files, one after another over this time. */
   endOver(ms: number): Promise<void>;
   endAll(): void;

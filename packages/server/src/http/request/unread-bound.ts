@@ -7,7 +7,7 @@ import type { Log } from '../../lib/log.ts';
 import { onceClosed } from './closed.ts';
 
 /** Writes to a client, and resolves when the connection has room for more. Rejects if the signal is aborted first. */
-export type Write = (part: string | Buffer, closed: AbortSignal) => Promise<void>;
+export type Write = (part: string | Uint8Array, closed: AbortSignal) => Promise<void>;
 
 export interface UnreadBound {
   writerOf(response: ServerResponse, organizationId: string): Write;
@@ -83,6 +83,7 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
 // A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it buffers less than
 // 64 KiB.
 const PIECE_CHARACTERS = 15 * 1024;
+const PART_BYTES = 64 * 1024;
 
 /** Writes a text of any length, with 64 KiB of it in the buffer at a time. Rejects when `closed` is aborted. */
 export async function writeText(write: Write, text: string, closed: AbortSignal): Promise<void> {
@@ -92,6 +93,13 @@ export async function writeText(write: Write, text: string, closed: AbortSignal)
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
     await write(text.slice(from, to), closed);
     from = to;
+  }
+}
+
+/** Writes bytes, holding 64 KiB of them at a time. Rejects when `closed` is aborted. */
+export async function writeBytes(write: Write, bytes: Uint8Array, closed: AbortSignal): Promise<void> {
+  for (let from = 0; from < bytes.length; from += PART_BYTES) {
+    await write(bytes.subarray(from, from + PART_BYTES), closed);
   }
 }
 

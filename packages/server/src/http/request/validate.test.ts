@@ -75,10 +75,10 @@ test('an unknown chunk type is refused with the known ones', () => {
   ]);
 });
 
-test('the only value that a field can have is named', () => {
+test('the values that the type of a part can have are named', () => {
   const session = { agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c', environment: 'production' };
   expect(refusal('openSession', { ...session, input: [{ type: 'image', text: 'a cat' }] })).toEqual([
-    { path: 'input[0].type', message: 'must be "text"' },
+    { path: 'input[0].type', message: 'must be one of "text", "file"' },
   ]);
 });
 

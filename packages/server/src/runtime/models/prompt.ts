@@ -61,7 +61,7 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
     if (content.length === 0) continue;
     switch (role) {
       case 'user':
-        messages.push({ role, content: only(content, 'text').map(({ text }) => ({ type: 'text', text })) });
+        messages.push({ role, content: content.flatMap(toUserPart) });
         break;
       case 'assistant':
         if (messages.at(-1)?.role === 'assistant') messages.push(CONTINUE);
@@ -116,6 +116,12 @@ function withEveryResult(transcript: ModelCall['transcript']): ModelCall['transc
     }));
     return [entry, { role: 'tool' as const, content: results }];
   });
+}
+
+function toUserPart(part: MessagePart): { type: 'text'; text: string }[] {
+  if (part.type === 'text') return [part];
+  if (part.type !== 'file') return [];
+  return [{ type: 'text', text: `[file ${part.filename ?? part.fileId}: ${part.mediaType}, ${part.bytes} bytes]` }];
 }
 
 function askFor(schema: Record<string, unknown> | null): string {

@@ -96,6 +96,7 @@ function usageOf({ instructions, transcript }: ModelCall, response: string): Tok
     .flatMap(({ content }) => content)
     .map((part) => {
       if (part.type === 'text') return part.text;
+      if (part.type === 'file') return part.filename ?? part.fileId;
       return part.type === 'tool_call' ? textOf(part.input) : (part.error ?? textOf(part.output));
     });
   return {

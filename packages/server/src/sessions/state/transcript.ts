@@ -1,5 +1,5 @@
 // The transcript: the messages to and from the model, in the order of (turn, position).
-import type { Content, Message, MessagePart } from '@signalbox/contract';
+import type { Message, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { formatId } from '../../lib/ids.ts';
 
@@ -13,11 +13,6 @@ export interface TranscriptEntry {
   /** Of a response: what its provider expects back with the next call. */
   providerData?: unknown;
   createdAt: Date;
-}
-
-/** A string is short for one part of text. */
-export function partsOf(content: Content): MessagePart[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
 export function insertEntry(owner: { organizationId: string; sessionId: string }, entry: TranscriptEntry): Sql {

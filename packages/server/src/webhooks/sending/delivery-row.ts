@@ -9,6 +9,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
   'session.status': 's',
   'tool.call': 'c',
   'tool.result': 'r',
+  'file.created': 'f',
   'approval.requested': 'a',
   'approval.resolved': 'd',
   'message.reset': 'x',

@@ -1,0 +1,51 @@
+/** Files: bytes that messages can name, uploaded by a caller or created by a tool. */
+import { EnvironmentName, Id, ListQuery, Nullable, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+
+/** The largest file, in bytes. */
+export const maxFileBytes = 32 * 1024 * 1024;
+
+const mediaType = Type.String({
+  description:
+    'The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown.',
+  examples: ['image/png'],
+});
+const bytes = Type.Integer({ description: 'The size of the content.' });
+
+export const StoredFile = Type.Object(
+  {
+    fileId: Id('file'),
+    environment: EnvironmentName,
+    filename: Nullable(Type.String({ description: 'Without a path.' })),
+    mediaType,
+    bytes,
+    sha256: Type.String({ description: 'Of the content, in lowercase hexadecimal.' }),
+    sessionId: Nullable(Id('ses'), {
+      description: 'The session in which a tool created the file, which is deleted with it; null for an upload.',
+    }),
+    createdAt: Timestamp,
+  },
+  { title: 'StoredFile' },
+);
+export type StoredFile = Static<typeof StoredFile>;
+
+/** A file in a message that a caller sends. */
+export const FileInput = Strict({ type: Type.Literal('file'), fileId: Id('file') }, { title: 'FileInput' });
+
+/** A file in the transcript. It stays there when the file is deleted. */
+export const FilePart = Type.Object(
+  { type: Type.Literal('file'), fileId: Id('file'), mediaType, bytes, filename: Type.Optional(Type.String()) },
+  { title: 'FilePart' },
+);
+export type FilePart = Static<typeof FilePart>;
+
+export const UploadQuery = Strict({ environment: EnvironmentName });
+/** The headers of an upload beside `Content-Type`. */
+export const uploadHeaders = {
+  'X-Filename':
+    'The name of the file, percent-encoded UTF-8 as by `encodeURIComponent`; at most 255 characters. A path in front of it is dropped.',
+} as const;
+export const FileParams = Strict({ fileId: Id('file') });
+export const ListFiles = ListQuery({ environment: Type.Optional(EnvironmentName) });
+export const FilePage = Page(StoredFile);
+/** The bytes of a file, in the OpenAPI document. */
+export const FileContent = Type.Unsafe<Blob>({ type: 'string', format: 'binary', title: 'FileContent' });

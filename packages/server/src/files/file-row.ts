@@ -1,0 +1,46 @@
+// The row of a file that exists.
+import type { FilePart, StoredFile } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { formatId } from '../lib/ids.ts';
+
+export interface FileRow {
+  readonly fileId: string;
+  readonly environment: string;
+  readonly filename: string | null;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly sha256: Buffer;
+  readonly sessionId: string | null;
+  readonly createdAt: Date;
+}
+
+/** Of the table `files f`. */
+export const fileColumns = sql`f.file_id as "fileId", f.environment, f.filename, f.media_type as "mediaType", f.bytes, f.sha256,
+  f.session_id as "sessionId", f.created_at as "createdAt"`;
+
+export function viewFile(row: FileRow): StoredFile {
+  return {
+    fileId: formatId('file', row.fileId),
+    environment: row.environment,
+    filename: row.filename,
+    mediaType: row.mediaType,
+    bytes: row.bytes,
+    sha256: row.sha256.toString('hex'),
+    sessionId: row.sessionId && formatId('ses', row.sessionId),
+    createdAt: row.createdAt.toISOString(),
+  };
+}
+
+/** The file in a message. */
+export function filePart({ fileId, mediaType, bytes, filename }: FileRow): FilePart {
+  return { type: 'file', fileId: formatId('file', fileId), mediaType, bytes, ...(filename !== null && { filename }) };
+}
+
+/** How events refer to a file. */
+export function fileEvent({ fileId, environment, sessionId }: Pick<FileRow, 'fileId' | 'environment' | 'sessionId'>) {
+  return {
+    resource: { type: 'file', id: formatId('file', fileId) },
+    environment,
+    sessionId: sessionId && formatId('ses', sessionId),
+  };
+}

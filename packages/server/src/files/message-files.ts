@@ -1,0 +1,74 @@
+// Files in messages: what callers send names a file, and what is stored says what it is. A session or schedule that names a file keeps
+// it from being deleted as unused.
+import type { Content, MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { type FileRow, fileColumns, filePart } from './file-row.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+export interface Holder {
+  organizationId: string;
+  environment: string;
+  /** The session or schedule. */
+  holderId: string;
+  /** The name of the field with the content. */
+  field: string;
+}
+
+/**
+ * The parts of a message as they are stored. A string is short for one part of text. 422 `file_invalid` for a file that is not in the
+ * environment.
+ */
+export async function messageParts(tx: Tx, holder: Holder, content: Content, now: Date): Promise<MessagePart[]> {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  const ids = content.flatMap((part) => (part.type === 'file' ? [uuidOf('file', part.fileId)] : []));
+  const files = ids.length === 0 ? new Map<string, FileRow>() : await useFiles(tx, holder, ids, now);
+  return content.map((part, index) => {
+    if (part.type !== 'file') return part;
+    const file = files.get(uuidOf('file', part.fileId));
+    if (file) return filePart(file);
+    const path = `${holder.field}[${index}].fileId`;
+    const message = `there is no file ${part.fileId} in the environment "${holder.environment}"`;
+    throw new ApiError('file_invalid', `${path}: ${message}.`, { errors: [{ path, message }] });
+  });
+}
+
+/** A session that continues the conversation of another uses its files too. */
+export function inheritUses(organizationId: string, fromSessionId: string, toSessionId: string): Sql {
+  return sql`
+    insert into file_uses (organization_id, holder_id, file_id)
+    select u.organization_id, ${toSessionId}, u.file_id from file_uses u
+    where u.organization_id = ${organizationId} and u.holder_id = ${fromSessionId}
+    on conflict do nothing`;
+}
+
+/** By id, those that exist. */
+async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promise<Map<string, FileRow>> {
+  const { organizationId, environment, holderId } = holder;
+  const [, rows] = await Promise.all([
+    // Retention looks at files that were not used for at least a day (retention.ts), so this makes it wait, or finds the file deleted.
+    // In the order of their ids, so that two messages with the same files do not wait for each other.
+    tx.query(sql`
+      with old as (
+        select f.file_id from files f
+        where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[]) and f.purge_after is null
+          and f.used_at < ${new Date(now.getTime() - DAY_MS)}
+        order by f.file_id for no key update)
+      update files f set used_at = ${now} from old
+      where f.organization_id = ${organizationId} and f.file_id = old.file_id`),
+    tx.query<FileRow>(sql`
+      select ${fileColumns} from files f
+      where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
+        and f.environment = ${environment} and f.purge_after is null`),
+    tx.query(sql`
+      insert into file_uses (organization_id, holder_id, file_id)
+      select f.organization_id, ${holderId}, f.file_id from files f
+      where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
+        and f.environment = ${environment} and f.purge_after is null
+      on conflict do nothing`),
+  ]);
+  return new Map(rows.map((row) => [row.fileId, row]));
+}

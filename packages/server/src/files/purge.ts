@@ -1,0 +1,54 @@
+// Removes files that do not exist (any more), with their bytes: uploads that ended early, and deleted files.
+//
+// The bytes go first and the row last, so an interrupted removal is found again. A file comes into being only before `purge_after`, so
+// none is removed under a transaction that keeps it.
+import sql from 'sql-template-tag';
+import type { Platform } from '../platform.ts';
+import type { FileKey } from './store.ts';
+
+type PurgePlatform = Pick<Platform, 'db' | 'clock' | 'files'>;
+
+/** Of those that one pass finds at a time: each has up to 32 MiB. */
+const BATCH = 100;
+
+/** Those of every organization. */
+export async function purgeFiles(
+  platform: PurgePlatform & Pick<Platform, 'shards' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new Set<string>();
+  for (;;) {
+    const now = platform.clock.now();
+    const { rows } = await platform.shards.query<FileKey & { store: string }>(
+      'looking for files to remove',
+      (within) => sql`
+        select f.organization_id as "organizationId", f.file_id as "fileId", f.store from files f
+        where f.purge_after <= ${now} ${within(sql`f.organization_id`)}
+        order by f.purge_after limit ${BATCH + failed.size}`,
+    );
+    const found = rows.filter(({ fileId }) => !failed.has(fileId));
+    for (const file of found) {
+      if (signal.aborted) return;
+      await purgeFile(platform, file, file.store).catch((error) => {
+        failed.add(file.fileId);
+        platform.log.warn({ err: error }, 'removing a file failed; retrying');
+      });
+    }
+    if (found.length === 0) return;
+  }
+}
+
+/** Removes a received file that is not kept. Has no effect on a file that exists. */
+export async function discardFile(platform: PurgePlatform, file: FileKey): Promise<void> {
+  const expired = await platform.db.execute(sql`
+    update files set purge_after = ${platform.clock.now()}
+    where organization_id = ${file.organizationId} and file_id = ${file.fileId} and purge_after is not null`);
+  if (expired > 0) await purgeFile(platform, file, platform.files.own.name);
+}
+
+async function purgeFile({ db, files }: PurgePlatform, file: FileKey, store: string): Promise<void> {
+  await files.named(store).remove(file);
+  await db.execute(sql`
+    delete from files
+    where organization_id = ${file.organizationId} and file_id = ${file.fileId} and purge_after is not null`);
+}

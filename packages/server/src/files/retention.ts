@@ -1,0 +1,80 @@
+// Deletes files that nothing has used for some days: no session and no schedule names them. What a tool created goes with its session.
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import type { Platform } from '../platform.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+const BATCH = 200;
+
+/** For one organization. */
+export async function dropUnusedFiles(
+  { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
+  organizationId: string,
+  keptDays: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let dropped = 0;
+  for (let found = BATCH; found === BATCH && !signal.aborted; ) {
+    const now = clock.now();
+    const before = new Date(now.getTime() - keptDays * DAY_MS);
+    const [checked, gone] = await db.transaction(async (tx) => {
+      const old = await tx.query<{ fileId: string; isUsed: boolean }>(sql`
+        select f.file_id as "fileId", exists (
+          select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id) as "isUsed"
+        from files f
+        where f.organization_id = ${organizationId} and f.purge_after is null and f.used_at < ${before}
+        order by f.used_at limit ${BATCH} for no key update of f skip locked`);
+      const idsOf = (isUsed: boolean) => old.filter((file) => file.isUsed === isUsed).map(({ fileId }) => fileId);
+      // Checked again only after as many days.
+      tx.write(sql`
+        update files set used_at = ${now}
+        where organization_id = ${organizationId} and file_id = any(${idsOf(true)}::uuid[])`);
+      return [old.length, await retireFiles(tx, organizationId, idsOf(false), now)];
+    });
+    found = checked;
+    dropped += gone;
+  }
+  metrics.filesDropped.inc(dropped);
+  if (dropped > 0) log.info({ organizationId, files: dropped }, 'deleted unused files');
+}
+
+/**
+ * For sessions or a schedule that are deleted, in their transaction: nothing is used by them any more, and what a tool created in them is
+ * deleted unless another session uses it.
+ */
+export async function forgetHolders(
+  tx: Tx,
+  organizationId: string,
+  holders: readonly string[],
+  now: Date,
+): Promise<void> {
+  await tx.query(sql`
+    delete from file_uses where organization_id = ${organizationId} and holder_id = any(${holders}::uuid[])`);
+  const created = await tx.query<{ fileId: string }>(sql`
+    select f.file_id as "fileId" from files f
+    where f.organization_id = ${organizationId} and f.session_id = any(${holders}::uuid[]) and f.purge_after is null
+      and not exists (
+        select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id)
+    order by f.file_id for no key update of f`);
+  if (created.length > 0)
+    await retireFiles(
+      tx,
+      organizationId,
+      created.map(({ fileId }) => fileId),
+      now,
+    );
+}
+
+/** The files do not exist any more once the transaction commits; their bytes are removed later (purge.ts). Returns how many did. */
+export async function retireFiles(tx: Tx, organizationId: string, fileIds: string[], now: Date): Promise<number> {
+  const retired = await tx.query<{ bytes: number }>(sql`
+    update files set purge_after = ${now}
+    where organization_id = ${organizationId} and file_id = any(${fileIds}::uuid[]) and purge_after is null
+    returning files.bytes`);
+  const bytes = retired.reduce((sum, file) => sum + file.bytes, 0);
+  if (bytes > 0) {
+    await tx.query(sql`
+      update organizations set file_bytes = file_bytes - ${bytes} where organization_id = ${organizationId}`);
+  }
+  return retired.length;
+}

@@ -1,0 +1,32 @@
+// The stores of this node: the one that takes new files, and those that older files may be in.
+import type { Db } from '../db/db.ts';
+import { createDatabaseStore } from './database-store.ts';
+import type { FileStore } from './store.ts';
+
+export interface FileStores {
+  /** Takes new files. */
+  readonly own: FileStore;
+  /** The store of a file, by the name in its row. Throws if this node has no such store. */
+  named(name: string): FileStore;
+  /** For all files of an organization together; infinite without a limit. */
+  readonly maxBytes: number;
+}
+
+export interface FileSettings {
+  /** 0 is no limit. */
+  readonly maxFileMegabytes: number;
+}
+
+export function createFileStores(db: Db, { maxFileMegabytes }: FileSettings): FileStores {
+  const own = createDatabaseStore(db);
+  const all = [own];
+  return {
+    own,
+    named(name) {
+      const store = all.find((one) => one.name === name);
+      if (!store) throw new Error(`A file is in the store "${name}", which this node is not configured for`);
+      return store;
+    },
+    maxBytes: maxFileMegabytes === 0 ? Number.POSITIVE_INFINITY : maxFileMegabytes * 1024 * 1024,
+  };
+}

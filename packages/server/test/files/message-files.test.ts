@@ -1,0 +1,222 @@
+// Files in messages: what a message names exists in its environment, stays as long as it is used, and goes when it is not.
+import type { Content, FilePart } from '@signalbox/client';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createShards } from '../../src/db/shards.ts';
+import { systemSource } from '../../src/events/record.ts';
+import { contentOf, openFile } from '../../src/files/content.ts';
+import { createFile } from '../../src/files/create.ts';
+import { purgeFiles } from '../../src/files/purge.ts';
+import { dropUnusedFiles } from '../../src/files/retention.ts';
+import { createFileStores } from '../../src/files/stores.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { noise, pdf, png, upload } from '../support/files.ts';
+import { addOrganization } from '../support/organization.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+let service: TestService;
+let agentId: string;
+beforeAll(async () => {
+  service = await startTestService();
+  const agent = await service.client.agents.create({
+    name: 'Reader',
+    model: { provider: 'scripted', model: 'x', settings: { script: [{ text: 'ok' }] } },
+  });
+  agentId = agent.agentId;
+});
+afterAll(() => service.stop());
+
+const content = (...fileIds: string[]): Content => [
+  { type: 'text', text: 'Read this.' },
+  ...fileIds.map((fileId) => ({ type: 'file' as const, fileId })),
+];
+const open = (input: Content, environment = 'production') =>
+  service.client.sessions.open({ agentId, environment, input, closeOnIdle: true });
+
+async function ended(sessionId: string): Promise<void> {
+  for await (const _ of service.client.sessions.stream(sessionId));
+}
+
+/** A platform whose time is so many days later. */
+function platformIn(days: number) {
+  const { db } = service;
+  const log = createLog({ level: 'error', destination: { write() {} } });
+  const clock = { ...systemClock, now: () => new Date(Date.now() + days * DAY_MS) };
+  const files = createFileStores(db, { maxFileMegabytes: 0 });
+  return { db, clock, log, files, metrics: createMetrics(), shards: createShards(db) };
+}
+
+/** What maintenance does so many days later. */
+async function maintain(days: number): Promise<void> {
+  const platform = platformIn(days);
+  const { signal } = new AbortController();
+  await dropUnusedFiles(platform, uuidOf('org', service.organizationId), 30, signal);
+  await purgeFiles(platform, signal);
+}
+
+const exists = (fileId: string) =>
+  service.fetch(`/api/v1/files/${fileId}`).then(({ status }) => (status === 404 ? false : status === 200));
+
+async function storedBytes() {
+  const [row] = await service.db.query<{ counted: number; files: number; pieces: number }>(sql`
+    select file_bytes as counted,
+      (select coalesce(sum(bytes), 0)::bigint from files f where f.organization_id = o.organization_id and purge_after is null) as files,
+      (select coalesce(sum(octet_length(bytes)), 0)::bigint from file_pieces p where p.organization_id = o.organization_id) as pieces
+    from organizations o where o.organization_id = ${uuidOf('org', service.organizationId)}`);
+  return row!;
+}
+
+/** As a tool's result. */
+async function createInSession(sessionId: string, filename = 'chart.png'): Promise<FilePart> {
+  const source = systemSource(uuidOf('org', service.organizationId));
+  const file = { environment: 'production', sessionId: uuidOf('ses', sessionId), filename, mediaType: 'text/plain' };
+  return await createFile(platformIn(0), source, file, png);
+}
+
+test('a message says what its files are, in the session’s first input and in later messages', async () => {
+  const image = await upload(service, png, { headers: { 'x-filename': 'photo.png' } });
+  const nameless = await upload(service, pdf);
+  const { sessionId } = await service.client.sessions.open({
+    agentId,
+    environment: 'production',
+    input: content(image.fileId),
+  });
+  await service.client.sessions.sendMessage(sessionId, { content: content(nameless.fileId, image.fileId) });
+  const { data } = await service.client.sessions.messages(sessionId);
+  const parts = data.filter(({ role }) => role === 'user').map((message) => message.content.slice(1));
+  const imagePart = {
+    type: 'file',
+    fileId: image.fileId,
+    mediaType: 'image/png',
+    bytes: png.length,
+    filename: 'photo.png',
+  };
+  expect(parts).toEqual([
+    [imagePart],
+    [{ type: 'file', fileId: nameless.fileId, mediaType: 'application/pdf', bytes: pdf.length }, imagePart],
+  ]);
+  await service.client.sessions.cancel(sessionId);
+});
+
+test('a file that is not in the environment is refused with its place, wherever content is sent', async () => {
+  const staged = await upload(service, png, { environment: 'staging' });
+  const gone = await upload(service, png);
+  await service.fetch(`/api/v1/files/${gone.fileId}`, { method: 'DELETE' });
+  const foreign = await upload(service, png, { key: await addOrganization(service, 'Other') });
+  const mine = await upload(service, png);
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const timing = { at: new Date(Date.now() + 365 * DAY_MS).toISOString() };
+  const schedule = { agentId, environment: 'production', input: content(mine.fileId), ...timing };
+  const { scheduleId } = await service.client.schedules.create(schedule);
+  for (const { fileId } of [staged, gone, foreign]) {
+    const wrong = content(mine.fileId, fileId);
+    const refusal = (field: string) => ({
+      status: 422,
+      code: 'file_invalid',
+      errors: [{ path: `${field}[2].fileId`, message: `there is no file ${fileId} in the environment "production"` }],
+    });
+    await expect(open(wrong)).rejects.toMatchObject(refusal('input'));
+    await expect(service.client.sessions.sendMessage(sessionId, { content: wrong })).rejects.toMatchObject(
+      refusal('content'),
+    );
+    await expect(service.client.schedules.create({ ...schedule, input: wrong })).rejects.toMatchObject(
+      refusal('input'),
+    );
+    await expect(service.client.schedules.update(scheduleId, { input: wrong })).rejects.toMatchObject(refusal('input'));
+  }
+  await expect(service.client.schedules.update(scheduleId, { environment: 'staging' })).rejects.toMatchObject({
+    code: 'file_invalid',
+  });
+  await service.client.schedules.delete(scheduleId);
+});
+
+test('an unused file goes after its time, with its bytes; one that a session or a schedule names stays', async () => {
+  await maintain(32);
+  const [unused, ofSession, ofSchedule] = await Promise.all(
+    [png, pdf, noise(5000)].map((body) => upload(service, body)),
+  );
+  const session = await open(content(ofSession!.fileId));
+  await ended(session.sessionId);
+  const { scheduleId } = await service.client.schedules.create({
+    agentId,
+    environment: 'production',
+    input: content(ofSchedule!.fileId),
+    at: new Date(Date.now() + 365 * DAY_MS).toISOString(),
+  });
+  const left = async () => Promise.all([unused!, ofSession!, ofSchedule!].map(({ fileId }) => exists(fileId)));
+  await maintain(29);
+  expect(await left()).toEqual([true, true, true]);
+  await maintain(31);
+  expect(await left()).toEqual([false, true, true]);
+  // Known to be in use on day 31, so not looked at again before day 61.
+  await service.client.sessions.delete(session.sessionId);
+  await service.client.schedules.update(scheduleId, { input: 'no file any more' });
+  await maintain(60);
+  expect(await left()).toEqual([false, true, true]);
+  await maintain(62);
+  expect(await left()).toEqual([false, false, false]);
+  await service.client.schedules.delete(scheduleId);
+  const { counted, files, pieces } = await storedBytes();
+  expect([counted, pieces]).toEqual([files, files]);
+});
+
+test('a file of a tool has the type of its bytes and a name that can be one, and can be read', async () => {
+  const { sessionId } = await open('go');
+  await ended(sessionId);
+  const part = await createInSession(sessionId, '../chart.png');
+  expect(part).toEqual({
+    type: 'file',
+    fileId: expect.any(String),
+    mediaType: 'image/png',
+    bytes: png.length,
+    filename: 'chart.png',
+  });
+  expect(await createInSession(sessionId, 'a\nb')).not.toHaveProperty('filename');
+  const organizationId = uuidOf('org', service.organizationId);
+  const file = await openFile(platformIn(0), organizationId, uuidOf('file', part.fileId));
+  expect((await contentOf(file!)).equals(png)).toBe(true);
+  expect(await openFile(platformIn(0), newUuid(), uuidOf('file', part.fileId))).toBeUndefined();
+});
+
+test('what a tool created goes with its session, unless another session names it', async () => {
+  const { sessionId } = await open('go');
+  await ended(sessionId);
+  const own = (await createInSession(sessionId)).fileId;
+  const shared = (await createInSession(sessionId)).fileId;
+  const other = await open(content(shared));
+  await ended(other.sessionId);
+  await service.client.sessions.delete(sessionId);
+  expect([await exists(own), await exists(shared)]).toEqual([false, true]);
+  const { counted, files } = await storedBytes();
+  expect(counted).toBe(files);
+  await maintain(0);
+  expect((await storedBytes()).pieces).toBe(files);
+});
+
+test('a fork keeps the files of its origin, whichever is deleted first', async () => {
+  const { fileId: sent } = await upload(service, png);
+  const { sessionId } = await open(content(sent));
+  await ended(sessionId);
+  const created = (await createInSession(sessionId)).fileId;
+  const fork = await service.client.sessions.fork(sessionId, { closeOnIdle: true, input: 'again' });
+  await ended(fork.sessionId);
+  await service.client.sessions.delete(sessionId);
+  await maintain(31);
+  expect([await exists(sent), await exists(created)]).toEqual([true, true]);
+  await service.client.sessions.delete(fork.sessionId);
+  await maintain(63);
+  expect([await exists(sent), await exists(created)]).toEqual([false, false]);
+});
+
+test('a message keeps what it says of a file that was deleted', async () => {
+  const { fileId } = await upload(service, png);
+  const { sessionId } = await open(content(fileId));
+  await ended(sessionId);
+  await service.fetch(`/api/v1/files/${fileId}`, { method: 'DELETE' });
+  const { data } = await service.client.sessions.messages(sessionId);
+  expect(data[0]!.content[1]).toEqual({ type: 'file', fileId, mediaType: 'image/png', bytes: png.length });
+});
