@@ -213,6 +213,8 @@ create table sessions (
   -- turn; null if the session is not a fork.
   forked_from_session_id uuid,
   forked_at_turn integer,
+  -- Input tokens that were written to a provider's cache, which some providers charge more for.
+  cache_write_tokens bigint default 0 not null,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -522,6 +524,7 @@ create table model_usage (
   cached_tokens bigint not null,
   -- Null if the model had no price.
   cost_usd numeric,
+  cache_write_tokens bigint default 0 not null,
   constraint model_usage_pkey primary key (organization_id, usage_id)
 );
 
@@ -540,6 +543,7 @@ create table model_usage_days (
   cached_tokens bigint not null,
   -- Of the steps with a price.
   cost_usd numeric not null,
+  cache_write_tokens bigint default 0 not null,
   constraint model_usage_days_pkey primary key (organization_id, day, agent_id, environment, model)
 );
 

@@ -597,6 +597,8 @@ export interface ModelCallUsage {
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
+  /** Input tokens that were written to the provider's cache. Left out if there are none. */
+  cacheWriteTokens?: number;
   costUsd: number | null;
 }
 
@@ -1109,7 +1111,10 @@ export interface UpdateWebhookSubscription {
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
+  /** Input tokens that came from the provider's cache. */
   cachedTokens: number;
+  /** Input tokens that were written to the provider's cache. Left out if there are none. */
+  cacheWriteTokens?: number;
   /** Model calls. */
   steps: number;
   toolCalls: number;
@@ -1124,6 +1129,8 @@ export interface UsageGroup {
   outputTokens: number;
   /** Input tokens that the provider had in its cache. */
   cachedTokens: number;
+  /** Input tokens that were written to the provider's cache. Left out if there are none. */
+  cacheWriteTokens?: number;
   /** Model calls. */
   steps: number;
   /** Model calls not included in `costUsd`, because their model had no price. */
@@ -1152,6 +1159,8 @@ export interface UsageSum {
   outputTokens: number;
   /** Input tokens that the provider had in its cache. */
   cachedTokens: number;
+  /** Input tokens that were written to the provider's cache. Left out if there are none. */
+  cacheWriteTokens?: number;
   /** Model calls. */
   steps: number;
   /** Model calls not included in `costUsd`, because their model had no price. */
@@ -1343,6 +1352,7 @@ export interface WorkerUsage {
   inputTokens: number;
   outputTokens: number;
   cachedTokens?: number | undefined;
+  cacheWriteTokens?: number | undefined;
   costUsd?: number | undefined;
 }
 

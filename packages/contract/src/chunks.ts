@@ -71,12 +71,18 @@ export const WaitingFor = Type.Object(
 );
 export type WaitingFor = Static<typeof WaitingFor>;
 
+/** Some providers charge more for these. */
+export const CacheWriteTokens = Type.Optional(
+  Type.Integer({ description: "Input tokens that were written to the provider's cache. Left out if there are none." }),
+);
+
 /** Tokens and calls: of the turn in `turn.completed`, of all turns on the session. */
 export const Usage = Type.Object(
   {
     inputTokens: Type.Integer(),
     outputTokens: Type.Integer(),
-    cachedTokens: Type.Integer(),
+    cachedTokens: Type.Integer({ description: "Input tokens that came from the provider's cache." }),
+    cacheWriteTokens: CacheWriteTokens,
     steps: Type.Integer({ description: 'Model calls.' }),
     toolCalls: Type.Integer(),
     costUsd: Nullable(Type.Number()),
@@ -91,6 +97,7 @@ export const TokensAndCost = Type.Object(
     inputTokens: Type.Integer(),
     outputTokens: Type.Integer(),
     cachedTokens: Type.Integer(),
+    cacheWriteTokens: CacheWriteTokens,
     costUsd: Nullable(Type.Number()),
   },
   { title: 'ModelCallUsage' },

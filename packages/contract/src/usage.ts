@@ -1,10 +1,12 @@
 /** The usage of the organization over all sessions, including deleted ones. */
+import { CacheWriteTokens } from './chunks.ts';
 import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 
 const sums = {
   inputTokens: Type.Integer({ description: 'Including cached ones.' }),
   outputTokens: Type.Integer(),
   cachedTokens: Type.Integer({ description: 'Input tokens that the provider had in its cache.' }),
+  cacheWriteTokens: CacheWriteTokens,
   steps: Type.Integer({ description: 'Model calls.' }),
   unpricedSteps: Type.Integer({
     description: 'Model calls not included in `costUsd`, because their model had no price.',

@@ -147,6 +147,7 @@ export const WorkerUsage = Strict(
     inputTokens: Tokens,
     outputTokens: Tokens,
     cachedTokens: Type.Optional(Tokens),
+    cacheWriteTokens: Type.Optional(Tokens),
     costUsd: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
   },
   { title: 'WorkerUsage', description: 'The usage of the step; counts toward the budget.' },

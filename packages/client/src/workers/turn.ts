@@ -367,8 +367,8 @@ function markHandled<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** Checked here, not at the end of the step, so that the stack trace shows the line that counts wrongly. */
-function checkUsage({ inputTokens, outputTokens, cachedTokens = 0, costUsd = 0 }: WorkerUsage): void {
-  for (const [name, tokens] of Object.entries({ inputTokens, outputTokens, cachedTokens })) {
+function checkUsage({ costUsd = 0, cachedTokens = 0, cacheWriteTokens = 0, ...required }: WorkerUsage): void {
+  for (const [name, tokens] of Object.entries({ ...required, cachedTokens, cacheWriteTokens })) {
     if (!(Number.isSafeInteger(tokens) && tokens >= 0))
       throw new TypeError(`usage: ${name} must be a whole number, 0 or more`);
   }
@@ -381,10 +381,12 @@ function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
     one.costUsd === undefined && other.costUsd === undefined
       ? {}
       : { costUsd: (one.costUsd ?? 0) + (other.costUsd ?? 0) };
+  const cacheWriteTokens = (one.cacheWriteTokens ?? 0) + (other.cacheWriteTokens ?? 0);
   return {
     inputTokens: one.inputTokens + other.inputTokens,
     outputTokens: one.outputTokens + other.outputTokens,
     cachedTokens: (one.cachedTokens ?? 0) + (other.cachedTokens ?? 0),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
     ...costUsd,
   };
 }

@@ -95,6 +95,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     inputTokens: 0,
     outputTokens: 0,
     cachedTokens: 0,
+    cacheWriteTokens: 0,
     steps: 0,
     toolCalls: 0,
     costUsd: null,

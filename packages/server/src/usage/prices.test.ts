@@ -54,6 +54,22 @@ test('cached tokens are among the input tokens, at their own price or that of th
   expect(cost()).toBe(15);
 });
 
+test('tokens that are written to the cache are among the input tokens, at their own price or that of the others', () => {
+  const usage = { inputTokens: 1_000_000, cachedTokens: 400_000, cacheWriteTokens: 500_000, outputTokens: 0 };
+  const cost = (price: { cachedInputUsd?: number; cacheWriteInputUsd?: number }) =>
+    createPrices({ 'openai/a': { inputUsd: 10, outputUsd: 50, ...price } }).costOf('openai/a', usage);
+  expect(cost({ cachedInputUsd: 1, cacheWriteInputUsd: 12.5 })).toBe(1 + 0.4 + 6.25);
+  expect(cost({ cachedInputUsd: 1 })).toBe(6 + 0.4);
+  expect(cost({})).toBe(10);
+  // A server that counts wrongly does not make the cost negative.
+  const wrong = { ...usage, cacheWriteTokens: 9_000_000 };
+  const free = createPrices({ 'openai/a': { inputUsd: 10, cacheWriteInputUsd: 0, outputUsd: 0 } });
+  expect(free.costOf('openai/a', wrong)).toBe(4);
+  expect(
+    parsePrices('{"openai/a":{"inputUsd":1,"cacheWriteInputUsd":2,"outputUsd":0}}').costOf('openai/a', usage),
+  ).toBe(1.5);
+});
+
 test('a price of nothing is a price', () => {
   const prices = parsePrices('{"openai-compatible/*":{"inputUsd":0,"outputUsd":0}}');
   expect(prices.costOf('openai-compatible/x', million)).toBe(0);

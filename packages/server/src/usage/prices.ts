@@ -14,15 +14,20 @@ interface ModelPrice {
   inputUsd: number;
   /** For input tokens that the provider had cached. Default: the price of other input tokens. */
   cachedInputUsd?: number;
+  /** Of the input tokens that were written to the provider's cache. */
+  cacheWriteInputUsd?: number;
   outputUsd: number;
 }
 
 export interface Prices {
   /**
-   * The cost of a call in US dollars, to a billionth; null if the model has no price. The input tokens include the cached
-   * ones.
+   * The cost of a call in US dollars, to a billionth; null if the model has no price. Tokens that were cached, or written to the
+   * cache, are among the input tokens.
    */
-  costOf(model: string, usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>): number | null;
+  costOf(
+    model: string,
+    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>,
+  ): number | null;
   /** Whether calls of the model have a cost. */
   has(model: string): boolean;
 }
@@ -40,23 +45,32 @@ export function modelName({ provider, model, queue }: Model): string {
 /** By `provider/model`, or `provider/*` for every other model of the provider. `parsePrices` has checked them. */
 export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Prices {
   const byModel = new Map(
-    Object.entries(prices).map(([model, { inputUsd, cachedInputUsd = inputUsd, outputUsd }]) => [
-      model,
-      { input: picoUsd(inputUsd), cached: picoUsd(cachedInputUsd), output: picoUsd(outputUsd) },
-    ]),
+    Object.entries(prices).map(
+      ([model, { inputUsd, cachedInputUsd = inputUsd, cacheWriteInputUsd = inputUsd, outputUsd }]) => [
+        model,
+        {
+          input: picoUsd(inputUsd),
+          cached: picoUsd(cachedInputUsd),
+          written: picoUsd(cacheWriteInputUsd),
+          output: picoUsd(outputUsd),
+        },
+      ],
+    ),
   );
   const priceOf = (model: string) => byModel.get(model) ?? byModel.get(`${model.split('/', 1)[0]}/*`);
 
   return {
     has: (model) => priceOf(model) !== undefined,
-    costOf(model, { inputTokens, outputTokens, cachedTokens }) {
+    costOf(model, { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }) {
       const price = priceOf(model);
       if (!price) return null;
       // A provider that counts cached tokens separately must not make the cost negative.
       const cached = Math.min(cachedTokens, inputTokens);
+      const written = Math.min(cacheWriteTokens, inputTokens - cached);
       const cost =
-        BigInt(inputTokens - cached) * price.input +
+        BigInt(inputTokens - cached - written) * price.input +
         BigInt(cached) * price.cached +
+        BigInt(written) * price.written +
         BigInt(outputTokens) * price.output;
       return Number((cost + 500n) / 1_000n) / 1e9;
     },
@@ -120,16 +134,18 @@ function modelProblems(model: string): string[] {
   return name !== '*' && name.includes('*') ? [`has a * in the name: use ${provider}/* or the full name`] : [];
 }
 
-const fields = ['inputUsd', 'cachedInputUsd', 'outputUsd'] as const;
+const fields = ['inputUsd', 'cachedInputUsd', 'cacheWriteInputUsd', 'outputUsd'] as const;
+const optionalFields: readonly string[] = ['cachedInputUsd', 'cacheWriteInputUsd'];
 
 function priceProblems(price: unknown): string[] {
-  if (!isObject(price)) return ['must be an object with inputUsd, outputUsd and, if it differs, cachedInputUsd'];
+  if (!isObject(price))
+    return ['must be an object with inputUsd, outputUsd and, if they differ, cachedInputUsd and cacheWriteInputUsd'];
   const unknown = Object.keys(price)
     .filter((name) => !fields.some((field) => field === name))
     .map((name) => `has ${JSON.stringify(name)}, which is not one of ${fields.join(', ')}`);
   const wrong = fields.flatMap((field) => {
     const value = price[field];
-    if (value === undefined) return field === 'cachedInputUsd' ? [] : [`has no ${field}`];
+    if (value === undefined) return optionalFields.includes(field) ? [] : [`has no ${field}`];
     return isPrice(value)
       ? []
       : [

@@ -12,6 +12,7 @@ import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
+import { cacheWrites } from './cache-writes.ts';
 
 /** Records a model call, in the transaction that stores its response. */
 export function insertUsage(
@@ -21,16 +22,16 @@ export function insertUsage(
     /** `provider/model`, as `modelName` gives it. */
     model: string;
     /** `costUsd` null: the model has no price. */
-    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'costUsd'>;
+    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens' | 'costUsd'>;
   },
   now: Date,
 ): Sql {
-  const { inputTokens, outputTokens, cachedTokens, costUsd } = call.usage;
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
   return sql`
     insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, model, input_tokens,
-      output_tokens, cached_tokens, cost_usd)
+      output_tokens, cached_tokens, cache_write_tokens, cost_usd)
     values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${call.model},
-      ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${costUsd})`;
+      ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
 // ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -50,6 +51,7 @@ interface Row {
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
+  cacheWriteTokens: number;
   steps: number;
   unpricedSteps: number;
   costUsd: string;
@@ -68,20 +70,20 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   const [total, ...groups] = await ctx.db.query<Row>(sql`
     with used as (
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model, c.input_tokens,
-        c.output_tokens, c.cached_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
+        c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
       where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
         ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
       union all
-      select d.day, d.agent_id, d.environment, d.model, d.input_tokens, d.output_tokens, d.cached_tokens, d.steps,
+      select d.day, d.agent_id, d.environment, d.model, d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
         ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
-        sum(u.cached_tokens) as cached_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
+        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
         sum(u.cost_usd) as cost_usd,
         least(row_number() over (
           order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${column}), ${MAX_GROUPS + 1}) as place
@@ -89,7 +91,8 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     )
     select g.place, min(${text}) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
       coalesce(sum(g.output_tokens), 0)::bigint as "outputTokens",
-      coalesce(sum(g.cached_tokens), 0)::bigint as "cachedTokens", coalesce(sum(g.steps), 0)::bigint as steps,
+      coalesce(sum(g.cached_tokens), 0)::bigint as "cachedTokens",
+      coalesce(sum(g.cache_write_tokens), 0)::bigint as "cacheWriteTokens", coalesce(sum(g.steps), 0)::bigint as steps,
       coalesce(sum(g.unpriced_steps), 0)::bigint as "unpricedSteps", coalesce(sum(g.cost_usd), 0) as "costUsd"
     from grouped g group by grouping sets ((g.place), ()) order by g.place nulls first`);
   const listed = groups.filter(({ place }) => place! <= MAX_GROUPS);
@@ -152,11 +155,13 @@ const nothing: UsageSum = {
   costUsd: null,
 };
 
-function sumOf({ inputTokens, outputTokens, cachedTokens, steps, unpricedSteps, costUsd }: Row): UsageSum {
+function sumOf(row: Row): UsageSum {
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, steps, unpricedSteps, costUsd } = row;
   return {
     inputTokens,
     outputTokens,
     cachedTokens,
+    ...cacheWrites(cacheWriteTokens),
     steps,
     unpricedSteps,
     costUsd: steps === unpricedSteps ? null : Number(costUsd),

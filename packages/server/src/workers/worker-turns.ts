@@ -28,6 +28,7 @@ import {
   updateOperation,
 } from '../sessions/state/operations.ts';
 import { type Submission, storeSubmission } from '../sessions/state/submission.ts';
+import { cacheWrites } from '../usage/cache-writes.ts';
 import { roundUsd } from '../usage/prices.ts';
 import {
   type ClaimedSession,
@@ -206,6 +207,7 @@ async function submitModelResponse(
       inputTokens: usage?.inputTokens ?? 0,
       outputTokens: usage?.outputTokens ?? 0,
       cachedTokens: usage?.cachedTokens ?? 0,
+      ...cacheWrites(usage?.cacheWriteTokens ?? 0),
     },
     ...(usage?.costUsd !== undefined && { costUsd: roundUsd(usage.costUsd) }),
     ...(error && { error: { code: error.code ?? 'worker_failed', message: error.message } }),

@@ -290,6 +290,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
   function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): ModelCall {
     return {
       organizationId: base.organizationId,
+      sessionId: 'ses_1',
       environment: 'production',
       config: { provider, model, baseUrl: server.url, ...config },
       instructions: INSTRUCTIONS,

@@ -39,6 +39,7 @@ const ask = (call: ModelCall, signal: AbortSignal = new AbortController().signal
 function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): ModelCall {
   return {
     organizationId: base.organizationId,
+    sessionId: 'ses_1',
     environment: 'production',
     config: { provider: 'openai-compatible', model: 'small', baseUrl: server.url, ...config },
     instructions: 'Be brief.',

@@ -43,6 +43,7 @@ afterEach(() => vi.unstubAllEnvs());
 async function failureOf(config: Model, keys: ProviderKeys = operatorKeys): Promise<ModelFailure> {
   const call: ModelCall = {
     organizationId: base.organizationId,
+    sessionId: 'ses_1',
     environment: 'production',
     config,
     instructions: '',
@@ -211,10 +212,4 @@ test('a request to another server than the one for the key is not sent', async (
   });
   connection.close();
   expect(requests).toEqual([]);
-});
-
-test('only Anthropic’s own server is asked to cache the prompt', async () => {
-  await failureOf({ provider: 'anthropic', model: 'claude' });
-  await failureOf({ provider: 'anthropic', model: 'claude', baseUrl: 'https://gateway.example.com/v1' });
-  expect(requests.map(({ body }) => JSON.parse(body).cache_control)).toEqual([{ type: 'ephemeral' }, undefined]);
 });

@@ -26,6 +26,7 @@ const frames = (...events: object[]) =>
 function callOf(provider: Model['provider'], model: string, more: Partial<ModelCall> = {}): ModelCall {
   return {
     organizationId: base.organizationId,
+    sessionId: 'ses_1',
     environment: 'production',
     config: { provider, model, baseUrl: server.url },
     instructions: '',

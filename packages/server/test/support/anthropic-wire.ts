@@ -6,8 +6,8 @@ export const anthropicMessages: Wire = {
   respond({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
     return (response, { body }) => {
       const input = {
-        input_tokens: usage.input - usage.cached,
-        cache_creation_input_tokens: 0,
+        input_tokens: usage.input - usage.cached - (usage.written ?? 0),
+        cache_creation_input_tokens: usage.written ?? 0,
         cache_read_input_tokens: usage.cached,
       };
       const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 };

@@ -15,6 +15,8 @@ export interface RecordedRequest<Body = Record<string, unknown>> {
   path: string;
   headers: IncomingHttpHeaders;
   body: Body;
+  /** The body as it was sent. */
+  text: string;
   /** Resolves when either side has ended the response; true if it was complete. */
   closed: Promise<boolean>;
 }
@@ -44,10 +46,12 @@ export async function startProviderServer<Body = Record<string, unknown>>(
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
     const request: RecordedRequest<Body> = {
       path: incoming.url ?? '',
       headers: incoming.headers,
-      body: JSON.parse(Buffer.concat(chunks).toString() || '{}'),
+      body: JSON.parse(text || '{}'),
+      text,
       closed: new Promise((resolve) => response.once('close', () => resolve(response.writableFinished))),
     };
     requests.push(request);
@@ -76,8 +80,8 @@ export interface ModelResponse {
   parts?: ResponsePart[];
   /** Default: follows from the parts. */
   stop?: 'maxOutputTokens' | 'refusal';
-  /** `input` and `output` are totals; `cached` is part of the input. */
-  usage?: { input: number; cached: number; output: number };
+  /** `input` and `output` are totals; `cached` and `written` (to the cache) are parts of the input. */
+  usage?: { input: number; cached: number; written?: number; output: number };
   /** How the response ends: completely; closed cleanly, or reset, before its end; never; or with an error event. */
   end?: 'done' | 'cut' | 'reset' | 'hang' | StreamedError;
 }

@@ -34,7 +34,7 @@ export const responses: Wire = {
       const used = {
         usage: {
           input_tokens: usage.input,
-          input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: 0 },
+          input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: usage.written ?? 0 },
           output_tokens: usage.output,
           output_tokens_details: { reasoning_tokens: 1 },
           total_tokens: usage.input + usage.output,

@@ -147,6 +147,7 @@ test('a model at a base URL does not follow a host name to a forbidden address',
     try {
       const call = {
         organizationId: base.organizationId,
+        sessionId: 'ses_1',
         environment: 'production',
         config,
         instructions: '',

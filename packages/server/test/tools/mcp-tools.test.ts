@@ -82,6 +82,7 @@ describe('the list', () => {
       { name: 'pay', title: 'Pays.', inputSchema: { type: 'object' }, annotations: { readOnlyHint: 'yes' } },
     ];
     expect(await list()).toEqual([
+      expect.objectContaining({ name: 'crm__book', approval: 'always', repeatable: true }),
       {
         name: 'crm__look',
         description: 'Looks.',
@@ -92,19 +93,28 @@ describe('the list', () => {
         source: mcp(),
         remoteName: 'look',
       },
-      expect.objectContaining({ name: 'crm__book', approval: 'always', repeatable: true }),
       expect.objectContaining({ name: 'crm__pay', description: 'Pays.', approval: 'always', repeatable: false }),
     ]);
+  });
+
+  test('is in the order of the tools’ names, whatever the server’s order is', async () => {
+    const names = ['b', 'a', 'B', 'a2', 'a1'];
+    server.tools = names.map((name) => ({ ...look, name }));
+    const expected = ['crm__B', 'crm__a', 'crm__a1', 'crm__a2', 'crm__b'];
+    expect((await listed()).map(({ name }) => name)).toEqual(expected);
+    server.tools.reverse();
+    expect((await listed()).map(({ name }) => name)).toEqual(expected);
   });
 
   test('has one approval policy for all tools, or one for each by the server’s own name', async () => {
     server.tools = ['look', 'constructor', '__proto__'].map((name) => ({ ...look, name }));
     const policies = async (approval: McpTool['approval']) =>
       (await listed(approval === undefined ? {} : { approval })).map((tool) => tool.approval);
+    // In the order of the names: __proto__, constructor, look.
     expect(await policies('once')).toEqual(['once', 'once', 'once']);
     expect(await policies({ when: { required: ['at'] } })).toEqual(Array(3).fill({ when: { required: ['at'] } }));
-    expect(await policies({ look: 'never' })).toEqual(['never', 'always', 'always']);
-    expect(await policies(JSON.parse('{"__proto__":"never"}'))).toEqual(['always', 'always', 'never']);
+    expect(await policies({ look: 'never' })).toEqual(['always', 'always', 'never']);
+    expect(await policies(JSON.parse('{"__proto__":"never"}'))).toEqual(['never', 'always', 'always']);
   });
 
   test('contains the tools of all pages', async () => {
@@ -174,8 +184,8 @@ describe('the list', () => {
       { name: 'bare' },
     ];
     expect((await listed()).map(({ name, description }) => [name, description])).toEqual([
-      ['crm__look', 'the first'],
       ['crm__bare', ''],
+      ['crm__look', 'the first'],
     ]);
   });
 

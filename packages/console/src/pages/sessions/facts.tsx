@@ -6,7 +6,7 @@ import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { costText, number, stopReasonText, waitingText } from './session-text.ts';
+import { costText, number, stopReasonText, tokensText, waitingText } from './session-text.ts';
 
 /** Details of a session other than its messages. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
@@ -54,8 +54,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       </dd>
       <dt>Tokens</dt>
       <dd className="number">
-        {number(usage.inputTokens)} in{usage.cachedTokens > 0 && ` (${number(usage.cachedTokens)} cached)`},{' '}
-        {number(usage.outputTokens)} out
+        {tokensText(usage)}
         {budget?.maxTokens !== undefined && (
           <Spent what="Tokens" used={usage.inputTokens + usage.outputTokens} of={budget.maxTokens} />
         )}

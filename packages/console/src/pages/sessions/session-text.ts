@@ -3,6 +3,7 @@ import type { Session, SessionTurn } from '@signalbox/client';
 import { counted } from '../../text-format.ts';
 
 export type StopReason = NonNullable<SessionTurn['stopReason']>;
+type ModelCallUsage = NonNullable<SessionTurn['operations'][number]['usage']>;
 
 /** Why a turn ended, unless the model simply finished. */
 export const stopReasonText: Record<StopReason, string> = {
@@ -26,6 +27,16 @@ export function waitingText({ waitingFor }: Session): string {
     sessionIds.length > 0 && counted(sessionIds.length, 'child session'),
   ].filter((part) => part !== false);
   return `for ${parts.join(' and ')}`;
+}
+
+/** `1,200 in (800 cached, 100 written to the cache), 50 out`. */
+export function tokensText({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }: ModelCallUsage): string {
+  const cache = [
+    cachedTokens > 0 && `${number(cachedTokens)} cached`,
+    cacheWriteTokens > 0 && `${number(cacheWriteTokens)} written to the cache`,
+  ].filter((part) => part !== false);
+  const input = `${number(inputTokens)} in${cache.length > 0 ? ` (${cache.join(', ')})` : ''}`;
+  return `${input}, ${number(outputTokens)} out`;
 }
 
 const dollars = new Intl.NumberFormat('en', {

@@ -9,7 +9,7 @@ import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useNow } from '../../ui/time.tsx';
-import { costText, number, stopReasonText } from './session-text.ts';
+import { costText, number, stopReasonText, tokensText } from './session-text.ts';
 
 export function Timeline({ query }: { query: ListQuery<SessionTurn> }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -129,12 +129,7 @@ function Operation({
             </Link>
           </>
         )}
-        {usage && (
-          <span className="quiet small number">
-            {' '}
-            {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
-          </span>
-        )}
+        {usage && <span className="quiet small number"> {tokensText(usage)}</span>}
       </th>
       <td>
         <Status value={status} />

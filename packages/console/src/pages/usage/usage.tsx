@@ -120,6 +120,12 @@ function Total({ report: { total, from, to } }: { report: UsageReport }) {
           <dt>Cached input tokens</dt>
           <dd>{number(total.cachedTokens)}</dd>
         </div>
+        {total.cacheWriteTokens !== undefined && (
+          <div>
+            <dt>Written to cache</dt>
+            <dd>{number(total.cacheWriteTokens)}</dd>
+          </div>
+        )}
         <div>
           <dt>Output tokens</dt>
           <dd>{number(total.outputTokens)}</dd>

@@ -17,15 +17,11 @@ export const anthropic: Provider = {
   name: 'anthropic',
   keyHeader: ['x-api-key', ''],
   takesSchema: true,
-  options: (isOwn) => ({
-    anthropic: {
-      // Calls are only used once they are complete: Anthropic validates them as a whole, which is better than getting pieces sooner.
-      toolStreaming: false,
-      // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not
-      // know the field.
-      ...(isOwn && { cacheControl: { type: 'ephemeral' } }),
-    },
-  }),
+  // Calls are only used once they are complete: Anthropic validates them as a whole, which is better than getting pieces sooner.
+  options: () => ({ anthropic: { toolStreaming: false } }),
+  // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not know the
+  // field.
+  cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
   passesOver: (event) =>
     typeof event === 'object' &&
     event !== null &&

@@ -6,6 +6,8 @@ import type { TurnTool } from '../tools/tool.ts';
 
 export interface ModelCall {
   organizationId: string;
+  /** The session, for providers that find cached prompts by a key: its calls share a growing prefix. */
+  sessionId: string;
   environment: string;
   config: ModelConfig;
   instructions: string;

@@ -7,7 +7,15 @@ export const openai: Provider = {
   takesSchema: true,
   // Responses are not stored at OpenAI, so each request carries the encrypted reasoning. Reasoning summaries are not shown, and
   // some accounts may not request them. Strict schemas must require every property; the schemas of our users need not.
-  options: () => ({ openai: { store: false, reasoningSummary: null, strictJsonSchema: false } }),
+  // Requests with the same key go to the same machine, whose cache then has the session's previous request.
+  options: (isOwn, { sessionId }) => ({
+    openai: {
+      store: false,
+      reasoningSummary: null,
+      strictJsonSchema: false,
+      ...(isOwn && { promptCacheKey: sessionId }),
+    },
+  }),
   async model(name, server) {
     const { createOpenAI } = await import('@ai-sdk/openai');
     return createOpenAI({ ...server, apiKey: NO_KEY }).responses(name);

@@ -13,6 +13,7 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
   return toCallOptions(
     {
       organizationId: '',
+      sessionId: '',
       environment: 'production',
       config: { provider: 'openai', model: 'any' },
       instructions: '',

@@ -6,6 +6,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4ToolResultOutput,
+  SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
 import type { ModelCall } from './model.ts';
@@ -13,16 +14,26 @@ import { toAssistantParts } from './provider-data.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
-/** The transcript, tools and settings of a call. `takesSchema`: the provider accepts a response schema together with tools. */
-export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageModelV4CallOptions {
+/**
+ * The transcript, tools and settings of a call. `takesSchema`: the provider accepts a response schema together with tools.
+ * `cachePoint` marks where the prompt is cached, for a provider that caches only there.
+ */
+export function toCallOptions(
+  call: ModelCall,
+  takesSchema: boolean,
+  cachePoint?: SharedV4ProviderOptions,
+): LanguageModelV4CallOptions {
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
   // Providers require the schema's root to be an object.
   const isTold = takesSchema && outputSchema?.type === 'object';
+  const prompt = toPrompt(call, isTold ? null : outputSchema);
+  const tools = toolsFor(call);
+  if (cachePoint) markCachePoints(prompt, tools, cachePoint);
   return {
-    prompt: toPrompt(call, isTold ? null : outputSchema),
-    ...toolsFor(call),
+    prompt,
+    ...(tools.length > 0 && { tools }),
     ...(isTold && { responseFormat: { type: 'json', schema: outputSchema } }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -37,11 +48,11 @@ export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageMo
  * The call's tools. A transcript can have calls of tools that the agent no longer has, or that a fork's version does not have. Servers
  * accept that as long as there are any tools, but some refuse a transcript with calls in a request without tools.
  */
-function toolsFor({ tools, transcript }: ModelCall): Pick<LanguageModelV4CallOptions, 'tools'> {
-  if (tools.length > 0) return { tools: tools.map(toTool) };
+function toolsFor({ tools, transcript }: ModelCall): LanguageModelV4FunctionTool[] {
+  if (tools.length > 0) return tools.map(toTool);
   const names = new Set(transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ tool }) => tool)));
   const description = 'This tool is not available any more. Do not call it.';
-  return names.size === 0 ? {} : { tools: [...names].map((name) => toTool({ name, description, inputSchema: {} })) };
+  return [...names].map((name) => toTool({ name, description, inputSchema: {} }));
 }
 
 function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null): LanguageModelV4Message[] {
@@ -64,7 +75,7 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
         messages.push({ role, content: content.flatMap(toUserPart) });
         break;
       case 'assistant':
-        if (messages.at(-1)?.role === 'assistant') messages.push(CONTINUE);
+        if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
         messages.push({ role, content: toAssistantParts(entry, config, index > turnBegins) });
         break;
       case 'tool':
@@ -80,7 +91,7 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
         break;
     }
   }
-  if (messages.at(-1)?.role === 'assistant') messages.push(CONTINUE);
+  if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
   return messages;
 }
 
@@ -122,6 +133,23 @@ function toUserPart(part: MessagePart): { type: 'text'; text: string }[] {
   if (part.type === 'text') return [part];
   if (part.type !== 'file') return [];
   return [{ type: 'text', text: `[file ${part.filename ?? part.fileId}: ${part.mediaType}, ${part.bytes} bytes]` }];
+}
+
+/**
+ * Three points, one less than Anthropic allows: the end of tools and instructions, which all sessions of the agent share; the end of
+ * the previous request, which is in the cache; and the end of this one. A point of its own for the previous request is needed because
+ * Anthropic looks only 20 blocks back from a point, and a step may add more.
+ */
+function markCachePoints(
+  prompt: LanguageModelV4Message[],
+  tools: LanguageModelV4FunctionTool[],
+  cachePoint: SharedV4ProviderOptions,
+): void {
+  const shared = prompt[0]?.role === 'system' ? prompt[0] : tools.at(-1);
+  const response = prompt.findLastIndex(({ role }) => role === 'assistant');
+  for (const point of [shared, prompt[response - 1], prompt.at(-1)]) {
+    if (point) point.providerOptions = cachePoint;
+  }
 }
 
 function askFor(schema: Record<string, unknown> | null): string {

@@ -23,8 +23,10 @@ export interface Provider {
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Whether it accepts a response schema together with tools. If not, the schema is put into the instructions. */
   readonly takesSchema: boolean;
-  /** Options of every call. `isOwn`: the request goes to the provider's own server. */
-  options?(isOwn: boolean): SharedV4ProviderOptions;
+  /** Options of a call. `isOwn`: the request goes to the provider's own server. */
+  options?(isOwn: boolean, call: ModelCall): SharedV4ProviderOptions;
+  /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
+  readonly cachePoint?: SharedV4ProviderOptions;
   /** Whether an event that the SDK can't parse is one that clients should ignore. */
   passesOver?(event: unknown): boolean;
   /**
@@ -56,8 +58,8 @@ export function createProviderModel(
       const sdk = await provider.model(model, { baseURL, fetch: connection.fetch });
       const { stream } = await connection.wait(
         sdk.doStream({
-          ...toCallOptions(call, provider.takesSchema),
-          ...(provider.options && { providerOptions: provider.options(isOwn) }),
+          ...toCallOptions(call, provider.takesSchema, isOwn ? provider.cachePoint : undefined),
+          ...(provider.options && { providerOptions: provider.options(isOwn, call) }),
           abortSignal: connection.signal,
         }),
       );

@@ -12,6 +12,7 @@ import {
 } from '@ai-sdk/provider';
 import { parseJson } from '../../lib/json.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
+import { cacheWrites } from '../../usage/cache-writes.ts';
 import type { Redact, StreamRedaction } from '../tools/redact.ts';
 import { shownJson, shownText } from '../tools/result.ts';
 import { type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
@@ -204,6 +205,7 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsag
     inputTokens: countOf(inputTokens.total),
     outputTokens: countOf(outputTokens.total),
     cachedTokens: countOf(inputTokens.cacheRead),
+    ...cacheWrites(countOf(inputTokens.cacheWrite)),
   };
 }
 

@@ -17,6 +17,7 @@ const result = (part: object) => ({
 function callOf(script: ScriptStep[] | undefined, more: Partial<ModelCall> = {}): ModelCall {
   return {
     organizationId: '',
+    sessionId: '',
     environment: 'production',
     config: { provider: 'scripted', model: 'any', settings: script ? { script } : {} },
     instructions: '',

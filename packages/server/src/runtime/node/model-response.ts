@@ -53,6 +53,7 @@ export function modelResponseChange(
       sql`input_tokens = input_tokens + ${usage.inputTokens}`,
       sql`output_tokens = output_tokens + ${usage.outputTokens}`,
       sql`cached_tokens = cached_tokens + ${usage.cachedTokens}`,
+      ...cacheWritePatch(usage.cacheWriteTokens),
       sql`steps = steps + 1`,
       sql`model_calls = model_calls + 1`,
       sql`tool_calls = tool_calls + ${calls.length}`,
@@ -73,6 +74,10 @@ export function modelResponseChange(
       ),
     ],
   };
+}
+
+function cacheWritePatch(tokens = 0): Sql[] {
+  return tokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${tokens}`];
 }
 
 function costPatch(costUsd: number | null): Sql[] {

@@ -19,6 +19,7 @@ import sql from 'sql-template-tag';
 import { type createDefinitionCache, modelsOf } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
+import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import {
   firstExpiry,
@@ -279,6 +280,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     const { organizationId, environment, turn } = row;
     context.state = {
       organizationId,
+      sessionId: formatId('ses', row.sessionId),
       environment,
       turn,
       definition,

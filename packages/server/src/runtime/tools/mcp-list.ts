@@ -63,7 +63,12 @@ export async function turnTools(
   const leftOut: Listing['leftOut'] = [];
   const found = new Map<string, RemoteTool>();
   let broken = 0;
-  const read = listed.map(readTool).filter((tool) => tool !== undefined);
+  // A server may list its tools in any order. In an order of our own the prompt begins the same on every node, so that its provider
+  // finds it in its cache.
+  const read = listed
+    .map(readTool)
+    .filter((tool) => tool !== undefined)
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const wanted = read.filter(({ name }) => server.allowedTools?.includes(name) ?? true);
   for await (const [tool, schemaIsBroken] of judged(organizationId, wanted, redact)) {
     const { name } = tool;

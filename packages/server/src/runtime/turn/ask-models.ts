@@ -159,9 +159,10 @@ function waitTooLong(message: string, askedMs: number, leftMs: number, limit: st
 }
 
 function modelCallOf(state: TurnState, config: Model): ModelCall {
-  const { organizationId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
+  const { organizationId, sessionId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
   return {
     organizationId,
+    sessionId,
     environment,
     config,
     instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),

@@ -21,6 +21,7 @@ function toolsOf(runsAs: RunsAs, names: string[]): TurnTool[] {
 function stateWith(tools: TurnTool[]): TurnState {
   return {
     organizationId: 'o',
+    sessionId: '',
     environment: 'production',
     turn: 1,
     definition: { model: {}, outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,

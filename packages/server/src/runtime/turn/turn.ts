@@ -38,6 +38,8 @@ import { refusalOfLength, thatFit } from './transcript-size.ts';
 
 export interface TurnState {
   readonly organizationId: string;
+  /** `ses_…` */
+  readonly sessionId: string;
   readonly environment: string;
   readonly turn: number;
   readonly definition: Definition;

@@ -5,6 +5,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
+import { cacheWrites } from '../../usage/cache-writes.ts';
 import { roundUsd } from '../../usage/prices.ts';
 
 /**
@@ -82,8 +83,8 @@ export const operationColumns: Sql = sql`
   o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
   o.unavailable_servers as "unavailableServers"`;
 
-/** What a model call used. `cachedTokens` are the input tokens that came from the provider's cache. */
-export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
+/** What a model call used. Of the input tokens, some came from the provider's cache, and others were written to it. */
+export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>;
 
 /** With the cost; null if the model has no price. */
 export type PricedUsage = TokenUsage & Pick<Usage, 'costUsd'>;
@@ -197,6 +198,7 @@ export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),
     cachedTokens: sum(({ cachedTokens }) => cachedTokens),
+    ...cacheWrites(sum(({ cacheWriteTokens = 0 }) => cacheWriteTokens)),
     steps: models.length,
     toolCalls: operations.filter(({ kind }) => kind === 'tool').length,
     costUsd: isPriced ? roundUsd(sum(({ costUsd }) => costUsd ?? 0)) : null,

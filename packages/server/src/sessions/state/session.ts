@@ -7,6 +7,7 @@ import type { Queryable, Tx } from '../../db/db.ts';
 import { formatCursor } from '../../journal/cursor.ts';
 import { ApiError, notFound } from '../../lib/api-error.ts';
 import { formatId } from '../../lib/ids.ts';
+import { cacheWrites } from '../../usage/cache-writes.ts';
 
 export interface SessionRow {
   organizationId: string;
@@ -46,6 +47,7 @@ export interface SessionRow {
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
+  cacheWriteTokens: number;
   steps: number;
   toolCalls: number;
   costUsd: number | null;
@@ -65,7 +67,8 @@ export const sessionColumns: Sql = sql`
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth,
   s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
-  s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens", s.steps,
+  s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens",
+  s.cache_write_tokens as "cacheWriteTokens", s.steps,
   s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
 
@@ -112,6 +115,7 @@ export function viewSession(row: SessionRow): Session {
       inputTokens: row.inputTokens,
       outputTokens: row.outputTokens,
       cachedTokens: row.cachedTokens,
+      ...cacheWrites(row.cacheWriteTokens),
       steps: row.steps,
       toolCalls: row.toolCalls,
       costUsd: row.costUsd,
