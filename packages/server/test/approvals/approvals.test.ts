@@ -22,6 +22,7 @@ import {
   clientTool,
   createWorld,
   httpTool,
+  is,
   never,
   outline,
   queryingBy,
@@ -36,7 +37,6 @@ beforeEach(async () => {
 });
 afterEach(() => clock.passWhile(world.close()));
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const isType = (type: Chunk['type']) => (chunk: Chunk) => chunk.type === type;
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 const payTool = httpTool('pay', { approval: 'always' });

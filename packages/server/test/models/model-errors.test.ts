@@ -1,13 +1,12 @@
 // Failing model calls: which are retried, when, and what the session shows of them. What follows the quick retries is in
 // outages.test.ts.
-import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/runtime/models/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
-import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
+import { answering, createWorld, httpTool, is, outline, usage, type World } from '../support/session-world.ts';
 
 let world: World;
 let clock: ManualClock;
@@ -32,7 +31,6 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 /** The turn fails after its quick retries. */
 const impatient = { limits: { modelOutageSeconds: 0 } };
 const waits = [563, 1_125, 2_250, 4_500];

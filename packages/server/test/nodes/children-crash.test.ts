@@ -1,5 +1,4 @@
 // Parents and children when nodes die: the child is opened once, and its end reaches the parent once (P3, P7, P8).
-import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { uuidOf } from '../../src/lib/ids.ts';
@@ -12,7 +11,9 @@ import {
   answering,
   byModel,
   createWorld,
+  hanging,
   httpTool,
+  is,
   never,
   outline,
   usage,
@@ -30,17 +31,13 @@ afterEach(async () => {
   await world.close();
 });
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const ask = byModel({
   parent: answering([{ calls: [['helper', { input: 'help' }]] }, { text: 'Done' }]),
   child: answering([{ text: 'Helped' }]),
 });
 const hangingChild = byModel({
   parent: answering([{ calls: [['helper', { input: 'help' }]] }, { text: 'Done' }]),
-  child: async function* (_, signal) {
-    yield { type: 'text', delta: 'Hm' };
-    await never(signal);
-  },
+  child: hanging('Hm'),
 });
 const whole = ['running', 'tool.call', 'waiting', 'tool.result', 'running', '"Done"', 'turn.completed endTurn', 'idle'];
 
@@ -90,11 +87,7 @@ test('a child whose node dies continues on another node, and its parent keeps wa
   const dying = await world.work({
     ask: byModel({
       parent: answering([{ calls: [['helper', { input: 'help' }]] }]),
-      child: async function* (_, signal) {
-        yield { type: 'text', delta: 'half' };
-        begun.resolve();
-        await never(signal);
-      },
+      child: hanging('half', begun.resolve),
     }),
   });
   const sessionId = await openFamily(world);

@@ -11,7 +11,7 @@ import type { AskModel } from '../../src/runtime/models/model.ts';
 import { createSessionRunner } from '../../src/runtime/node/session-runner.ts';
 import { getSession, openSession } from '../../src/sessions/sessions.ts';
 import { createManualClock } from '../support/manual-clock.ts';
-import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
+import { answering, createWorld, httpTool, is, outline, usage, type World } from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -19,7 +19,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 /** Ends when the node that waits for it is stopped. */
 const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

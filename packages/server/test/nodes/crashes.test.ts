@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
@@ -16,10 +15,9 @@ import { sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
 import { startTestService } from '../support/service.ts';
-import { answering, createWorld, httpTool, never, outline, type World } from '../support/session-world.ts';
+import { answering, createWorld, hanging, httpTool, is, never, outline, type World } from '../support/session-world.ts';
 
 const MASTER_KEY = randomBytes(32).toString('hex');
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const idempotent = httpTool('poison', { idempotent: true });
 const callsPoison = answering([{ calls: [['poison', {}]] }, { text: 'done' }]);
 
@@ -53,12 +51,7 @@ describe('with nodes', () => {
 
   async function diesInModel(): Promise<void> {
     const begun = Promise.withResolvers<void>();
-    const ask: AskModel = async function* (_, signal) {
-      begun.resolve();
-      await never(signal);
-      yield { type: 'text', delta: '' };
-    };
-    await dies({ ask }, begun.promise);
+    await dies({ ask: hanging('', begun.resolve) }, begun.promise);
   }
 
   const beginsAndHangs =

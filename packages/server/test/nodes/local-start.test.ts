@@ -10,7 +10,7 @@ import { listSessions } from '../../src/sessions/list.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { createManualClock } from '../support/manual-clock.ts';
-import { answering, createWorld, never, outline, queryingBy, type World } from '../support/session-world.ts';
+import { answering, createWorld, is, never, outline, queryingBy, type World } from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -18,7 +18,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const isIdleOf = (turn: number) => (chunk: Chunk) => is('idle')(chunk) && chunk.turn === turn;
 const isClaim = ({ text }: Sql) => text.includes('update sessions s set epoch');
 

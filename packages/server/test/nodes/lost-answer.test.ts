@@ -1,11 +1,10 @@
 // The database runs a statement, but its response is lost with the connection: the work is done and continues (P2, P8).
-import type { Chunk } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DatabaseUnavailable, type Db } from '../../src/db/db.ts';
 import type { Platform } from '../../src/platform.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
-import { answering, createWorld, outline, usage, type World } from '../support/session-world.ts';
+import { answering, createWorld, is, outline, usage, type World } from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -13,7 +12,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const lost = () => new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
 
 /** A node on whose database one statement breaks its connection: `when` selects it, `runs` sets whether it runs before that. */

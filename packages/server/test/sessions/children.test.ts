@@ -1,5 +1,5 @@
 // Child sessions: an agent that calls another agent. What the child gets, what it returns, and what stops it.
-import type { Chunk, Session } from '@signalbox/contract';
+import type { Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { checkEditedInput, resolveApproval } from '../../src/approvals/approvals.ts';
@@ -19,7 +19,9 @@ import {
   byModel,
   clientTool,
   createWorld,
+  hanging,
   httpTool,
+  is,
   never,
   outline,
   usage,
@@ -39,14 +41,9 @@ async function inWorld(options: Parameters<typeof createWorld>[0], act: () => Pr
   await act();
 }
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const callsHelper = { calls: [['helper', { input: 'help' }]] as [string, unknown][] };
 const parent = answering([callsHelper, { text: 'Done' }]);
-/** A model that says something and then runs until it is aborted. */
-const hanging: AskModel = async function* (_, signal) {
-  yield { type: 'text', delta: 'Hm' };
-  await never(signal);
-};
+const stuck = hanging('Hm');
 
 /** The results of calls that the parent's model gets, once its turn is over. */
 async function resultsOf(sessionId: string): Promise<object[]> {
@@ -168,12 +165,12 @@ test('however a child ends, its parent continues and gets the reason as text', a
       says: /^The agent failed: .*outputSchema/,
     },
     {
-      child: hanging,
+      child: stuck,
       act: (sessionId) => cancelSession(world.ctx, { sessionId }),
       says: /^The agent's session was cancelled/,
     },
     {
-      child: hanging,
+      child: stuck,
       act: (sessionId) => interruptSession(world.ctx, { sessionId }),
       says: /^The agent stopped before it finished: .*interrupted.* Its last text: Hm$/,
     },
@@ -317,7 +314,7 @@ async function openThree(): Promise<[parent: string, child: string, grandchild: 
 const three = byModel({
   parent,
   child: answering([{ calls: [['deeper', { input: 'help' }]] }, { text: 'ok' }]),
-  grandchild: hanging,
+  grandchild: stuck,
 });
 
 test('cancelling a parent cancels all its descendants', async () => {
@@ -334,7 +331,7 @@ test('an interrupted or steered parent cancels its children, and its model gets 
     ask: byModel({
       parent: answering([callsHelper, callsHelper, { text: 'Steered' }], (call) => seen.push(call)),
       child: answering([{ calls: [['deeper', { input: 'help' }]] }, { text: 'ok' }]),
-      grandchild: hanging,
+      grandchild: stuck,
     }),
   });
   const [sessionId, childId, grandchildId] = await openThree();
@@ -364,7 +361,7 @@ test('a turn that times out cancels its children; the time in which it only wait
     await world.work({
       ask: byModel({
         parent: answering([callsHelper, { calls: [...callsHelper.calls, ['slow', {}]] }]),
-        child: hanging,
+        child: stuck,
       }),
       run: (_, signal) => {
         begun.resolve();
@@ -403,7 +400,7 @@ test('a child on another node is cancelled without any wake-up', async () => {
     platform: await world.anotherNode(),
     ask: (call, signal) => {
       taken.resolve();
-      return hanging(call, signal);
+      return stuck(call, signal);
     },
   });
   await world.expireLease(first.nodeId);
@@ -413,7 +410,7 @@ test('a child on another node is cancelled without any wake-up', async () => {
 });
 
 test('an interrupt of a parent that is about to wait for its child is never lost, and the call ends once', async () => {
-  await world.work({ ask: byModel({ parent, child: hanging }) });
+  await world.work({ ask: byModel({ parent, child: stuck }) });
   const sessions = await Promise.all(Array.from({ length: 20 }, () => openFamily(world)));
   await Promise.all(
     sessions.map(async (sessionId, index) => {

@@ -93,6 +93,21 @@ async function request(path: string): Promise<Socket> {
   return socket;
 }
 
+/** What a request gets if the service begins to shut down while the request is in progress. */
+async function receivedAtShutdown(path: string): Promise<string> {
+  const socket = await request(path);
+  let received = '';
+  socket.on('data', (data) => {
+    received += data;
+  });
+  await asked.promise;
+  const closed = app.close();
+  gate.resolve();
+  await closed;
+  if (!socket.destroyed) await once(socket, 'close');
+  return received;
+}
+
 test('a reader that disconnects before its stream begins leaves nothing open', async () => {
   const socket = await request(`/sessions/${sessionId}/stream`);
   await asked.promise;
@@ -106,31 +121,11 @@ test('a reader that disconnects before its stream begins leaves nothing open', a
 });
 
 test('a stream that is about to begin does not delay the shutdown', async () => {
-  const socket = await request(`/sessions/${sessionId}/stream`);
-  let received = '';
-  socket.on('data', (data) => {
-    received += data;
-  });
-  await asked.promise;
-  const closed = app.close();
-  gate.resolve();
-  await closed;
-  if (!socket.destroyed) await once(socket, 'close');
-  expect(received).toContain('503');
+  expect(await receivedAtShutdown(`/sessions/${sessionId}/stream`)).toContain('503');
 });
 
 test('a request in progress gets its response at shutdown, which does not wait for its connection', async () => {
-  const socket = await request(`/sessions/${sessionId}/chunks`);
-  let received = '';
-  socket.on('data', (data) => {
-    received += data;
-  });
-  await asked.promise;
-  const closed = app.close();
-  gate.resolve();
-  await closed;
-  if (!socket.destroyed) await once(socket, 'close');
-  expect(received).toContain('200 OK');
+  expect(await receivedAtShutdown(`/sessions/${sessionId}/chunks`)).toContain('200 OK');
 });
 
 test('an endless request does not delay the shutdown', async () => {

@@ -20,7 +20,9 @@ import {
   answering,
   clientTool,
   createWorld,
+  hanging,
   httpTool,
+  is,
   never,
   outline,
   queryingBy,
@@ -43,7 +45,6 @@ async function asleep(more: number, than: number): Promise<void> {
   while (clock.sleepers < than + more) await tick();
 }
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const begins = (turn: number) => (chunk: Chunk) => chunk.turn === turn && is('running')(chunk);
 const calls = (...names: string[]) => ({ calls: names.map((name): [string, unknown] => [name, {}]) });
 const payTool = httpTool('pay', { approval: 'always' });
@@ -942,8 +943,7 @@ describe('turn timeout', () => {
           await before.promise;
           return yield* answering([calls('pay')])(call, signal);
         }
-        after.resolve();
-        await never(signal);
+        yield* hanging('', after.resolve)(call, signal);
       },
     });
     const agentId = await world.agent([payTool], { limits });
@@ -972,22 +972,14 @@ describe('turn timeout', () => {
           clock.advance(60_000);
           return yield* answering([calls('quick')])(call, signal);
         }
-        second.resolve();
-        await never(signal);
+        yield* hanging('', second.resolve)(call, signal);
       },
     });
     const sessionId = await world.open(await world.agent([httpTool('quick')], { limits }));
     await second.promise;
     await world.expireLease(dying.nodeId);
     const again = Promise.withResolvers<void>();
-    await world.work({
-      platform: await world.anotherNode(),
-      ask: async function* (_call, signal) {
-        again.resolve();
-        await never(signal);
-        yield { type: 'finish', reason: 'endTurn', usage };
-      },
-    });
+    await world.work({ platform: await world.anotherNode(), ask: hanging('', again.resolve) });
     await again.promise;
     clock.advance(40_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
@@ -1001,14 +993,7 @@ describe('turn timeout', () => {
       // (runtime/node/crashes.ts).
       const isLast = passesMs === 40_000;
       const platform = await world.anotherNode(isLast ? {} : { clock: createManualClock(clock.now()) });
-      const { nodeId } = await world.work({
-        platform,
-        ask: async function* (_call, signal) {
-          begun.resolve();
-          await never(signal);
-          yield { type: 'finish', reason: 'endTurn', usage };
-        },
-      });
+      const { nodeId } = await world.work({ platform, ask: hanging('', begun.resolve) });
       await begun.promise;
       if (!isLast) await world.expireLease(nodeId);
       clock.advance(passesMs);
@@ -1034,8 +1019,7 @@ describe('turn timeout', () => {
           clock.advance(60_000);
           return yield* answering([calls('pay')])(call, signal);
         }
-        after.resolve();
-        await never(signal);
+        yield* hanging('', after.resolve)(call, signal);
       },
     });
     const timeouts = { ...limits, approvalTimeoutSeconds: 50 };
@@ -1044,16 +1028,9 @@ describe('turn timeout', () => {
     await goOn(sessionId);
     await after.promise;
     await world.expireLease(dying.nodeId);
-    let begun = 0;
-    await world.work({
-      platform: await world.anotherNode(),
-      ask: async function* (_call, signal) {
-        begun += 1;
-        await never(signal);
-        yield { type: 'finish', reason: 'endTurn', usage };
-      },
-    });
-    while (begun === 0) await tick();
+    const again = Promise.withResolvers<void>();
+    await world.work({ platform: await world.anotherNode(), ask: hanging('', again.resolve) });
+    await again.promise;
     clock.advance(40_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });

@@ -9,7 +9,7 @@ import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
 import { createManualClock } from '../support/manual-clock.ts';
-import { answering, createWorld, httpTool, never, outline, usage, type World } from '../support/session-world.ts';
+import { answering, createWorld, hanging, httpTool, is, outline, usage, type World } from '../support/session-world.ts';
 
 let world: World;
 let node: HaltingNode | undefined;
@@ -22,10 +22,6 @@ afterEach(async () => {
   await world.close();
 });
 
-const is =
-  (status: string, turn?: number) =>
-  (chunk: Chunk): boolean =>
-    chunk.type === 'session.status' && chunk.status === status && chunk.turn === (turn ?? chunk.turn);
 const outputSchema = {
   type: 'object',
   properties: { total: { type: 'number' } },
@@ -41,10 +37,7 @@ function completedOf(chunks: readonly Chunk[], turn = 1) {
 
 // ── Stop reasons ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const hanging: AskModel = async function* (_, signal) {
-  yield { type: 'text', delta: 'Hm' };
-  await never(signal);
-};
+const stuck = hanging('Hm');
 
 test.each<[string, string, AskModel, object]>([
   ['endTurn', 'idle', answering([{ text: 'ok' }]), {}],
@@ -68,8 +61,8 @@ test.each<[string, string, AskModel, object]>([
     },
     {},
   ],
-  ['interrupted', 'idle', hanging, {}],
-  ['timedOut', 'idle', hanging, {}],
+  ['interrupted', 'idle', stuck, {}],
+  ['timedOut', 'idle', stuck, {}],
   [
     'error',
     'idle',
@@ -88,7 +81,7 @@ test.each<[string, string, AskModel, object]>([
     await world.work({ ask });
     const limits = { maxStepsPerTurn: 2, turnTimeoutSeconds: 60 };
     const sessionId = await world.open(await world.agent([httpTool('again')], { limits }), open);
-    if (ask === hanging) await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
+    if (ask === stuck) await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
     if (stopReason === 'interrupted') await interruptSession(world.ctx, { sessionId });
     if (stopReason === 'timedOut') clock.advance(60_000);
     const chunks = await world.until(sessionId, is(status));

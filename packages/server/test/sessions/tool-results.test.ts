@@ -1,5 +1,4 @@
 // Results of client tools: which are accepted, which are refused, and what the model gets.
-import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals } from '../../src/approvals/list.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
@@ -14,6 +13,7 @@ import {
   clientTool,
   createWorld,
   httpTool,
+  is,
   never,
   outline,
   type World,
@@ -25,7 +25,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const send = (sessionId: string, toolCallId: string, result: object) =>
   sendToolResult(world.ctx, { sessionId, toolCallId, ...result });
 

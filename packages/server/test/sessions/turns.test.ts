@@ -1,5 +1,4 @@
 // Turns and tools: what a session shows, in which order, and what the model gets.
-import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
@@ -12,6 +11,7 @@ import {
   clientTool,
   createWorld,
   httpTool,
+  is,
   outline,
   queryingBy,
   usage,
@@ -23,8 +23,6 @@ beforeEach(async () => {
   world = await createWorld();
 });
 afterEach(() => world.close());
-
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 
 test('a turn shows its text and its end, and leaves the session idle and parked', async () => {
   await world.work({ ask: answering([{ text: 'Hello' }]) });

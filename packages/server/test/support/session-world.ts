@@ -137,6 +137,21 @@ export function byModel(models: Record<string, AskModel>): AskModel {
   };
 }
 
+/** Whether a chunk shows this status; with `turn`, in that turn. */
+export const is =
+  (status: string, turn?: number) =>
+  (chunk: Chunk): boolean =>
+    chunk.type === 'session.status' && chunk.status === status && chunk.turn === (turn ?? chunk.turn);
+
+/** A model that gives a text, if there is one, calls `onText`, and then runs until it is aborted. */
+export function hanging(text: string, onText: () => void = () => {}): AskModel {
+  return async function* ask(_call, signal) {
+    if (text !== '') yield { type: 'text', delta: text };
+    onText();
+    await never(signal);
+  };
+}
+
 /** Ends only when its signal aborts. */
 export const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {

@@ -43,6 +43,10 @@ export interface World {
   statementsLike(pattern: RegExp): { count(): number };
   /** Moves the clock forward until the condition is true. */
   advanceUntil(condition: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>;
+  /** Whether no chunk of these sessions waits for its delivery. */
+  isDelivered(...sessions: TestSession[]): Promise<boolean>;
+  /** Waits for that without moving the clock, so no poll and no retry runs. */
+  delivered(...sessions: TestSession[]): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -161,6 +165,12 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         await db.query(sql`select 1`);
       }
     },
+    async isDelivered(...sessions) {
+      const ids = sessions.map(({ sessionId }) => sessionId);
+      const due = await db.query(sql`select 1 from sessions where session_id = any(${ids}::uuid[]) and delivery_due`);
+      return due.length === 0;
+    },
+    delivered: (...sessions) => world.advanceUntil(() => world.isDelivered(...sessions), 0),
     async receiver(respond) {
       const receiver = await createReceiver(respond);
       receivers.push(receiver);

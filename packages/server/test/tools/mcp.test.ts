@@ -1,5 +1,5 @@
 // Sessions with the tools of an MCP server, from the list to the result, with approvals and interrupts.
-import type { Chunk, EventType, Tool } from '@signalbox/contract';
+import type { EventType, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
@@ -12,7 +12,7 @@ import { listMessages } from '../../src/sessions/messages.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
-import { answering, clientTool, createWorld, outline, type World } from '../support/session-world.ts';
+import { answering, clientTool, createWorld, is, outline, type World } from '../support/session-world.ts';
 
 let world: World;
 let server: McpTestServer;
@@ -34,7 +34,6 @@ afterEach(async () => {
   await server.close();
 });
 
-const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const hotel = (): Tool => ({ type: 'mcp', name: 'hotel', url: server.url });
 const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => headers['mcp-session-id']);
 

@@ -1,9 +1,7 @@
 // Budgets: what a session may use in all its turns and with all its children, checked before each model call.
-import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { updateAgent } from '../../src/agents/agents.ts';
-import type { AskModel } from '../../src/runtime/models/model.ts';
 import { closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
@@ -15,8 +13,9 @@ import {
   answering,
   byModel,
   createWorld,
+  hanging,
   httpTool,
-  never,
+  is,
   outline,
   usage,
   type World,
@@ -34,10 +33,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const is =
-  (status: string, turn?: number) =>
-  (chunk: Chunk): boolean =>
-    chunk.type === 'session.status' && chunk.status === status && chunk.turn === (turn ?? chunk.turn);
 const endless = answering([{ calls: [['again', {}]] }]);
 const helper: [string, unknown] = ['helper', { input: 'help' }];
 
@@ -142,13 +137,8 @@ test('simultaneous children on two nodes never exceed the budget of steps togeth
 
 test('a model call that is repeated after the death of its node counts as one step', async () => {
   const begun = Promise.withResolvers<void>();
-  const hanging: AskModel = async function* (_, signal) {
-    yield { type: 'text', delta: 'Hm' };
-    begun.resolve();
-    await never(signal);
-  };
   const parent = answering([{ calls: [helper] }, { text: 'Done' }]);
-  const dying = await world.work({ ask: byModel({ parent, child: hanging }) });
+  const dying = await world.work({ ask: byModel({ parent, child: hanging('Hm', begun.resolve) }) });
   const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });
   await begun.promise;
   await world.expireLease(dying.nodeId);
@@ -164,11 +154,7 @@ test('an interrupted model call is not a step, so the next call may use it', asy
   await world.work({
     ask: byModel({
       parent: answering([{ calls: [helper] }, { text: 'Done' }]),
-      child: async function* (_, signal) {
-        yield { type: 'text', delta: 'Hm' };
-        begun.resolve();
-        await never(signal);
-      },
+      child: hanging('Hm', begun.resolve),
     }),
   });
   const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });

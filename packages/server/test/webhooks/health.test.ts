@@ -40,12 +40,6 @@ async function subscription() {
   return (await getWebhookSubscription(world.context(), { env: 'production' })).webhookSubscription;
 }
 
-async function isDelivered(...those: TestSession[]): Promise<boolean> {
-  const due = await world.db.query(sql`
-    select 1 from sessions where session_id = any(${those.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
-  return due.length === 0;
-}
-
 async function health() {
   const [row] = await world.db.query<{ failures: number; probeAt: Date | null; lastFailureAt: Date | null }>(sql`
     select failures, probe_at as "probeAt", last_failure_at as "lastFailureAt" from webhook_subscriptions where organization_id = ${world.organizationId}`);
@@ -119,7 +113,7 @@ describe('a destination that fails 5 times in a row', () => {
     const failed = receiver.received.length;
     await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
     // The clock no longer moves: no delivery waits for its own retry.
-    await world.advanceUntil(() => isDelivered(...some), 0);
+    await world.delivered(...some);
     for (const session of some) {
       expect(seqsOf(receiver.received.slice(failed), session)).toEqual([1, 2]);
     }
@@ -136,7 +130,7 @@ describe('a destination that fails 5 times in a row', () => {
     receiver.respond = () => 200;
     const failed = receiver.received.length;
     await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
-    await world.advanceUntil(() => isDelivered(...some), 100);
+    await world.advanceUntil(() => world.isDelivered(...some), 100);
     expect(receiver.received.length - failed).toBe(2);
   });
 
@@ -198,7 +192,7 @@ describe('a destination that fails 5 times in a row', () => {
     const changedAt = world.clock.now().getTime();
     await updateWebhookSubscription(world.context(), { env: 'production', url: after.url });
     // The delivery that was in flight to the other url follows with its own retry.
-    await world.advanceUntil(() => isDelivered(...some), 50);
+    await world.advanceUntil(() => world.isDelivered(...some), 50);
     expect(world.clock.now().getTime() - changedAt).toBeLessThan(30 * SECOND_MS);
     expect(new Set(after.received.map(({ envelope }) => envelope.sessionId)).size).toBe(8);
     expect(await health()).toMatchObject({ failures: 0, probeAt: null });
@@ -228,7 +222,7 @@ describe('if the receiver fails for only one session', () => {
       failingSessionId: idOf(poison!),
     });
     await append(world, other!, [status()]);
-    await world.advanceUntil(() => isDelivered(other!), 0);
+    await world.delivered(other!);
     const [delivery] = (await listed()).filter(({ sessionId }) => sessionId === idOf(poison!));
     // The probes were sent before the retry time, and used up no retry.
     expect(delivery).toMatchObject({ status: 'pending', attemptCount: 9 });
@@ -295,7 +289,7 @@ describe('a long failure', () => {
     expect(receiver.received).toHaveLength(length);
     receiver.respond = () => 200;
     await updateWebhookSubscription(world.context(), { env: 'production', status: 'enabled' });
-    await world.advanceUntil(() => isDelivered(...some), 0);
+    await world.delivered(...some);
     for (const session of some) {
       expect(seqsOf(receiver.received.slice(length), session)).toEqual([1, 2]);
     }
@@ -322,13 +316,13 @@ describe('a destination that hangs', () => {
     for (let round = 0; round < 20; round += 1) {
       for (const session of free) await append(world, session, [status()]);
       // The clock has not moved, and no attempt at the hanging destination has ended.
-      await world.advanceUntil(() => isDelivered(...free), 0);
+      await world.delivered(...free);
     }
     expect(staging.received.at(-1)!.envelope.cursor).toBe('turn_1:seq_20');
     expect(foreign.received.at(-1)!.envelope.cursor).toBe('turn_1:seq_20');
     expect(hanging.received).toHaveLength(200);
     gate.resolve(200);
-    await world.advanceUntil(() => isDelivered(...stuck), 0);
+    await world.delivered(...stuck);
   });
 });
 

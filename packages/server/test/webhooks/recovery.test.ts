@@ -34,14 +34,6 @@ const cursorsOf = (received: readonly Received[]) => received.map(({ envelope })
 const of = (received: readonly Received[], session: TestSession) =>
   received.filter(({ envelope }) => envelope.sessionId === idOf(session));
 
-async function isDelivered(...those: TestSession[]): Promise<boolean> {
-  const due = await world.db.query(sql`
-    select 1 from sessions where session_id = any(${those.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
-  return due.length === 0;
-}
-
-const settled = (...those: TestSession[]) => world.advanceUntil(() => isDelivered(...those), 0);
-
 async function deliveries() {
   return (await listDeliveries(world.context(), { ...production, limit: 100 })).data;
 }
@@ -61,7 +53,7 @@ async function lastEvent() {
 async function recovered(...those: TestSession[]): Promise<void> {
   await world.advanceUntil(async () => {
     const waiting = await world.db.query(sql`select 1 from webhook_recoveries`);
-    return waiting.length === 0 && (await isDelivered(...those));
+    return waiting.length === 0 && (await world.isDelivered(...those));
   }, 250);
 }
 
@@ -114,9 +106,9 @@ describe('a delivery that is resent', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status(), text('a'), toolResult()]);
-    await settled(session);
+    await world.delivered(session);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     // Its content was stored and does not depend on the current filter.
     await updateWebhookSubscription(world.context(), { ...production, chunkTypes: ['session.status'] });
     const { deliveryId } = receiver.received[0]!;
@@ -133,7 +125,7 @@ describe('a delivery that is resent', () => {
     expect(await shown(deliveryId)).toMatchObject({ status: 'succeeded', nextAttemptAt: null });
     // The order of the session's own deliveries is unchanged.
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     expect(receiver.received[3]!.previousCursor).toBe('turn_1:seq_4');
   });
 
@@ -168,7 +160,7 @@ describe('a delivery that is resent', () => {
     receiver.respond = () => 200;
     const { deliveryId } = receiver.received[0]!;
     await resendDelivery(world.context(), { ...production, deliveryId });
-    await world.advanceUntil(() => isDelivered(session));
+    await world.advanceUntil(() => world.isDelivered(session));
     expect(world.clock.now().getTime()).toBeLessThan(Date.parse('2026-01-01T01:00:00.000Z'));
     expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_1', 'turn_1:seq_1', 'turn_1:seq_2']);
   });
@@ -179,7 +171,7 @@ describe('a delivery that is resent', () => {
     const session = await world.session();
     const { dispatcher } = await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const gate = Promise.withResolvers<number>();
     receiver.respond = () => gate.promise;
     const { deliveryId } = receiver.received[0]!;
@@ -192,7 +184,9 @@ describe('a delivery that is resent', () => {
     receiver.respond = () => 200;
     gate.resolve(200);
     await world.node();
-    await world.advanceUntil(async () => (await isDelivered(session)) && (await shown(deliveryId)).attemptCount === 2);
+    await world.advanceUntil(
+      async () => (await world.isDelivered(session)) && (await shown(deliveryId)).attemptCount === 2,
+    );
     expect(of(receiver.received, session).filter(({ deliveryId: id }) => id === deliveryId)).toHaveLength(3);
     expect(receiver.received.filter(({ envelope }) => envelope.cursor === 'turn_1:seq_2')).toHaveLength(1);
   });
@@ -205,7 +199,7 @@ describe('a delivery that is resent', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const { deliveryId } = receiver.received[0]!;
     for (const refused of [
       () => resendDelivery(world.context(world.strangerId), { ...production, deliveryId }),
@@ -225,10 +219,10 @@ describe('recover after a cursor', () => {
     await world.node();
     for (let n = 0; n < 4; n += 1) {
       await append(world, session, [status()]);
-      await settled(session);
+      await world.delivered(session);
     }
     await append(world, other, [status()]);
-    await settled(other);
+    await world.delivered(other);
     receiver.received.length = 0;
     const { webhookSubscription } = await recoverDeliveries(world.context(), {
       ...production,
@@ -243,7 +237,7 @@ describe('recover after a cursor', () => {
     });
     await recovered(session);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     expect(of(receiver.received, other)).toEqual([]);
     expect(receiver.received[0]!.previousCursor).toBe('turn_1:seq_2');
     let cursor = 'turn_1:seq_2';
@@ -260,12 +254,12 @@ describe('recover after a cursor', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     await append(world, session, [status()]);
     await world.advanceUntil(async () => (await deliveries())[0]?.nextAttemptAt != null, 0);
     await world.db.query(sql`update pending_deliveries set retries = 12`);
     await append(world, session, [status()]);
-    await world.advanceUntil(() => isDelivered(session));
+    await world.advanceUntil(() => world.isDelivered(session));
     expect(receiver.received.at(-1)!.previousCursor).toBe('turn_1:seq_1');
     receiver.respond = () => 200;
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_1:seq_1' });
@@ -281,7 +275,7 @@ describe('recover after a cursor', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const gate = Promise.withResolvers<number>();
     receiver.respond = () => gate.promise;
     await append(world, session, [status()]);
@@ -309,7 +303,7 @@ describe('recover after a cursor', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const db = createDb({ url: world.databaseUrl, max: 1 });
     const ctx = { ...world.context(), db };
     await recoverDeliveries(ctx, { ...production, sessionId: idOf(session), cursor: 'turn_0:seq_0' });
@@ -351,11 +345,11 @@ describe('recover since a time', () => {
     const staging = await world.session({ environment: 'staging' });
     await world.node();
     for (const session of [before, across]) await append(world, session, [status()]);
-    await settled(before, across);
+    await world.delivered(before, across);
     world.clock.advance(60_000);
     const since = world.clock.now().toISOString();
     for (const session of [across, after, staging]) await append(world, session, [status()], { turn: 2 });
-    await settled(across, after);
+    await world.delivered(across, after);
     receiver.received.length = 0;
     await recoverDeliveries(world.context(), { ...production, since });
     await recovered(across, after);
@@ -385,7 +379,7 @@ describe('recover since a time', () => {
     const live = await world.session();
     await world.node();
     for (const session of old) await append(world, session, [status()]);
-    await world.advanceUntil(() => isDelivered(...old), 0);
+    await world.delivered(...old);
     receiver.received.length = 0;
     let gate = Promise.withResolvers<number>();
     receiver.respond = ({ envelope }) => (envelope.sessionId === idOf(live) ? 200 : gate.promise);
@@ -393,7 +387,7 @@ describe('recover since a time', () => {
     await world.advanceUntil(() => receiver.received.length === MAX_RECOVERING, 250);
     for (let n = 0; n < 10; n += 1) {
       await append(world, live, [status()]);
-      await settled(live);
+      await world.delivered(live);
     }
     expect(receiver.received).toHaveLength(MAX_RECOVERING + 10);
     expect(receiver.open).toBe(MAX_RECOVERING);
@@ -416,7 +410,7 @@ describe('recover since a time', () => {
     const sessions = await Promise.all(Array.from({ length: 40 }, () => world.session()));
     const { dispatcher } = await world.node();
     for (const session of sessions) await append(world, session, [status()]);
-    await world.advanceUntil(() => isDelivered(...sessions), 0);
+    await world.delivered(...sessions);
     receiver.received.length = 0;
     await updateWebhookSubscription(world.context(), { ...production, status: 'paused' });
     await recoverDeliveries(world.context(), { ...production, since: '2025-01-01T00:00:00.000Z' });

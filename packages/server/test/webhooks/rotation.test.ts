@@ -2,14 +2,13 @@
 // times, and none loses anything.
 import { createHmac } from 'node:crypto';
 import { webhooks } from '@signalbox/client';
-import sql from 'sql-template-tag';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { rotateWebhookSecret } from '../../src/webhooks/subscriptions.ts';
 import { createReceiver, type Received, type Receiver } from '../support/receiver.ts';
-import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
+import { append, createWorld, status, type World } from '../support/webhooks.ts';
 
 type Verify = (secret: string, request: Received) => unknown;
 
@@ -58,14 +57,6 @@ async function side(verify: Verify, environment: string, organizationId: string)
   return one;
 }
 
-async function settled(sessions: readonly TestSession[]): Promise<void> {
-  await world.advanceUntil(async () => {
-    const due = await world.db.query(sql`
-      select 1 from sessions where session_id = any(${sessions.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
-    return due.length === 0;
-  }, 0);
-}
-
 test('receivers that know the old secret, the new one or both lose nothing until the grace period ends', async () => {
   const sides = [
     await side(verifiers.standardwebhooks!, 'production', world.organizationId),
@@ -78,7 +69,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
   async function round(): Promise<void> {
     rounds += 1;
     for (const session of sessions) await append(world, session, [status()]);
-    await settled(sessions);
+    await world.delivered(...sessions);
   }
   await round();
   const rotated = [];

@@ -27,12 +27,16 @@ afterEach(() => world.end());
 
 const receiverOf = (answer?: Receiver['respond']) => world.receiver(answer);
 
-async function settled(...sessions: TestSession[]): Promise<void> {
+/** Starts a node and commits a chunk, which was sent once when this resolves. */
+async function sendOnce(): Promise<TestSession> {
+  const session = await world.session();
+  await world.node();
+  await append(world, session, [status()]);
   await world.advanceUntil(async () => {
-    const due = await world.db.query(sql`
-      select 1 from sessions where session_id = any(${sessions.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
-    return due.length === 0;
+    const { data } = await listDeliveries(world.context(), production);
+    return data[0]?.attemptCount === 1;
   }, 0);
+  return session;
 }
 
 /** Moves the clock so that every poll runs. */
@@ -137,9 +141,9 @@ describe('creating', () => {
     await world.subscribe(receiver.url);
     await world.node();
     await append(world, old, [status()]);
-    await settled(old);
+    await world.delivered(old);
     await append(world, open, [status()]);
-    await settled(open);
+    await world.delivered(open);
     await updateWebhookSubscription(world.context(), { ...production, status: 'paused' });
     await append(world, open, [status()]);
     await deleteWebhookSubscription(world.context(), production);
@@ -151,7 +155,7 @@ describe('creating', () => {
     await hours(1);
     expect(receiver.received).toEqual([]);
     for (const session of [old, open, untouched]) await append(world, session, [status()]);
-    await settled(old, open, untouched);
+    await world.delivered(old, open, untouched);
     expect(cursorsOf(receiver.received).toSorted()).toEqual(['turn_1:seq_2', 'turn_1:seq_2', 'turn_1:seq_4']);
     expect(seqsOf(receiver.received).toSorted()).toEqual([[2], [2], [4]]);
     // This receiver has acknowledged nothing yet, whatever the previous one had.
@@ -177,7 +181,7 @@ describe('creating', () => {
     go.resolve();
     await appending;
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_2']);
     expect(seqsOf(receiver.received)).toEqual([[2]]);
   });
@@ -195,7 +199,7 @@ describe('changing', () => {
     await hours(1);
     expect(receiver.received).toEqual([]);
     await updateWebhookSubscription(world.context(), { ...production, status: 'enabled' });
-    await settled(session);
+    await world.delivered(session);
     expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_2']);
     expect((await events()).slice(1, 3)).toMatchObject([
       { type: 'webhook_subscription.updated', changes: { status: ['enabled', 'paused'] } },
@@ -215,7 +219,7 @@ describe('changing', () => {
         ...sessions.map((session) => append(world, session, [status()])),
       ]);
       // The clock does not move, so no poll runs.
-      await settled(...sessions);
+      await world.delivered(...sessions);
     }
     expect(receiver.received.length).toBeGreaterThanOrEqual(150);
   });
@@ -223,13 +227,7 @@ describe('changing', () => {
   test('a new url gets everything that is sent from then on, including retries', async () => {
     const [before, after] = [await receiverOf(() => 500), await receiverOf()];
     await world.subscribe(before.url);
-    const session = await world.session();
-    await world.node();
-    await append(world, session, [status()]);
-    await world.advanceUntil(async () => {
-      const { data } = await listDeliveries(world.context(), production);
-      return data[0]?.attemptCount === 1;
-    }, 0);
+    await sendOnce();
     await updateWebhookSubscription(world.context(), { ...production, url: after.url });
     await world.advanceUntil(() => after.received.length === 1);
     expect(after.received[0]!.body).toBe(before.received[0]!.body);
@@ -254,13 +252,7 @@ describe('deleting', () => {
   test('stops sending, and drops pending retries', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
-    const session = await world.session();
-    await world.node();
-    await append(world, session, [status()]);
-    await world.advanceUntil(async () => {
-      const { data } = await listDeliveries(world.context(), production);
-      return data[0]?.attemptCount === 1;
-    }, 0);
+    const session = await sendOnce();
     const { deleted } = await deleteWebhookSubscription(world.context(), production);
     expect(deleted).toBe(true);
     receiver.respond = () => 200;
@@ -299,7 +291,7 @@ describe('another organization', () => {
     await world.subscribe(theirs.url, {}, world.strangerId);
     await world.node();
     for (const each of [session, foreign, staging]) await append(world, each, [status()]);
-    await settled(session, foreign);
+    await world.delivered(session, foreign);
     expect(ours.received.map(({ envelope }) => envelope.sessionId)).toEqual([formatId('ses', session.sessionId)]);
     expect(theirs.received.map(({ envelope }) => envelope.sessionId)).toEqual([formatId('ses', foreign.sessionId)]);
     const { deliveryId } = theirs.received[0]!;
@@ -309,7 +301,7 @@ describe('another organization', () => {
 
     await deleteWebhookSubscription(world.context(), production);
     await append(world, foreign, [status()]);
-    await settled(foreign);
+    await world.delivered(foreign);
     expect(theirs.received).toHaveLength(2);
     await expect(getWebhookSubscription(world.context(), production)).rejects.toMatchObject({ code: 'not_found' });
   });
@@ -345,18 +337,18 @@ describe('rotation', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const { signingSecret } = await rotated();
 
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     expect(await confirmed()).toBe(1);
     receiver.respond = knowing(signingSecret!);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     receiver.respond = knowing(old, signingSecret!);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
 
     expect(await confirmed()).toBe(2);
     const { data } = await listDeliveries(world.context(), production);
@@ -393,7 +385,7 @@ describe('rotation', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const { body, headers } = receiver.received[0]!;
     for (const secret of [signingSecret!, newest!]) {
       new Webhook(secret).verify(body, headers as Record<string, string>);
@@ -426,10 +418,10 @@ describe('rotation', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     await rotated(60);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     world.clock.advance(60_000);
     receiver.received.length = 0;
     await append(world, session, [status()]);
@@ -449,10 +441,10 @@ describe('rotation', () => {
     const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const { signingSecret } = await rotated(0);
     await append(world, session, [status()]);
-    await settled(session);
+    await world.delivered(session);
     const [, { headers, body }] = receiver.received as [Received, Received];
     const signed = `${headers['x-service-timestamp']}.${body}`;
     const hex = (secret: string) => createHmac('sha256', secret).update(signed).digest('hex');
