@@ -13,7 +13,7 @@ import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pag
 import { approvalsSearch } from './pages/approvals/search-params.ts';
 import { eventsSearch } from './pages/events/search-params.ts';
 import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params.ts';
-import { sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
+import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
 import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
 import { Shell } from './shell.tsx';
@@ -119,6 +119,13 @@ const session = createRoute({
   path: '/sessions/$sessionId',
   validateSearch: sessionSearch,
   component: lazyRouteComponent(() => import('./pages/sessions/session.tsx'), 'SessionPage'),
+});
+
+const compare = createRoute({
+  ...inOrganization,
+  path: '/sessions/$sessionId/compare',
+  validateSearch: compareSearch,
+  component: lazyRouteComponent(() => import('./pages/sessions/compare.tsx'), 'ComparePage'),
 });
 
 const agents = createRoute({
@@ -237,6 +244,7 @@ export const router = createRouter({
     organization.addChildren([
       sessions,
       session,
+      compare,
       start,
       overview,
       approvals,

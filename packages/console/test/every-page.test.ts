@@ -27,7 +27,8 @@ beforeAll(async () => {
   for await (const { chunks } of client.sessions.stream(session.sessionId)) {
     if (chunks.some(({ type }) => type === 'approval.requested')) break;
   }
-  const [approval] = (await client.approvals.list()).data;
+  const fork = await client.sessions.fork(session.sessionId, { atTurn: 0, input: firstMessage });
+  const [approval] = (await client.approvals.list({ sessionId: session.sessionId })).data;
   const schedule = await client.schedules.create({
     agentId: agent.agentId,
     environment: 'staging',
@@ -44,6 +45,7 @@ beforeAll(async () => {
     ['/approvals/$operationId', `/approvals/${approval!.operationId}`, 'Refund order'],
     ['/sessions', '/sessions', 'Sessions'],
     ['/sessions/$sessionId', `/sessions/${session.sessionId}`, /Refund desk/],
+    ['/sessions/$sessionId/compare', `/sessions/${fork.sessionId}/compare`, 'Compare sessions'],
     ['/agents', '/agents', 'Agents'],
     ['/agents/new', '/agents/new', /./],
     ['/agents/$agentId', `/agents/${agent.agentId}`, 'Refund desk'],

@@ -48,7 +48,8 @@ const endings = {
   delete: {
     title: 'Delete this session?',
     action: 'Delete session',
-    about: 'Its transcript, journal, approvals and child sessions are deleted too. This can’t be undone.',
+    about:
+      'Its transcript, journal, approvals and child sessions are deleted too. Forks stay, with the messages that they share. This can’t be undone.',
     done: 'Session deleted',
   },
 } as const;

@@ -1,12 +1,15 @@
 // The conversation for reading: messages, tool calls at their places, and why a turn ended.
 import type { Approval, Session, SessionTurn } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
 import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { Call } from './call.tsx';
@@ -14,6 +17,7 @@ import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
 import type { Followed } from './follow.ts';
+import { ForkDialog } from './fork-dialog.tsx';
 import { SessionErrorNotice } from './session-error.tsx';
 import { stopReasonText } from './session-text.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
@@ -26,6 +30,7 @@ export function Conversation({
   followed,
   turns,
   content,
+  after,
 }: {
   session: Session;
   followed: FollowedSession;
@@ -33,9 +38,15 @@ export function Conversation({
   content: RefObject<HTMLElement | null>;
   /** The newest turns: why they ended, and which calls opened child sessions. */
   turns: readonly SessionTurn[];
+  /** Turns up to this one are left out. */
+  after: number;
 }) {
-  const { entries, queued, growing, isCaughtUp, error } = followed;
-  const { sessionId, waitingFor } = session;
+  const { may } = useOrganization();
+  const { entries: all, queued, growing, isCaughtUp, error } = followed;
+  const { sessionId, waitingFor, forkedFrom } = session;
+  const [forked, setForked] = useState<ForkedEntry>();
+  const from = all.findIndex(({ turn }) => turn === null || turn > after);
+  const entries = after === 0 ? all : from === -1 ? [] : all.slice(from);
   const [extra, setExtra] = useState(0);
   const { approvals, areThere } = useApprovals(sessionId);
   const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
@@ -54,7 +65,9 @@ export function Conversation({
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
   const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
   const shown = entries.slice(hidden);
-  const { hasOlder, readOlder } = followed;
+  // What is before the first entry is left out as well.
+  const hasOlder = followed.hasOlder && (all[0]?.turn ?? 0) > after;
+  const { readOlder } = followed;
   const showEarlier = useCallback(() => {
     setExtra((before) => before + SHOWN_ENTRIES);
     if (hidden <= SHOWN_ENTRIES && hasOlder) readOlder();
@@ -67,14 +80,16 @@ export function Conversation({
         {(hidden > 0 || hasOlder) && isCaughtUp && (
           <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
         )}
-        {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
+        {shown.length === 0 &&
+          queued.length === 0 &&
+          (isCaughtUp ? <Nothing session={session} isRest={after > 0} /> : <Loading />)}
         <KeepPlace first={shown[0]?.key} ends={ends} content={content} />
         <ol className="entries">
           {shown.map((entry, index) => (
             <Fragment key={entry.key}>
               <li data-kind={entry.kind}>
                 {entry.kind === 'user' ? (
-                  <Said entry={entry} />
+                  <Said entry={entry} {...(may('write') && { onFork: setForked })} />
                 ) : entry.kind === 'text' ? (
                   <Text text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
                 ) : (
@@ -88,6 +103,9 @@ export function Conversation({
                 )}
               </li>
               {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
+              {forkedFrom && entry.turn === forkedFrom.turn && isLastOfTurn(shown, index) && (
+                <ForkedHere session={session} from={forkedFrom} />
+              )}
             </Fragment>
           ))}
           {queued.map((entry) => (
@@ -98,6 +116,7 @@ export function Conversation({
         </ol>
         <SessionErrorNotice session={session} />
       </section>
+      {forked && <ForkDialog session={session} entry={forked} onClose={() => setForked(undefined)} />}
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
     </>
   );
@@ -107,7 +126,8 @@ function isLastOfTurn(entries: readonly Entry[], index: number): boolean {
   return entries[index]!.turn !== null && entries[index + 1]?.turn !== entries[index]!.turn;
 }
 
-function Nothing({ session }: { session: Session }) {
+function Nothing({ session, isRest }: { session: Session; isRest: boolean }) {
+  if (isRest) return <p className="quiet">Nothing follows yet.</p>;
   return (
     <p className="quiet">
       {isEnded(session) ? 'This session has no messages.' : 'No messages yet. Send one to start the first turn.'}
@@ -115,13 +135,37 @@ function Nothing({ session }: { session: Session }) {
   );
 }
 
+/** Where a fork's own turns begin. */
+function ForkedHere({ session: { sessionId }, from }: { session: Session; from: NonNullable<Session['forkedFrom']> }) {
+  const { organizationId } = useOrganization();
+  return (
+    <li className="forked-here row small quiet">
+      <span>
+        Forked here from <SessionLink sessionId={from.sessionId} />
+      </span>
+      <Link to="/$organizationId/sessions/$sessionId/compare" params={{ organizationId, sessionId }}>
+        Compare
+      </Link>
+    </li>
+  );
+}
+
+/** A message that started a turn. */
+type ForkedEntry = UserEntry & { turn: number };
+
 const Said = memo(
-  function Said({ entry: { turn, text, createdAt, isRepair } }: { entry: UserEntry }) {
+  function Said({ entry, onFork }: { entry: UserEntry; onFork?: (entry: ForkedEntry) => void }) {
+    const { turn, text, createdAt, isRepair } = entry;
     return (
       <div className="said">
         <div className="row small quiet">
           <strong>{isRepair ? 'Signalbox to the model' : 'Message'}</strong> <Time at={createdAt} />
           {turn === null && <Badge>queued</Badge>}
+          {onFork && turn !== null && !isRepair && (
+            <Button small look="bare" aria-label={`Fork at turn ${turn}`} onClick={() => onFork({ ...entry, turn })}>
+              Fork
+            </Button>
+          )}
         </div>
         <PlainText text={text} />
       </div>

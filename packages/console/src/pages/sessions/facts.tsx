@@ -4,6 +4,7 @@ import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { costText, number, stopReasonText, tokensText, waitingText } from './session-text.ts';
@@ -11,7 +12,7 @@ import { costText, number, stopReasonText, tokensText, waitingText } from './ses
 /** Details of a session other than its messages. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
   const { organizationId } = useOrganization();
-  const { usage, budget, metadata, parentSessionId, stopReason } = session;
+  const { usage, budget, metadata, parentSessionId, forkedFrom, stopReason } = session;
   const entries = Object.entries(metadata);
   return (
     <dl className="facts">
@@ -44,6 +45,17 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: parentSessionId }}>
               Parent session
             </Link>
+          </dd>
+        </>
+      )}
+      {forkedFrom && (
+        <>
+          <dt>Forked from</dt>
+          <dd>
+            <SessionLink sessionId={forkedFrom.sessionId} />
+            <div className="quiet small">
+              {forkedFrom.turn === 0 ? 'before its first turn' : `after turn ${forkedFrom.turn}`}
+            </div>
           </dd>
         </>
       )}
@@ -154,6 +166,40 @@ export function Children({
               <PlainText text={nameOf(child.agentId) ?? child.sessionId} />
             </Link>
             <Status value={child.status} /> <span className="quiet small">{waitingText(child)}</span>
+          </li>
+        ))}
+      </ul>
+      {hasNextPage && (
+        <button type="button" className="button small" onClick={() => void fetchNextPage()}>
+          Show more
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The sessions that continue this one. */
+export function Forks({ sessionId }: { sessionId: string }) {
+  const { organizationId } = useOrganization();
+  const { data, hasNextPage, fetchNextPage } = useList(['sessions', 'forks', sessionId], (client, page) =>
+    client.sessions.list({ forkedFromSessionId: sessionId, ...page }),
+  );
+  if (!data || data.length === 0) return null;
+  return (
+    <section className="stack tight children" aria-labelledby="forks">
+      <h2 id="forks">Forks</h2>
+      <ul>
+        {data.map((fork) => (
+          <li className="row" key={fork.sessionId}>
+            <SessionLink sessionId={fork.sessionId} />
+            <span className="quiet small">after turn {fork.forkedFrom!.turn}</span>
+            <Link
+              className="small"
+              to="/$organizationId/sessions/$sessionId/compare"
+              params={{ organizationId, sessionId: fork.sessionId }}
+            >
+              Compare
+            </Link>
           </li>
         ))}
       </ul>

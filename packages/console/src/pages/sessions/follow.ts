@@ -87,8 +87,9 @@ export class Following {
     this.#client = client;
     this.#sessionId = session.sessionId;
     this.#pacing = pacing;
-    const { turn, cursor } = session;
-    const isShownByChunks = turn > 0 && unfinished.has(session.status);
+    const { turn, cursor, forkedFrom } = session;
+    // Turns that a fork inherits are not in its journal.
+    const isShownByChunks = turn > (forkedFrom?.turn ?? 0) && unfinished.has(session.status);
     this.#liveFrom = isShownByChunks ? turn : turn + 1;
     this.#cursor = isShownByChunks ? `turn_${turn}:seq_0` : cursor;
     this.#target = cursor;

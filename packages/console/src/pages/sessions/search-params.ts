@@ -32,6 +32,11 @@ function isTexts(value: unknown): value is Record<string, string> {
   return entries.length > 0 && entries.length <= MAX_METADATA && entries.every(([, one]) => typeof one === 'string');
 }
 
+/** What a fork is compared with; without it, the session that it continues. */
+export function compareSearch(search: Record<string, unknown>): { with?: string | undefined } {
+  return textIn(search, 'with', sessionIdPattern);
+}
+
 /** Which view of a session is shown, by default the conversation. */
 export function sessionSearch(search: Record<string, unknown>): { tab?: 'timeline' | 'chunks' | undefined } {
   return oneOf(search, 'tab', ['timeline', 'chunks'] as const);

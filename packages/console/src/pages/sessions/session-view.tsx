@@ -66,12 +66,15 @@ export function LiveConversation({
   timeline,
   draft,
   onDraft,
+  after = 0,
 }: {
   session: Session;
   followed: FollowedSession;
   timeline: ListQuery<SessionTurn>;
   draft: MessageDraft;
   onDraft: (draft: MessageDraft) => void;
+  /** Turns up to this one are left out. */
+  after?: number;
 }) {
   const content = useRef<HTMLElement>(null);
   const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);
@@ -86,7 +89,7 @@ export function LiveConversation({
   return (
     <>
       <div className="scroll">
-        <Conversation session={session} followed={followed} turns={turns} content={content} />
+        <Conversation session={session} followed={followed} turns={turns} content={content} after={after} />
       </div>
       <div className="talk-foot">
         {isAway && (

@@ -10,7 +10,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { Time } from '../../ui/time.tsx';
 import { SessionMenu } from './actions.tsx';
 import { emptyDraft } from './composer.tsx';
-import { Children, Facts, useAgent } from './facts.tsx';
+import { Children, Facts, Forks, useAgent } from './facts.tsx';
 import { sessionSearch } from './search-params.ts';
 import { waitingText } from './session-text.ts';
 import { LiveConversation, useTurns } from './session-view.tsx';
@@ -113,6 +113,7 @@ function Shown({ session }: { session: Session }) {
             <summary>About this session</summary>
             <Facts session={session} agent={agent} />
             <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
+            <Forks sessionId={sessionId} />
           </details>
         </aside>
       </div>

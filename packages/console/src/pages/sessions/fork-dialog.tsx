@@ -1,0 +1,99 @@
+// Forks a session: to try a message again, perhaps with another text or version of the agent, or to continue after a turn.
+import type { ForkSession, Session } from '@signalbox/client';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Choices, Select, TextArea } from '../../ui/field.tsx';
+import { fieldError } from '../../ui/notice.tsx';
+import type { UserEntry } from './conversation.ts';
+import { isBusy } from './use-session.ts';
+
+// One page of the list.
+const MOST_VERSIONS = 100;
+
+export function ForkDialog({
+  session,
+  entry,
+  onClose,
+}: {
+  session: Session;
+  /** The message that started the turn. */
+  entry: UserEntry & { turn: number };
+  onClose: () => void;
+}) {
+  const { organizationId } = useOrganization();
+  const { sessionId, agentId } = session;
+  const { turn } = entry;
+  const navigate = useNavigate();
+  const [where, setWhere] = useState<'before' | 'after'>('before');
+  const [texts, setTexts] = useState({ before: entry.text, after: '' });
+  const [version, setVersion] = useState('');
+  const versions = useApiQuery(['agents', agentId, 'choice'], (client) =>
+    client.agents.versions(agentId, { limit: MOST_VERSIONS }),
+  ).data?.data;
+  const fork = useApiMutation((client, body: ForkSession) => client.sessions.fork(sessionId, body), ['sessions']);
+  const isRunning = isBusy(session) && turn === session.turn;
+
+  async function submit() {
+    const input = texts[where];
+    const opened = await fork.mutateAsync({
+      atTurn: where === 'before' ? turn - 1 : turn,
+      ...(input.trim() !== '' && { input }),
+      ...(version !== '' && { agentVersion: Number(version) }),
+    });
+    await navigate({
+      to: '/$organizationId/sessions/$sessionId/compare',
+      params: { organizationId, sessionId: opened.sessionId },
+    });
+  }
+
+  return (
+    <FormDialog
+      title={`Fork at turn ${turn}`}
+      action="Open fork"
+      wide
+      beside={['input', 'agentVersion']}
+      submit={submit}
+      onClose={onClose}
+    >
+      <p className="quiet">
+        A fork is a new session with the conversation up to here. This session does not change. Tools that run in the
+        fork have their effect again.
+      </p>
+      {!isRunning && (
+        <Choices
+          label="Where"
+          value={where}
+          onChange={setWhere}
+          options={[
+            { value: 'before', label: 'Before this message', about: 'Try it again, as it is or changed.' },
+            { value: 'after', label: `After turn ${turn}`, about: 'Continue with another message.' },
+          ]}
+        />
+      )}
+      <TextArea
+        label="Next message"
+        hint="Leave empty to open the fork without starting a turn."
+        rows={4}
+        maxLength={500_000}
+        value={texts[where]}
+        error={fieldError(fork.error, 'input')}
+        onChange={({ currentTarget: { value } }) => setTexts((before) => ({ ...before, [where]: value }))}
+      />
+      <Select
+        label="Agent version"
+        value={version}
+        error={fieldError(fork.error, 'agentVersion')}
+        onChange={({ currentTarget }) => setVersion(currentTarget.value)}
+        options={[
+          { value: '', label: 'As this session' },
+          ...(versions ?? []).map((one, index) => ({
+            value: String(one.version),
+            label: `Version ${one.version}${index === 0 ? ' (newest)' : ''}`,
+          })),
+        ]}
+      />
+    </FormDialog>
+  );
+}
