@@ -64,6 +64,8 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
         streamMode: ['messages', 'values'],
         signal,
         callbacks: [observer],
+        // For a graph with a checkpointer. A thread of its own, because the messages are the whole transcript.
+        configurable: { thread_id: `${turn.sessionId}:${turn.turn}:${crypto.randomUUID()}` },
         // The steps of a turn are limited by `maxStepsPerTurn`; each takes a graph several of its own.
         recursionLimit: 10 * turn.limits.maxStepsPerTurn + 25,
       };
@@ -81,19 +83,23 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
           if (data[0].text !== '') void turn.append(data[0].text);
         }
       }
-      if (state.__interrupt__ !== undefined) {
-        const message = 'The graph called interrupt(). To ask a person, give a tool of the agent an approval.';
-        throw new TurnFailedError('worker_failed', message);
-      }
+      if (state.__interrupt__ !== undefined) throw interrupted();
       const last = state.messages?.at(-1);
       if (last?.type !== 'ai') return {};
       // A response that no model streamed, such as one of a subgraph.
       if (!shown.has(last.id)) void turn.append(last.text);
       return resultOfFinish(observer.finishReason);
     } catch (error) {
+      // Thrown by interrupt() in a graph without a checkpointer.
+      if ((error as { lc_error_code?: unknown } | null)?.lc_error_code === 'MISSING_CHECKPOINTER') throw interrupted();
       throw failureOf(error);
     }
   };
+}
+
+function interrupted(): TurnFailedError {
+  const message = 'The graph called interrupt(). To ask a person, give a tool of the agent an approval.';
+  return new TurnFailedError('worker_failed', message);
 }
 
 /** Reports the usage of each model call, and keeps why the last one finished. */
