@@ -651,6 +651,8 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       const events = ask(callOf());
       await events.next();
       const next = events.next();
+      // The silence begins with the read.
+      await new Promise<void>((resolve) => setImmediate(resolve));
       clock.advance(300_000);
       await expect(next).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
       expect(await server.requests[0]!.closed).toBe(false);

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { archiveAgent } from '../../src/agents/agents.ts';
 import { listEvents } from '../../src/events/events.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
+import { createAvailability } from '../../src/runtime/models/availability.ts';
 import { type AskModel, ModelFailure } from '../../src/runtime/models/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
@@ -289,6 +290,41 @@ describe('a parked session', () => {
     await world.until(sessionId, is('idle'));
   });
 });
+
+test('500 sessions that lose their model together make few calls during the outage, and all continue after it', async () => {
+  vi.mocked(Math.random).mockRestore();
+  const model = provider();
+  const ask = createAvailability(clock)(model);
+  await world.work({ ask });
+  await world.work({ platform: await world.anotherNode(), ask });
+  const agentId = await world.agent();
+  const sessionIds = await Promise.all(Array.from({ length: 500 }, () => world.open(agentId)));
+  const count = async (status: string) => {
+    const [row] = await world.platform.db.query<{ count: number }>(sql`
+      select count(*)::integer as count from sessions
+      where organization_id = ${world.organizationId} and status = ${status}`);
+    return row!.count;
+  };
+  const reached = async (what: () => Promise<boolean>) => {
+    while (!(await what())) clock.advance(500);
+  };
+  await reached(async () => (await count('waiting')) === 500);
+  const startedWith = model.asked;
+  const { rows } = { rows: await world.platform.db.query(sql`select node_id from sessions where node_id is not null`) };
+  expect(rows).toEqual([]);
+
+  const since = clock.now().getTime();
+  await reached(async () => clock.now().getTime() - since > 300_000);
+  // One trial after each pause of 15 to 120 seconds, not one of each session.
+  expect(model.asked - startedWith).toBeLessThan(10);
+
+  model.isDown = false;
+  await reached(async () => (await count('idle')) === 500);
+  const used = await world.platform.db.query<{ steps: number; turn: number }>(sql`
+    select distinct steps, turn from sessions where organization_id = ${world.organizationId}`);
+  expect(used).toEqual([{ steps: 1, turn: 1 }]);
+  expect(sessionIds).toHaveLength(500);
+}, 120_000);
 
 describe('nodes', () => {
   test('another node continues the session after the one that parked it has gone', async () => {

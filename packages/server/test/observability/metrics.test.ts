@@ -126,7 +126,7 @@ test('failures are counted by their class', async () => {
     receiver.respond = () => answer;
     await webhookSubscriptions.test('staging');
   }
-  await runTurn(observed, { model: scripted([{ failWith: 'timeout' }]) });
+  await runTurn(observed, { model: scripted([{ failWith: 'timeout' }]), limits: { modelOutageSeconds: 0 } });
   await service.fetch('/api/v1/nowhere', { method: 'PATCH' });
 
   const samples = await scrape(service);

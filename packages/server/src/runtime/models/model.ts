@@ -71,13 +71,20 @@ export class ModelFailure extends Error {
   readonly retryAfterMs: number | undefined;
   /** Status of the provider's response; undefined if the call failed in another way. */
   readonly httpStatus: number | undefined;
+  /** Whether the model was not called, because it is known to be unavailable (availability.ts). */
+  readonly isSkipped: boolean;
 
-  constructor(code: string, message: string, more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number }) {
+  constructor(
+    code: string,
+    message: string,
+    more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number; isSkipped?: boolean },
+  ) {
     super(message);
     this.code = code;
     this.retryable = more.retryable;
     this.retryAfterMs = more.retryAfterMs;
     this.httpStatus = more.httpStatus;
+    this.isSkipped = more.isSkipped ?? false;
   }
 
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */

@@ -3,6 +3,7 @@ import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { anthropic } from './anthropic.ts';
+import { createAvailability } from './availability.ts';
 import { google } from './google.ts';
 import type { AskModel } from './model.ts';
 import { openai } from './openai.ts';
@@ -15,7 +16,8 @@ export function createModels(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
   keys: ProviderKeys = {},
 ): AskModel {
-  const model = (provider: Provider) => createProviderModel(provider, platform, keys);
+  const ifAvailable = createAvailability(platform.clock);
+  const model = (provider: Provider) => ifAvailable(createProviderModel(provider, platform, keys));
   const models: Record<Model['provider'], AskModel> = {
     scripted: createScriptedModel(platform.clock),
     openai: model(openai),

@@ -93,11 +93,12 @@ export function withModelTelemetry(
       // It ended without a finish reason, which makes the turn fail.
       if (outcome === 'stopped') outcome = 'model_protocol';
     } catch (error) {
-      if (error instanceof ModelFailure) outcome = failureCodes.includes(error.code) ? error.code : 'model_error';
+      if (error instanceof ModelFailure && error.isSkipped) outcome = 'skipped';
+      else if (error instanceof ModelFailure) outcome = failureCodes.includes(error.code) ? error.code : 'model_error';
       else if (!signal.aborted) outcome = 'model_error';
       throw error;
     } finally {
-      took();
+      if (outcome !== 'skipped') took();
       metrics.modelCalls.inc({ provider, outcome });
       span?.end(more, outcome.startsWith('model_') ? outcome : undefined);
     }

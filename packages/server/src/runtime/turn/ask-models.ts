@@ -6,7 +6,7 @@
 //   1. The next round follows after a short wait, on this node: five rounds in all.
 //   2. Then the session is parked until the next round, for as long as the agent waits for its models
 //      (`limits.modelOutageSeconds`). From then on each claim makes one round. A provider that asks for a longer wait than a node
-//      should spend on it gets this at once.
+//      should spend on it gets this at once, and so does a model that the node knows to be unavailable (models/availability.ts).
 //   3. Then the turn fails.
 //
 // For the rest of the turn, the model that responded is called first: it does not pay for another's time-outs with every step, and
@@ -53,9 +53,10 @@ export async function* askModels(
       state.modelCalls += 1;
       failures.push(outcome);
       if (outcome.isOfRequest || index === state.models.length - 1) break;
-      yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
+      if (!outcome.isSkipped) yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
     }
-    modelCall.failures += 1;
+    const isSkipped = failures.every((failure) => failure.isSkipped);
+    if (!isSkipped) modelCall.failures += 1;
     const next = afterRound(state, modelCall, failures, ports);
     if (next.type === 'fail') {
       modelCall.status = 'failed';
@@ -132,7 +133,8 @@ function afterRound(
 
   const outageMs = definition.limits.modelOutageSeconds * 1000;
   const leftMs = deadline.getTime() - now.getTime();
-  if (unavailableSince === null && rounds < MAX_QUICK_ROUNDS) {
+  const isSkipped = failures.every((failure) => failure.isSkipped);
+  if (!isSkipped && unavailableSince === null && rounds < MAX_QUICK_ROUNDS) {
     const waitMs = Math.max(exponentialMs(rounds, FIRST_RETRY_MS) * (1 + random() / 4), askedMs);
     if (askedMs < leftMs && (outageMs === 0 || waitMs <= FIRST_PARKED_MS)) return { type: 'retry', at: after(waitMs) };
     if (outageMs === 0)
@@ -147,7 +149,7 @@ function afterRound(
     };
   const parkedRounds = Math.max(1, rounds - MAX_QUICK_ROUNDS + 1);
   // Many sessions lose their model at the same moment, and their provider asks all of them for the same wait.
-  const backOffMs = exponentialMs(parkedRounds, FIRST_PARKED_MS, MAX_PARKED_MS) * (1 + random());
+  const backOffMs = isSkipped ? 0 : exponentialMs(parkedRounds, FIRST_PARKED_MS, MAX_PARKED_MS) * (1 + random());
   const waitMs = Math.max(backOffMs, askedMs + FIRST_PARKED_MS * random());
   return { type: 'park', at: after(Math.min(waitMs, outageLeftMs)), failure };
 }
