@@ -371,7 +371,7 @@ describe('interrupts', () => {
         throw new ModelFailure('model_rate_limited', 'Slow down', { retryable: true, retryAfterMs: 50_000 });
       },
     });
-    const sessionId = await world.open(await world.agent());
+    const sessionId = await world.open(await world.agent([], { limits: { modelOutageSeconds: 0 } }));
     await failed.promise;
     await interruptSession(world.ctx, { sessionId });
     expect(outline(await world.until(sessionId, is('idle')))).toEqual([
