@@ -120,6 +120,16 @@ export class Transport {
     });
   }
 
+  /** Sends the request and reads the response as bytes, within the timeout. */
+  async bytes<N extends Name>(
+    name: N,
+    input: Input<N>,
+    options: RequestOptions = {},
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const headers = { accept: '*/*' };
+    return await this.#withRetries(name, input, options, headers, async (exchange) => await exchange.bytes());
+  }
+
   /** Sends the request and leaves the body to the caller. The timeout applies until the headers arrive. */
   async open<N extends Name>(
     name: N,
@@ -196,6 +206,7 @@ export class Transport {
       return await read({
         response,
         text: () => response.text(),
+        bytes: async () => new Uint8Array(await response.arrayBuffer()),
         keepOpen: () => {
           open = true;
           return {
@@ -253,6 +264,7 @@ function credentialsOf({ apiKey, session }: ClientOptions): Record<string, strin
 interface Exchange {
   response: Response;
   text: () => Promise<string>;
+  bytes: () => Promise<Uint8Array<ArrayBuffer>>;
   /** Keeps the request open, still tied to the caller's signal, until `close`. */
   keepOpen: () => OpenResponse;
 }

@@ -80,6 +80,15 @@ export class Workers implements WorkerApi {
   }
 
   /**
+   * The content of a file that a message names.
+   *
+   * @throws NotFoundError if the file was deleted
+   */
+  async fileContent(fileId: string, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return await this.#transport.bytes('getFileContent', { params: { fileId } }, options);
+  }
+
+  /**
    * Releases the step: it is offered again immediately, and its appended text is discarded.
    *
    * @throws ConflictError `turn_lost`

@@ -92,11 +92,14 @@ function settingsOf(turn: Turn): AgentSettings {
 
 /** The transcript. */
 export async function messagesOf(turn: Turn): Promise<ModelMessage[]> {
-  return entriesOf(turn.messages).map(toMessage);
+  return (await entriesOf(turn)).map(toMessage);
 }
 
 function toMessage(entry: Entry): ModelMessage {
-  if (entry.role === 'user') return { role: 'user', content: [{ type: 'text', text: entry.text }] };
+  if (entry.role === 'user') {
+    const content = entry.parts.map((part) => (part.type === 'text' ? part : { ...part, type: 'file' as const }));
+    return { role: 'user', content };
+  }
   if (entry.role === 'assistant') {
     const { text } = entry;
     const calls = entry.calls.map(({ toolCallId, tool: toolName, input }) => {

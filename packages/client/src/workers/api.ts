@@ -7,5 +7,6 @@ export interface WorkerApi {
   heartbeat(workerTurnId: string, options?: RequestOptions): Promise<string>;
   append(workerTurnId: string, params: AppendToWorkerTurn, options?: RequestOptions): Promise<string>;
   complete(workerTurnId: string, params?: CompleteWorkerTurn, options?: RequestOptions): Promise<unknown>;
+  fileContent(fileId: string, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>>;
   release(workerTurnId: string, options?: RequestOptions): Promise<unknown>;
 }

@@ -1,15 +1,25 @@
 /** What the adapters of frameworks share: the transcript, calls and failures of a turn as a model is to see them. */
-import { SignalboxError } from '../errors.ts';
-import type { ClientTool, Message, ToolCallPart, ToolResultPart } from '../types.generated.ts';
+import { NotFoundError, SignalboxError } from '../errors.ts';
+import type { ClientTool, FilePart, ToolCallPart, ToolResultPart } from '../types.generated.ts';
 import { TurnFailedError, TurnLostError } from './errors.ts';
 import type { TurnResult } from './run.ts';
 import type { Turn } from './turn.ts';
 
 /** An entry of the transcript with what a model can read. None is empty. */
 export type Entry =
-  | { role: 'user'; messageId: string; text: string }
+  | { role: 'user'; messageId: string; parts: UserPart[] }
   | { role: 'assistant'; messageId: string; text: string; calls: ToolCallPart[] }
   | { role: 'tool'; messageId: string; results: EntryResult[] };
+
+export type UserPart = { type: 'text'; text: string } | MediaPart;
+
+/** An image or a PDF. */
+export interface MediaPart {
+  type: 'media';
+  mediaType: string;
+  filename: string;
+  data: Uint8Array<ArrayBuffer>;
+}
 
 export interface EntryResult {
   toolCallId: string;
@@ -24,24 +34,82 @@ export interface ModelResult {
   readonly output: unknown;
 }
 
-export function entriesOf(messages: readonly Message[]): Entry[] {
-  const toolOf = new Map<string, string>();
+/** The transcript, with the content of the files that models can read. */
+export async function entriesOf(turn: Turn): Promise<Entry[]> {
+  const { messages } = turn;
+  const parts = messages.flatMap(({ content }) => content);
+  const calls = parts.filter((part) => part.type === 'tool_call');
+  const toolOf = new Map(calls.map(({ toolCallId, tool }) => [toolCallId, tool]));
+  const finished = new Set(parts.flatMap((part) => (part.type === 'tool_result' ? [part.toolCallId] : [])));
+  const files = await readFiles(
+    turn,
+    messages.flatMap(({ role, content }) => (role === 'user' ? content.filter((part) => part.type === 'file') : [])),
+  );
   return messages.flatMap(({ role, messageId, content }): Entry[] => {
-    const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+    if (role === 'user') {
+      const readable = content.flatMap((part): UserPart[] => {
+        if (part.type === 'text') return [{ type: 'text', text: part.text }];
+        return part.type === 'file' ? [files.get(part.fileId) ?? { type: 'text', text: nameOf(part) }] : [];
+      });
+      return readable.length === 0 ? [] : [{ role, messageId, parts: readable }];
+    }
     if (role === 'tool') {
-      const parts = content.filter((part) => part.type === 'tool_result');
-      const results = parts.map((part) => ({
-        toolCallId: part.toolCallId,
-        tool: toolOf.get(part.toolCallId) ?? '',
-        result: modelResult(part),
-      }));
+      const results = content.filter((part) => part.type === 'tool_result').map(toResult);
       return results.length === 0 ? [] : [{ role, messageId, results }];
     }
-    const calls = content.filter((part) => part.type === 'tool_call');
-    for (const { toolCallId, tool } of calls) toolOf.set(toolCallId, tool);
-    if (text === '' && calls.length === 0) return [];
-    return [role === 'user' ? { role, messageId, text } : { role, messageId, text, calls }];
+    const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+    const requested = content.filter((part) => part.type === 'tool_call');
+    if (text === '' && requested.length === 0) return [];
+    // Models refuse a transcript in which a call has no result.
+    const missing = requested.filter(({ toolCallId }) => !finished.has(toolCallId));
+    const error = 'The turn failed before this call had a result.';
+    const results = missing.map(({ toolCallId }) => toResult({ type: 'tool_result', toolCallId, error }));
+    return [
+      { role, messageId, text, calls: requested },
+      ...(results.length === 0 ? [] : [{ role: 'tool' as const, messageId: `${messageId}-results`, results }]),
+    ];
   });
+
+  function toResult(part: ToolResultPart): EntryResult {
+    return { toolCallId: part.toolCallId, tool: toolOf.get(part.toolCallId) ?? '', result: modelResult(part) };
+  }
+}
+
+/** Of all files of a prompt. A base64 text of it is within what providers accept. */
+const maxFileBytes = 20 * 1024 * 1024;
+
+/** By id. The newest first, up to the limit; a model sees only the names of the others. */
+async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<string, UserPart>> {
+  const read = new Map<string, UserPart>();
+  let bytes = 0;
+  for (const file of files.toReversed()) {
+    const { fileId, mediaType, filename = fileId } = file;
+    const isText = mediaType.startsWith('text/') || mediaType === 'application/json';
+    const isMedia = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/.test(mediaType);
+    if (read.has(fileId) || !(isText || isMedia) || bytes + file.bytes > maxFileBytes) continue;
+    try {
+      const data = await turn.fileContent(fileId);
+      bytes += data.byteLength;
+      const text = () => `${nameOf(file)}\n${new TextDecoder().decode(data)}`;
+      read.set(fileId, isText ? { type: 'text', text: text() } : { type: 'media', mediaType, filename, data });
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      read.set(fileId, { type: 'text', text: `${nameOf(file)} This file was deleted.` });
+    }
+  }
+  return read;
+}
+
+function nameOf({ fileId, filename = fileId, mediaType, bytes }: FilePart): string {
+  return `[file ${filename}: ${mediaType}, ${bytes} bytes]`;
+}
+
+/** The bytes as a URL, which every framework accepts. */
+export function dataUrl({ mediaType, data }: MediaPart): string {
+  let binary = '';
+  // In pieces: a function has a limit of arguments.
+  for (let at = 0; at < data.length; at += 8_192) binary += String.fromCharCode(...data.subarray(at, at + 8_192));
+  return `data:${mediaType};base64,${btoa(binary)}`;
 }
 
 function modelResult({ input, output = null, error, outcomeUnknown }: ToolResultPart): ModelResult {

@@ -13,6 +13,7 @@ import { BaseCallbackHandler } from '@langchain/core/callbacks/base';
 import {
   AIMessage,
   type BaseMessage,
+  type ContentBlock,
   HumanMessage,
   SystemMessage,
   ToolMessage,
@@ -27,6 +28,7 @@ import { TurnFailedError } from './errors.ts';
 import {
   callForModel,
   checkPolicies,
+  dataUrl,
   definitionOf,
   type Entry,
   entriesOf,
@@ -35,6 +37,7 @@ import {
   reportUsage,
   resultOfFinish,
   type ToolPolicies,
+  type UserPart,
 } from './for-models.ts';
 import type { RunOptions } from './run.ts';
 import type { Turn } from './turn.ts';
@@ -131,13 +134,13 @@ class ModelObserver extends BaseCallbackHandler {
 /** The agent's instructions and the transcript. */
 export async function messagesOf(turn: Turn): Promise<BaseMessage[]> {
   const instructions = instructionsOf(turn);
-  const messages = entriesOf(turn.messages).flatMap(toMessages);
+  const messages = (await entriesOf(turn)).flatMap(toMessages);
   return instructions === '' ? messages : [new SystemMessage(instructions), ...messages];
 }
 
 function toMessages(entry: Entry): BaseMessage[] {
   const { messageId: id } = entry;
-  if (entry.role === 'user') return [new HumanMessage({ id, content: entry.text })];
+  if (entry.role === 'user') return [new HumanMessage({ id, content: entry.parts.map(toBlock) })];
   if (entry.role === 'assistant') {
     const calls = entry.calls.map(({ toolCallId, tool: name, input }) => {
       return { type: 'tool_call' as const, id: toolCallId, name, args: input as Record<string, unknown> };
@@ -148,6 +151,14 @@ function toMessages(entry: Entry): BaseMessage[] {
     const status = isError ? ('error' as const) : ('success' as const);
     return new ToolMessage({ tool_call_id: toolCallId, name, content: text, status });
   });
+}
+
+function toBlock(part: UserPart): ContentBlock {
+  if (part.type === 'text') return part;
+  const { mediaType, filename } = part;
+  return mediaType.startsWith('image/')
+    ? { type: 'image_url', image_url: { url: dataUrl(part) } }
+    : { type: 'file', mimeType: mediaType, data: dataUrl(part).split(',')[1]!, metadata: { filename } };
 }
 
 /** The tools that the turn can call now. Each call goes through the turn. Their results are text. */

@@ -24,6 +24,7 @@ import type { ToolFunction } from './calls.ts';
 import {
   callForModel,
   checkPolicies,
+  dataUrl,
   definitionOf,
   type Entry,
   entriesOf,
@@ -93,13 +94,20 @@ function finishReasonIn(event: unknown): unknown {
 
 /** The transcript. */
 export async function messagesOf(turn: Turn): Promise<AgentInputItem[]> {
-  return entriesOf(turn.messages).flatMap(toItems);
+  return (await entriesOf(turn)).flatMap(toItems);
 }
 
 function toItems(entry: Entry): AgentInputItem[] {
   const status = 'completed' as const;
-  if (entry.role === 'user')
-    return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: entry.text }] }];
+  if (entry.role === 'user') {
+    const content = entry.parts.map((part) => {
+      if (part.type === 'text') return { type: 'input_text' as const, text: part.text };
+      return part.mediaType.startsWith('image/')
+        ? { type: 'input_image' as const, image: dataUrl(part) }
+        : { type: 'input_file' as const, file: dataUrl(part), filename: part.filename };
+    });
+    return [{ type: 'message', role: 'user', content }];
+  }
   if (entry.role === 'assistant') {
     const content = [{ type: 'output_text' as const, text: entry.text }];
     const said: AgentInputItem[] = entry.text === '' ? [] : [{ type: 'message', role: 'assistant', status, content }];

@@ -22,6 +22,7 @@ import type { WorkerApi } from './api.ts';
 import { type Call, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
 import { TurnFailedError, TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
+import { checkUsage, sumOf } from './usage.ts';
 
 export interface CallToolOptions {
   /**
@@ -74,6 +75,13 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    */
   toolResult(tool: string, input: unknown, options?: CallToolOptions): Promise<ToolResultPart>;
   /**
+   * The content of a file that a message names, at most 32 MiB.
+   *
+   * @throws NotFoundError the file was deleted
+   * @throws TurnLostError
+   */
+  fileContent(fileId: string): Promise<Uint8Array<ArrayBuffer>>;
+  /**
    * Adds to the usage of this step, which counts toward the budget and is shown on the session. Tokens are whole numbers,
    * `costUsd` is in US dollars.
    *
@@ -112,6 +120,8 @@ export interface OpenTurn {
 const heartbeatMs = 5_000;
 /** A slower heartbeat is abandoned: the next one may get through. */
 const heartbeatTimeoutMs = 10_000;
+/** 32 MiB at 300 kB/s. */
+const fileTimeoutMs = 120_000;
 const maxFailureCharacters = 2_000;
 /** Up to half a minute: how long the lease can last while the service is down. */
 const longRetries = { maxRetries: 7 };
@@ -310,6 +320,9 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     toolResult(tool, input, options) {
       return markHandled(request(tool, input, options).then(resultOf));
     },
+    fileContent(fileId) {
+      return markHandled(refusal() ?? workers.fileContent(fileId, { signal: lost.signal, timeoutMs: fileTimeoutMs }));
+    },
     usage(more) {
       checkUsage(more);
       used = sumOf(used, more);
@@ -364,29 +377,4 @@ function isTurnLost(error: unknown): error is ConflictError {
 function markHandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
-}
-
-/** Checked here, not at the end of the step, so that the stack trace shows the line that counts wrongly. */
-function checkUsage({ costUsd = 0, cachedTokens = 0, cacheWriteTokens = 0, ...required }: WorkerUsage): void {
-  for (const [name, tokens] of Object.entries({ ...required, cachedTokens, cacheWriteTokens })) {
-    if (!(Number.isSafeInteger(tokens) && tokens >= 0))
-      throw new TypeError(`usage: ${name} must be a whole number, 0 or more`);
-  }
-  if (!(Number.isFinite(costUsd) && costUsd >= 0)) throw new TypeError('usage: costUsd must be a number, 0 or more');
-}
-
-function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
-  if (!one) return other;
-  const costUsd =
-    one.costUsd === undefined && other.costUsd === undefined
-      ? {}
-      : { costUsd: (one.costUsd ?? 0) + (other.costUsd ?? 0) };
-  const cacheWriteTokens = (one.cacheWriteTokens ?? 0) + (other.cacheWriteTokens ?? 0);
-  return {
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cachedTokens: (one.cachedTokens ?? 0) + (other.cachedTokens ?? 0),
-    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
-    ...costUsd,
-  };
 }

@@ -1,6 +1,13 @@
 /** Sessions whose turns agents of frameworks run: a service, a model provider's server, and a queue for each test. */
 import { setTimeout } from 'node:timers/promises';
-import { type Chunk, type CreateAgent, type RunOptions, type Session, Signalbox } from '@signalbox/client';
+import {
+  type Chunk,
+  type CreateAgent,
+  type OpenSession,
+  type RunOptions,
+  type Session,
+  Signalbox,
+} from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type OpenAiServer, respond, startOpenAiServer } from './openai-server.ts';
 import { startTestService, type TestService } from './service.ts';
@@ -10,7 +17,7 @@ export interface FrameworkWorld {
   readonly server: OpenAiServer;
   readonly queue: string;
   /** A session whose agent is on the queue of the test. Its first message is `Pay 17`. */
-  open(more?: Partial<CreateAgent>): Promise<Session>;
+  open(more?: Partial<CreateAgent>, input?: OpenSession['input']): Promise<Session>;
   /** Runs a worker until the end of the test. */
   start(options: Partial<RunOptions> & Pick<RunOptions, 'onTurn'>): Worker;
   /** All chunks up to the first that matches. */
@@ -80,14 +87,14 @@ export function frameworkWorld(): FrameworkWorld {
       return `queue-${number}`;
     },
 
-    async open(more = {}) {
+    async open(more = {}, input = 'Pay 17') {
       const { agentId } = await service.client.agents.create({
         name: 'Framework',
         model: { provider: 'worker', queue: this.queue },
         instructions: 'Be brief.',
         ...more,
       });
-      return await service.client.sessions.open({ agentId, environment: 'production', input: 'Pay 17' });
+      return await service.client.sessions.open({ agentId, environment: 'production', input });
     },
 
     start(options) {

@@ -10,7 +10,20 @@ import { raw, refuse, respond, startOpenAiServer } from '../support/openai-serve
 
 const world = frameworkWorld();
 const { until, sessionOf, lastPrompt } = world;
-const open: typeof world.open = (more) => world.open(more);
+const open: typeof world.open = (more, input) => world.open(more, input);
+
+async function upload(filename: string, body: Buffer<ArrayBuffer>): Promise<string> {
+  const response = await world.service.fetch(`/api/v1/files?environment=production`, {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': filename.endsWith('.txt') ? 'text/plain' : 'application/octet-stream',
+      'x-filename': filename,
+    },
+  });
+  const { file } = (await response.json()) as { file: { fileId: string } };
+  return file.fileId;
+}
 
 let processes: Running[] = [];
 afterEach(() => {
@@ -52,6 +65,42 @@ describe.each(frameworks)('$name', (framework) => {
       usage: { inputTokens: 12, outputTokens: 5, cachedTokens: 4, steps: 1 },
     });
     expect(lastPrompt()).toEqual(['system: Be brief.', 'user: Pay 17']);
+  });
+
+  test('images and PDFs reach the model as they are, text as text, and other files by their names', async () => {
+    world.server.next(respond({ text: 'I see.' }));
+    run();
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    );
+    const pdf = Buffer.from('%PDF-1.4\n%%EOF\n');
+    const [image, document, text, unknown, deleted] = await Promise.all([
+      upload('dot.png', png),
+      upload('bill.pdf', pdf),
+      upload('notes.txt', Buffer.from('Order 17 ☂')),
+      upload('raw.bin', Buffer.from([0, 1, 2, 3])),
+      upload('gone.png', png),
+    ]);
+    const parts = [image, document, text, unknown, deleted].map((fileId) => ({ type: 'file' as const, fileId }));
+    const session = await open({}, [{ type: 'text', text: 'Look:' }, ...parts]);
+    await until(session, isEnded);
+    const [, { content }] = world.server.requests[0]!.body.messages as unknown as [unknown, { content: object[] }];
+    const sent = JSON.stringify(content);
+    expect(content).toHaveLength(6);
+    expect(sent).toContain(`data:image/png;base64,${png.toString('base64')}`);
+    expect(sent).toContain(pdf.toString('base64'));
+    expect(sent).toContain('Order 17 ☂');
+    expect(sent).toContain('[file raw.bin: application/octet-stream, 4 bytes]');
+
+    // What has been deleted is said to be.
+    world.server.next(respond({ text: 'Gone.' }));
+    await world.service.fetch(`/api/v1/files/${deleted}`, { method: 'DELETE' });
+    await world.service.client.sessions.sendMessage(session.sessionId, { content: 'And now?' });
+    await until(session, (chunk) => isEnded(chunk) && chunk.turn === 2);
+    expect(JSON.stringify(world.server.requests[1]!.body.messages)).toContain(
+      'gone.png: image/png, 70 bytes] This file was deleted.',
+    );
   });
 
   test('a long text before a call is all in the response that made the call', async () => {
