@@ -18,6 +18,7 @@ From anywhere, with an API key in SIGNALBOX_API_KEY:
   signalbox sessions …               list, watch, message and stop sessions
   signalbox approvals …              list, approve and deny tool calls
   signalbox schedules …              list, pause and enable schedules
+  signalbox files …                  upload, list, download and delete files
   signalbox events verify [options]  verify the event log of a service or an exported file
 
   signalbox --version
@@ -54,6 +55,8 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
       return (await import('./approvals.ts')).approvals(rest);
     case 'schedules':
       return (await import('./schedules.ts')).schedules(rest);
+    case 'files':
+      return (await import('./files.ts')).files(rest);
     case 'events': {
       const [verb, ...args] = rest;
       const { verify } = await import('./events.ts');

@@ -1,6 +1,10 @@
 // `signalbox sessions`, `approvals` and `schedules` as processes that call a real service.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -22,9 +26,9 @@ afterAll(() => {
   for (const child of children) child.kill();
 });
 
-function start(args: string[], key = service.adminKey) {
+function start(args: string[], key = service.adminKey, cwd?: string) {
   const env = { PATH: process.env.PATH, SIGNALBOX_API_KEY: key, SIGNALBOX_URL: service.url };
-  const child = spawn(process.execPath, [command, ...args], { env });
+  const child = spawn(process.execPath, [command, ...args], { env, cwd });
   children.add(child);
   child.once('close', () => children.delete(child));
   return child;
@@ -147,5 +151,33 @@ test('a schedule is paused and enabled; unknown ids, missing permissions and wro
   for (const noun of ['sessions', 'approvals', 'schedules']) {
     const { code, stdout } = await run(noun, '--help');
     expect([code, stdout]).toEqual([0, expect.stringContaining(`signalbox ${noun} list`)]);
+  }
+});
+
+test('a file is uploaded, listed, downloaded as it was and deleted; a download never overwrites a file by itself', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'signalbox-files-'));
+  try {
+    const path = join(directory, 'data.bin');
+    const bytes = randomBytes(3_000_000);
+    writeFileSync(path, bytes);
+    const uploaded = await run('files', 'upload', path, '--environment', 'production');
+    expect(uploaded, uploaded.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/^file_\w+\n$/) });
+    const fileId = uploaded.stdout.trim();
+    const listed = await run('files', 'list', '--environment', 'production');
+    expect(listed.stdout).toMatch(
+      new RegExp(`^${fileId} +production +application/octet-stream +2\\.9 MiB .*data\\.bin\n`),
+    );
+    const copy = join(directory, 'copy.bin');
+    expect((await run('files', 'download', fileId, '--output', copy)).stdout).toBe(`${copy}\n`);
+    expect(readFileSync(copy).equals(bytes)).toBe(true);
+    // The name of the file is taken in the current directory.
+    const clash = start(['files', 'download', fileId], service.adminKey, directory);
+    expect([(await once(clash, 'close'))[0], readFileSync(path).equals(bytes)]).toEqual([1, true]);
+    expect((await run('files', 'delete', fileId)).stdout).toBe(`deleted: ${fileId}\n`);
+    expect(await run('files', 'download', fileId)).toMatchObject({ code: 1, stdout: '' });
+    expect(await run('files', 'upload', path)).toMatchObject({ code: 2 });
+    expect(await run('files', 'upload', directory, '--environment', 'production')).toMatchObject({ code: 1 });
+  } finally {
+    rmSync(directory, { recursive: true });
   }
 });

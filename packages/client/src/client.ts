@@ -3,6 +3,7 @@ import { Agents } from './resources/agents.ts';
 import { Approvals } from './resources/approvals.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
+import { Files } from './resources/files.ts';
 import { Invitations } from './resources/invitations.ts';
 import { Keys } from './resources/keys.ts';
 import { Members } from './resources/members.ts';
@@ -34,6 +35,7 @@ export class Signalbox {
   readonly agents: Agents;
   readonly environments: Environments;
   readonly sessions: Sessions;
+  readonly files: Files;
   readonly approvals: Approvals;
   readonly schedules: Schedules;
   readonly workers: Workers;
@@ -52,6 +54,7 @@ export class Signalbox {
     this.agents = new Agents(transport);
     this.environments = new Environments(transport);
     this.sessions = new Sessions(transport);
+    this.files = new Files(transport);
     this.approvals = new Approvals(transport);
     this.schedules = new Schedules(transport);
     this.workers = new Workers(transport);

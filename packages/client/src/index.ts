@@ -28,11 +28,13 @@ export { Page, PageRequest } from './page.ts';
 export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
 export type { ApproveParams, DenyParams } from './resources/approvals.ts';
 export type { EventFilters } from './resources/events.ts';
+export type { ContentRange, UploadParams } from './resources/files.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';
 export type { BrowserSession, ClientOptions, RequestOptions } from './transport.ts';
 export type * from './types.generated.ts';
+export type { FileBytes, UploadProgress } from './upload.ts';
 export { version } from './version.ts';
 export {
   type HeadersLike,

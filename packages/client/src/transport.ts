@@ -8,6 +8,7 @@ import { ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors
 import { retryDelayMs } from './retry.ts';
 import { now, type Sleep, sleep } from './time.ts';
 import { type Operations, operations } from './types.generated.ts';
+import type { UploadBody } from './upload.ts';
 import { version } from './version.ts';
 
 export type ClientOptions = CommonOptions &
@@ -113,11 +114,23 @@ export class Transport {
   }
 
   /** Sends the request and reads the response. */
-  async call<N extends Name>(name: N, input: Input<N>, options: RequestOptions = {}): Promise<Result<N>> {
-    return await this.#withRetries(name, input, options, {}, async (exchange) => {
-      const body = await exchange.text();
-      return jsonIn(exchange.response, body) as Result<N>;
-    });
+  async call<N extends Name>(
+    name: N,
+    input: Input<N>,
+    options: RequestOptions = {},
+    upload?: UploadBody,
+  ): Promise<Result<N>> {
+    return await this.#withRetries(
+      name,
+      input,
+      options,
+      upload?.headers ?? {},
+      async (exchange) => {
+        const body = await exchange.text();
+        return jsonIn(exchange.response, body) as Result<N>;
+      },
+      upload,
+    );
   }
 
   /** Sends the request and reads the response as bytes, within the timeout. */
@@ -146,6 +159,7 @@ export class Transport {
     options: RequestOptions,
     extraHeaders: Record<string, string>,
     read: (exchange: Exchange) => Promise<T>,
+    upload?: UploadBody,
   ): Promise<T> {
     const { method, path } = operations[name];
     const { params, query, body } = input as { params?: object; query?: object; body?: object };
@@ -169,7 +183,7 @@ export class Transport {
 
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#attempt(url, init, options, read);
+        return await this.#attempt(url, init, options, read, upload);
       } catch (error) {
         if (!(error instanceof SignalboxError) || attempt >= maxRetries) throw error;
         const delayMs = retryDelayMs(method, error, attempt, Math.random(), now());
@@ -184,6 +198,7 @@ export class Transport {
     init: RequestInit,
     { signal, timeoutMs = this.#timeoutMs }: RequestOptions,
     read: (exchange: Exchange) => Promise<T>,
+    upload?: UploadBody,
   ): Promise<T> {
     signal?.throwIfAborted();
     const controller = new AbortController();
@@ -201,7 +216,13 @@ export class Transport {
     let open = false;
     const finish = () => signal?.removeEventListener('abort', abort);
     try {
-      const response = await this.#fetch(url, { ...init, signal: controller.signal });
+      const send = upload?.fetch ?? this.#fetch;
+      const response = await send(url, {
+        ...init,
+        // A stream can be sent only if the response is awaited meanwhile.
+        ...(upload && { body: upload.body(controller.signal), duplex: 'half' as const }),
+        signal: controller.signal,
+      });
       if (!response.ok) throw errorOf(response, await response.text());
       return await read({
         response,
