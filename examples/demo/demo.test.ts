@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createManualClock } from '../../packages/server/test/support/manual-clock.ts';
 import { respond, startOpenAiServer } from '../../packages/server/test/support/openai-server.ts';
 import { startTestService, type TestService, watchSecret } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
@@ -150,6 +151,19 @@ describe('on a running service, where everything it created is deleted again', (
     expect(denied).toMatch(/I was not allowed to refund it\./);
     expect(denied).toMatch(/refunds +0 made/);
   });
+});
+
+test('outage: the session waits for its models, continues by itself, and its fallback responds', async () => {
+  // A webhook's signature is valid for minutes.
+  const clock = createManualClock(new Date());
+  const service = await startTestService({ clock });
+  const demo = run(['--scenario', 'outage', '--url', service.url], { SIGNALBOX_API_KEY: service.adminKey });
+  expect([await clock.passWhile(demo.ended), demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
+  expect(demo.printed).toMatch(/status +waiting for the model \(.*unavailable.*\), which is called again at \d{4}-/);
+  expect(demo.printed).toMatch(/status +running\n/);
+  expect(demo.printed).toContain('We are open until six today.');
+  expect(demo.printed).toMatch(/timeline +scripted\/fallback succeeded/);
+  await service.stop();
 });
 
 describe('an invalid command line is explained, and nothing is started', () => {

@@ -55,6 +55,7 @@ export function readOptions(args: string[], env: NodeJS.ProcessEnv): Options | '
   const scenario = scenarioIn(values.scenario);
   const model = modelIn(values.model, values['base-url'], env.MODEL_API_KEY);
   if (model && scenario === 'worker') throw new UsageError('--model: the worker scenario has no model');
+  if (model && scenario === 'outage') throw new UsageError('--model: the outage scenario needs models that fail');
   return {
     scenario,
     preset: presetIn(values),

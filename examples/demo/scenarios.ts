@@ -2,6 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { approval } from './scenarios/approval.ts';
 import { clientTool } from './scenarios/client-tool.ts';
+import { outage } from './scenarios/outage.ts';
 import { subAgent } from './scenarios/sub-agent.ts';
 import { tools } from './scenarios/tools.ts';
 import { worker } from './scenarios/worker.ts';
@@ -14,7 +15,7 @@ export interface Scenario {
   play(stage: Stage): Promise<Session>;
 }
 
-export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker';
+export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker' | 'outage';
 
 /** `npm run demo` runs the first one. */
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
@@ -23,4 +24,5 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   'client-tool': { shows: 'a tool that your own program runs', play: clientTool },
   'sub-agent': { shows: 'an agent that calls another agent, which asks for its own approval', play: subAgent },
   worker: { shows: 'an agent whose turns your own program runs', play: worker },
+  outage: { shows: 'a session that waits while its models are down, and continues by itself', play: outage },
 };
