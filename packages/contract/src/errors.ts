@@ -41,6 +41,7 @@ export const errorCodes = {
   unsupported_media_type: [415, 'The content type is not supported'],
   range_invalid: [416, 'The range is outside of the file'],
   file_invalid: [422, 'The file cannot be used'],
+  file_not_taken: [422, 'The model of the agent does not take the file'],
   url_not_allowed: [422, 'The URL is not allowed'],
   budget_invalid: [422, 'The budget is not valid'],
   rate_limited: [429, 'Too many requests'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { factRows, inputMediaOf, modelFacts, takesFile } from './model-facts.ts';
+import { type DescribedModel, factRows, inputMediaOf, modelFacts, whyNotTaken } from './model-facts.ts';
 import { ownProviders } from './providers.ts';
 
 describe('facts about models', () => {
@@ -54,12 +54,39 @@ describe('facts about models', () => {
     expect(inputMediaOf('application/zip')).toBeNull();
   });
 
+  const isTaken = (model: DescribedModel, mediaType: string, bytes = 1) =>
+    whyNotTaken(model, { mediaType, bytes }) === undefined;
+
   test('a model takes text, its own media, and what is not known to be refused', () => {
     const textOnly = { provider: 'openai', model: 'o3-mini' } as const;
-    expect([takesFile(textOnly, 'text/plain'), takesFile(textOnly, 'image/png')]).toEqual([true, false]);
+    expect([isTaken(textOnly, 'text/plain'), isTaken(textOnly, 'image/png')]).toEqual([true, false]);
     const seeing = { provider: 'anthropic', model: 'claude-sonnet-4-5' } as const;
-    expect([takesFile(seeing, 'application/pdf'), takesFile(seeing, 'audio/wav')]).toEqual([true, false]);
+    expect([isTaken(seeing, 'application/pdf'), isTaken(seeing, 'audio/wav')]).toEqual([true, false]);
     const unknown = { provider: 'openai-compatible', model: 'llava' } as const;
-    expect([takesFile(unknown, 'image/png'), takesFile(unknown, 'application/zip')]).toEqual([true, false]);
+    expect([isTaken(unknown, 'image/png'), isTaken(unknown, 'application/zip')]).toEqual([true, false]);
+    expect(isTaken({ provider: 'worker' }, 'application/zip')).toBe(true);
+  });
+
+  test('no model takes what its provider’s format can’t carry, whatever the agent says', () => {
+    const input = ['image', 'pdf', 'audio'] as const;
+    expect(isTaken({ provider: 'openai', model: 'new', input }, 'audio/wav')).toBe(false);
+    expect(isTaken({ provider: 'anthropic', model: 'new', input }, 'audio/mpeg')).toBe(false);
+    expect(isTaken({ provider: 'google', model: 'new', input }, 'audio/flac')).toBe(true);
+    const compatible = { provider: 'openai-compatible', model: 'new', input } as const;
+    expect(['audio/wav', 'audio/x-wav', 'audio/mpeg', 'audio/flac'].map((type) => isTaken(compatible, type))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('a file that is too large for the provider is refused, with the limit', () => {
+    const model = { provider: 'anthropic', model: 'claude-opus-5' } as const;
+    expect(whyNotTaken(model, { mediaType: 'image/png', bytes: 4 * 1024 * 1024 })).toBe(
+      'the model anthropic/claude-opus-5 takes images of at most 3.75 MiB',
+    );
+    expect(isTaken(model, 'application/pdf', 20 * 1024 * 1024)).toBe(true);
+    expect(isTaken(model, 'application/pdf', 20 * 1024 * 1024 + 1)).toBe(false);
   });
 });

@@ -32,7 +32,6 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
     [['gpt-5.3-codex-spark'], 128_000, NONE],
     [['gpt-5', 'gpt-5.1', 'gpt-5.2', 'gpt-5.3'], 400_000, IMAGE_PDF],
     [['gpt-4.1'], 1_047_576, IMAGE_PDF],
-    [['gpt-4o-audio', 'gpt-4o-mini-audio', 'gpt-audio'], 128_000, ['audio']],
     [['gpt-4o', 'chatgpt-4o'], 128_000, IMAGE_PDF],
     [['gpt-4-turbo'], 128_000, IMAGE],
     [['gpt-4-32k'], 32_768, NONE],
@@ -103,12 +102,54 @@ const textTypes: ReadonlySet<string> = new Set([
   'application/sql',
 ]);
 
-/** Whether a model takes a file of this type. If the model is unknown, only types that no model takes are refused. */
-export function takesFile(model: DescribedModel, mediaType: string): boolean {
-  const media = inputMediaOf(mediaType);
-  if (media === null || media === 'text') return media !== null;
-  return modelFacts(model).input?.includes(media) ?? true;
+const MIB = 1024 * 1024;
+
+interface FormatFacts {
+  /** What a request can carry, besides text. */
+  carries: RegExp;
+  /** Of all files in a request. In base64 they take a third more, and the request has the rest of the transcript as well. */
+  maxBytes: number;
+  /** Of one image. */
+  maxImageBytes?: number;
 }
+
+const openaiFormat = { carries: /^(image|pdf)$/, maxBytes: 32 * MIB };
+
+/** What the requests of each provider can carry. A script and a program of your own have no requests: they get every file. */
+const formats: Partial<Record<ProviderName, FormatFacts>> = {
+  openai: openaiFormat,
+  // A request has at most 32 MB, and an image 5 MB of base64.
+  anthropic: { carries: /^(image|pdf)$/, maxBytes: 20 * MIB, maxImageBytes: 3.75 * MIB },
+  // A request has at most 20 MB.
+  google: { carries: /^(image|pdf|audio)/, maxBytes: 14 * MIB },
+  'openai-compatible': { carries: /^(image|pdf|audio\/(wav|mpeg))$/, maxBytes: 14 * MIB },
+};
+
+/** The most bytes of files that one request to the provider has. */
+export function maxRequestFileBytes(provider: ProviderName): number {
+  return formats[provider]?.maxBytes ?? openaiFormat.maxBytes;
+}
+
+/** Why a model does not take a file, for people; undefined if it does, or if that is not known. */
+export function whyNotTaken(
+  model: DescribedModel,
+  { mediaType, bytes }: { mediaType: string; bytes: number },
+): string | undefined {
+  const media = inputMediaOf(mediaType);
+  if (media === 'text') return undefined;
+  const name = `the model ${model.provider}/${model.model ?? ''}`;
+  const format = formats[model.provider];
+  if (media === null && !format) return undefined;
+  if (media === null) return `${name} takes no files of the type ${mediaType}`;
+  const kind = media === 'audio' ? mediaType.replace('x-wav', 'wav').replace('mp3', 'mpeg') : media;
+  const isTaken = (modelFacts(model).input?.includes(media) ?? true) && (format?.carries.test(kind) ?? true);
+  if (!isTaken) return `${name} takes no ${media === 'audio' ? mediaType : plural[media]}`;
+  const maxBytes = (media === 'image' ? format?.maxImageBytes : undefined) ?? format?.maxBytes;
+  if (maxBytes === undefined || bytes <= maxBytes) return undefined;
+  return `${name} takes ${plural[media]} of at most ${maxBytes / MIB} MiB`;
+}
+
+const plural: Record<InputMedia, string> = { image: 'images', pdf: 'PDF files', audio: 'audio' };
 
 /** For tests: every row by itself, so that none is hidden behind an earlier one. */
 export const factRows = providers.flatMap((provider) =>

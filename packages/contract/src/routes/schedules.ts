@@ -21,7 +21,7 @@ export const scheduleRoutes = table({
     body: CreateSchedule,
     status: 201,
     result: one('schedule', Schedule),
-    errors: ['not_found', 'agent_archived', 'budget_invalid'],
+    errors: ['not_found', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
   },
   listSchedules: {
     method: 'GET',
@@ -55,7 +55,7 @@ export const scheduleRoutes = table({
     body: UpdateSchedule,
     status: 200,
     result: one('schedule', Schedule),
-    errors: ['agent_archived', 'budget_invalid'],
+    errors: ['agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
   },
   deleteSchedule: {
     method: 'DELETE',

@@ -28,7 +28,7 @@ export const sessionRoutes = table({
     body: OpenSession,
     status: 201,
     result: one('session', Session),
-    errors: ['not_found', 'agent_archived', 'budget_invalid'],
+    errors: ['not_found', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
   },
   listSessions: {
     method: 'GET',
@@ -88,7 +88,7 @@ export const sessionRoutes = table({
     body: ForkSession,
     status: 201,
     result: one('session', Session),
-    errors: ['turn_not_finished', 'conflict', 'agent_archived', 'budget_invalid'],
+    errors: ['turn_not_finished', 'conflict', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
   },
   sendMessage: {
     method: 'POST',
@@ -101,7 +101,7 @@ export const sessionRoutes = table({
     body: SendMessage,
     status: 202,
     result: Type.Object({ session: Session, messageId: Id('msg') }),
-    errors: ['session_ended', 'session_busy', 'agent_archived', 'budget_invalid'],
+    errors: ['session_ended', 'session_busy', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
   },
   listMessages: {
     method: 'GET',

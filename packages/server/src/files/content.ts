@@ -23,12 +23,30 @@ export async function openFile(
   const [row] = await db.query<FileRow & { store: string }>(sql`
     select ${fileColumns}, f.store from files f
     where f.organization_id = ${organizationId} and f.file_id = ${fileId} and f.purge_after is null`);
-  if (!row) return undefined;
+  return row && opened(files, organizationId, row);
+}
+
+function opened(files: Platform['files'], organizationId: string, row: FileRow & { store: string }): OpenFile {
   const store = files.named(row.store);
+  const { fileId, bytes } = row;
   return {
     ...row,
-    read: (range = { start: 0, end: row.bytes }, signal) => store.read({ organizationId, fileId }, range, signal),
+    read: (range = { start: 0, end: bytes }, signal) => store.read({ organizationId, fileId }, range, signal),
   };
+}
+
+/** The files that exist and that the session uses, by id. Its model may read no others, even if a message or a result names them. */
+export async function openUsedFiles(
+  { db, files }: Pick<Platform, 'db' | 'files'>,
+  organizationId: string,
+  sessionId: string,
+  fileIds: readonly string[],
+): Promise<Map<string, OpenFile>> {
+  const rows = await db.query<FileRow & { store: string }>(sql`
+    select ${fileColumns}, f.store from file_uses u
+    join files f on f.organization_id = u.organization_id and f.file_id = u.file_id and f.purge_after is null
+    where u.organization_id = ${organizationId} and u.holder_id = ${sessionId} and u.file_id = any(${fileIds}::uuid[])`);
+  return new Map(rows.map((row) => [row.fileId, opened(files, organizationId, row)]));
 }
 
 /** The whole content, at most 32 MiB. */

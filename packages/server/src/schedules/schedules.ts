@@ -13,6 +13,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
+import { requireTaken } from '../sessions/taken-files.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
 /** A schedule as stored. */
@@ -198,11 +199,17 @@ export async function listScheduleRuns(
   return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
 }
 
-/** Keeps the files that its input names from being deleted as unused; 422 `file_invalid` if there is none. */
+/**
+ * Keeps the files that its input names from being deleted as unused. 422 `file_invalid` if there is none, `file_not_taken` if the agent's
+ * model does not take one.
+ */
 async function useFiles(tx: Tx, organizationId: string, row: ScheduleRow, now: Date): Promise<void> {
-  const { environment, scheduleId } = row;
-  if (row.input === null) return;
-  await messageParts(tx, { organizationId, environment, holderId: scheduleId, field: 'input' }, row.input, now);
+  const { environment, scheduleId, agentId, input } = row;
+  if (input === null || typeof input === 'string') return;
+  const holder = { organizationId, environment, holderId: scheduleId, field: 'input' };
+  const content = await messageParts(tx, holder, input, now);
+  const version = await currentVersion(tx, organizationId, agentId);
+  await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
 }
 
 /** How events refer to a schedule. */

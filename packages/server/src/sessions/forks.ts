@@ -20,11 +20,12 @@ import { announceNewSession, newSession } from './new-session.ts';
 import { requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
 import { readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './state/session.ts';
+import { requireTaken } from './taken-files.ts';
 
 /**
  * Opens a session that continues another one after its turn `atTurn`; with `input`, its next turn begins in the same transaction. 404
  * for an unknown session, turn or version, 409 `turn_not_finished`, `agent_archived` or `conflict` (too many forks of forks), 422
- * `budget_invalid` or `file_invalid`.
+ * `budget_invalid`, `file_invalid` or `file_not_taken`.
  */
 export async function forkSession(ctx: Context, input: Input<'forkSession'>): Promise<Result<'forkSession'>> {
   const { organizationId } = ctx;
@@ -45,6 +46,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     const sessionId = newUuid();
     const holder = { organizationId, environment, holderId: sessionId, field: 'input' };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
+    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(
       {

@@ -15,11 +15,12 @@ import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './state/session.ts';
 import { type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
+import { requireTaken } from './taken-files.ts';
 
 /**
  * Begins the next turn: at once if the session is idle, else after the current turn. With `onBusy: "steer"` the current turn
  * is interrupted, and this message is next. 409 `session_ended` or `agent_archived`, 409 `session_busy` with `onBusy: "reject"`,
- * 422 `file_invalid`, 422 `budget_invalid` if the budget is in money and the agent's model has no price.
+ * 422 `file_invalid` or `file_not_taken`, 422 `budget_invalid` if the budget is in money and the agent's model has no price.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -31,6 +32,9 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const now = ctx.clock.now();
     const holder = { ...row, holderId: row.sessionId, field: 'content' };
     const content = await messageParts(tx, holder, input.content, now);
+    const { organizationId, agentId } = row;
+    const version = row.pinnedVersion ?? newest;
+    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
 
     if (row.status !== 'idle') {
       if (input.onBusy === 'reject') {
@@ -55,8 +59,6 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     }
 
     const messageId = newUuid();
-    const version = row.pinnedVersion ?? newest;
-    const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
     const first = { ...begun, agentVersion: version, operations: [begun.modelCall] };

@@ -31,10 +31,11 @@ import {
   sessionEvent,
   viewSession,
 } from './state/session.ts';
+import { requireTaken } from './taken-files.ts';
 
 /**
  * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
- * environment, 409 `agent_archived`, 422 `budget_invalid` or `file_invalid`.
+ * environment, 409 `agent_archived`, 422 `budget_invalid`, `file_invalid` or `file_not_taken`.
  */
 export async function openSession(ctx: Context, input: Input<'openSession'>): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
@@ -52,6 +53,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     const { environment } = input;
     const holder = { organizationId, environment, holderId: sessionId, field: 'input' };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
+    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
     // A node with room runs the first turn from the first commit on: no other has to find and claim it.
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(

@@ -17,6 +17,7 @@ export const anthropic: Provider = {
   name: 'anthropic',
   keyHeader: ['x-api-key', ''],
   takesSchema: true,
+  takesToolFiles: true,
   // Calls are only used once they are complete: Anthropic validates them as a whole, which is better than getting pieces sooner.
   options: () => ({ anthropic: { toolStreaming: false } }),
   // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not know the

@@ -9,6 +9,7 @@ export const google: Provider = {
   name: 'google',
   keyHeader: ['x-goog-api-key', ''],
   takesSchema: true,
+  takesToolFiles: true,
   async model(name, server) {
     if (!MODEL_NAME.test(name)) {
       throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });

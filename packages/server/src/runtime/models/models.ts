@@ -13,7 +13,7 @@ import { createScriptedModel } from './scripted.ts';
 
 /** `keys`: the operator's keys, used for agents whose environment has none. */
 export function createModels(
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files'>,
   keys: ProviderKeys = {},
 ): AskModel {
   const ifAvailable = createAvailability(platform.clock);

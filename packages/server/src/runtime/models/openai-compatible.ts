@@ -6,6 +6,7 @@ export const openaiCompatible: Provider = {
   keyHeader: ['authorization', 'Bearer '],
   // Support for response formats varies: some servers refuse it, and some then call no tools.
   takesSchema: false,
+  takesToolFiles: false,
   async model(name, server) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
     return createOpenAICompatible({ ...server, name: 'provider', apiKey: NO_KEY, includeUsage: true }).chatModel(name);

@@ -5,6 +5,7 @@ export const openai: Provider = {
   name: 'openai',
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
+  takesToolFiles: true,
   // Responses are not stored at OpenAI, so each request carries the encrypted reasoning. Reasoning summaries are not shown, and
   // some accounts may not request them. Strict schemas must require every property; the schemas of our users need not.
   // Requests with the same key go to the same machine, whose cache then has the session's previous request.

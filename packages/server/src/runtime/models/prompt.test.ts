@@ -23,7 +23,8 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
       transcript,
       callsBefore: 1,
     },
-    false,
+    { partsOf: () => [], release() {} },
+    { takesSchema: false, takesToolFiles: true },
   );
 }
 

@@ -10,25 +10,32 @@ import type {
 } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
 import type { ModelCall } from './model.ts';
+import { filesOf, type PromptFiles, type PromptPart } from './prompt-files.ts';
 import { toAssistantParts } from './provider-data.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
-/**
- * The transcript, tools and settings of a call. `takesSchema`: the provider accepts a response schema together with tools.
- * `cachePoint` marks where the prompt is cached, for a provider that caches only there.
- */
+export interface PromptOptions {
+  /** Whether the provider accepts a response schema together with tools. */
+  takesSchema: boolean;
+  /** Whether a tool's result can have files. If not, they follow in a message of their own. */
+  takesToolFiles: boolean;
+  /** Marks where the prompt is cached, for a provider that caches only there. */
+  cachePoint?: SharedV4ProviderOptions | undefined;
+}
+
+/** The transcript, tools and settings of a call. */
 export function toCallOptions(
   call: ModelCall,
-  takesSchema: boolean,
-  cachePoint?: SharedV4ProviderOptions,
+  files: PromptFiles,
+  { takesSchema, takesToolFiles, cachePoint }: PromptOptions,
 ): LanguageModelV4CallOptions {
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
   // Providers require the schema's root to be an object.
   const isTold = takesSchema && outputSchema?.type === 'object';
-  const prompt = toPrompt(call, isTold ? null : outputSchema);
+  const prompt = toPrompt(call, isTold ? null : outputSchema, files, takesToolFiles);
   const tools = toolsFor(call);
   if (cachePoint) markCachePoints(prompt, tools, cachePoint);
   return {
@@ -55,7 +62,12 @@ function toolsFor({ tools, transcript }: ModelCall): LanguageModelV4FunctionTool
   return [...names].map((name) => toTool({ name, description, inputSchema: {} }));
 }
 
-function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null): LanguageModelV4Message[] {
+function toPrompt(
+  call: ModelCall,
+  askedSchema: Record<string, unknown> | null,
+  files: PromptFiles,
+  takesToolFiles: boolean,
+): LanguageModelV4Message[] {
   const toolOf = new Map(
     call.transcript.flatMap(({ content }) =>
       only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool]),
@@ -72,23 +84,31 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
     if (content.length === 0) continue;
     switch (role) {
       case 'user':
-        messages.push({ role, content: content.flatMap(toUserPart) });
+        messages.push({ role, content: content.flatMap((part) => toUserParts(part, files)) });
         break;
       case 'assistant':
         if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
         messages.push({ role, content: toAssistantParts(entry, config, index > turnBegins) });
         break;
-      case 'tool':
+      case 'tool': {
+        const results = only(content, 'tool_result');
+        const inResults = takesToolFiles ? files : undefined;
         messages.push({
           role,
-          content: only(content, 'tool_result').map((result) => ({
+          content: results.map((result) => ({
             type: 'tool-result' as const,
             toolCallId: result.toolCallId,
             toolName: toolOf.get(result.toolCallId) ?? '',
-            output: toOutput(result),
+            output: withFiles(toOutput(result), result, inResults),
           })),
         });
+        const returned = takesToolFiles ? [] : results.flatMap(filesOf);
+        if (returned.length > 0) {
+          const told = { type: 'text' as const, text: 'The files that these tools returned:' };
+          messages.push({ role: 'user', content: [told, ...returned.flatMap((file) => files.partsOf(file))] });
+        }
         break;
+      }
     }
   }
   if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
@@ -129,12 +149,6 @@ function withEveryResult(transcript: ModelCall['transcript']): ModelCall['transc
   });
 }
 
-function toUserPart(part: MessagePart): { type: 'text'; text: string }[] {
-  if (part.type === 'text') return [part];
-  if (part.type !== 'file') return [];
-  return [{ type: 'text', text: `[file ${part.filename ?? part.fileId}: ${part.mediaType}, ${part.bytes} bytes]` }];
-}
-
 /**
  * Three points, one less than Anthropic allows: the end of tools and instructions, which all sessions of the agent share; the end of
  * the previous request, which is in the cache; and the end of this one. A point of its own for the previous request is needed because
@@ -152,6 +166,23 @@ function markCachePoints(
   }
 }
 
+function toUserParts(part: MessagePart, files: PromptFiles): PromptPart[] {
+  if (part.type === 'text') return [{ type: 'text', text: part.text }];
+  return part.type === 'file' ? files.partsOf(part) : [];
+}
+
+/** A tool's result with the content of the files that it names. */
+function withFiles(
+  output: Output,
+  result: Part<'tool_result'>,
+  files: PromptFiles | undefined,
+): LanguageModelV4ToolResultOutput {
+  const returned = files ? filesOf(result) : [];
+  if (returned.length === 0) return output;
+  const text = output.type === 'json' ? JSON.stringify(output.value) : output.value;
+  return { type: 'content', value: [{ type: 'text', text }, ...returned.flatMap((file) => files!.partsOf(file))] };
+}
+
 function askFor(schema: Record<string, unknown> | null): string {
   return schema === null
     ? ''
@@ -162,7 +193,7 @@ function only<T extends MessagePart['type']>(content: readonly MessagePart[], ty
   return content.filter((part): part is Part<T> => part.type === type);
 }
 
-function toOutput({ input, ...result }: Part<'tool_result'>): LanguageModelV4ToolResultOutput {
+function toOutput({ input, ...result }: Part<'tool_result'>): Output {
   const output = outputOf(result);
   if (input === undefined) return output;
   // The approver changed the input. With its own input in the transcript, the model would report a call that did not happen.

@@ -20,6 +20,12 @@ const SILENCE_MAX_MS = 300_000;
 /** Enough for over 100,000 tokens, at the few hundred bytes that servers send for each. More is a response without an end. */
 const RESPONSE_MAX_BYTES = 64 * 1024 * 1024;
 
+/**
+ * A failure's error code is shown only if it is not in the body, which is kept for that until the response ends. This is enough for the
+ * longest transcript; only a body with large files is longer.
+ */
+const KEPT_BODY_MAX_CHARACTERS = 8 * 1024 * 1024;
+
 /** The server of the exchange, and how to authenticate there. */
 export interface ProviderTarget {
   /** Every request goes to its origin and has its query. */
@@ -95,7 +101,8 @@ export function openConnection(
     const headers = new Headers(init?.headers);
     headers.delete(keyHeader);
     if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
-    sent = { key, body: typeof init?.body === 'string' ? init.body : '' };
+    const body = typeof init?.body === 'string' ? init.body : '';
+    sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined };
 
     const response = await egress.fetch(url, { ...init, headers, signal });
     received();

@@ -22,7 +22,8 @@ const RETRY_AFTER_MAX_MS = 86_400_000;
 /** The request that was sent. No failure contains any part of it. */
 export interface Sent {
   readonly key: ProviderKey | undefined;
-  readonly body: string;
+  /** Undefined if it was too long to keep: then no error code is shown, which could be a part of it. */
+  readonly body: string | undefined;
 }
 
 /** The provider responded with a status other than 2xx. */
@@ -170,7 +171,7 @@ function messageOf(error: unknown): unknown {
 
 /** The error's own code, in brackets, unless it is part of the request, which some servers quote. */
 function codeOf(error: unknown, { key, body }: Sent): string {
-  if (!isRecord(error)) return '';
+  if (!isRecord(error) || body === undefined) return '';
   const isCode = (word: unknown): word is string =>
     typeof word === 'string' &&
     ERROR_CODE.test(word) &&

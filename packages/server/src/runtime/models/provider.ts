@@ -4,14 +4,15 @@
 // An `@ai-sdk/*` package knows the provider's wire format and its dialects. We call its provider API (`doStream`), which sends one
 // request without retries. The key, the address and the connection are ours (provider-key.ts, provider-connection.ts), and so is
 // the conversion of the stream into events (response.ts).
-import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
-import { openConnection } from './provider-connection.ts';
+import { loadPromptFiles } from './prompt-files.ts';
+import { openConnection, type ProviderConnection } from './provider-connection.ts';
 import { hasProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
@@ -23,6 +24,8 @@ export interface Provider {
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Whether it accepts a response schema together with tools. If not, the schema is put into the instructions. */
   readonly takesSchema: boolean;
+  /** Whether a tool's result can have files. If not, they follow in a message of their own. */
+  readonly takesToolFiles: boolean;
   /** Options of a call. `isOwn`: the request goes to the provider's own server. */
   options?(isOwn: boolean, call: ModelCall): SharedV4ProviderOptions;
   /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
@@ -41,7 +44,7 @@ export const NO_KEY = 'set-by-the-connection';
 
 export function createProviderModel(
   provider: Provider,
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files'>,
   keys: ProviderKeys,
 ): AskModel {
   async function* askOnce(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -56,13 +59,7 @@ export function createProviderModel(
     try {
       const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '');
       const sdk = await provider.model(model, { baseURL, fetch: connection.fetch });
-      const { stream } = await connection.wait(
-        sdk.doStream({
-          ...toCallOptions(call, provider.takesSchema, isOwn ? provider.cachePoint : undefined),
-          ...(provider.options && { providerOptions: provider.options(isOwn, call) }),
-          abortSignal: connection.signal,
-        }),
-      );
+      const stream = await startStream(call, sdk, isOwn, connection, signal);
       const redaction = {
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         text: createStreamRedaction(key?.name ?? '', key?.value ?? ''),
@@ -74,6 +71,30 @@ export function createProviderModel(
       throw connection.failureOf(error);
     } finally {
       connection.close();
+    }
+  }
+
+  /** Sends the request. A function of its own, so that nothing of a prompt with files stays in memory while the response arrives. */
+  async function startStream(
+    call: ModelCall,
+    sdk: LanguageModelV4,
+    isOwn: boolean,
+    connection: ProviderConnection,
+    signal: AbortSignal,
+  ): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+    const { takesSchema, takesToolFiles, cachePoint } = provider;
+    const files = await loadPromptFiles(platform, call, signal);
+    try {
+      const prompt = toCallOptions(call, files, {
+        takesSchema,
+        takesToolFiles,
+        cachePoint: isOwn ? cachePoint : undefined,
+      });
+      const options = provider.options && { providerOptions: provider.options(isOwn, call) };
+      const started = sdk.doStream({ ...prompt, ...options, abortSignal: connection.signal });
+      return (await connection.wait(started)).stream;
+    } finally {
+      files.release();
     }
   }
 

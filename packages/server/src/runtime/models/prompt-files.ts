@@ -1,0 +1,166 @@
+// The files of a transcript in a request to a model.
+//
+// The transcript names its files. Their bytes are loaded for one request, the newest first, as far as the request may have them, and are
+// in memory only until the request is sent. How many bytes a node has in memory for that is bounded, and so is each organization's part.
+//
+// A file that the model does not get is described instead: one that it does not take, that was deleted, or that no longer fits. A
+// conversation therefore never fails because of a file that it has.
+import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
+import { type FilePart, inputMediaOf, type MessagePart, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
+import { type OpenFile, openUsedFiles } from '../../files/content.ts';
+import { createByteBudget } from '../../lib/byte-budget.ts';
+import { uuidOf } from '../../lib/ids.ts';
+import { storableText } from '../../lib/text.ts';
+import type { Platform } from '../../platform.ts';
+import { type ModelCall, ModelFailure } from './model.ts';
+
+/** Providers accept 20 to some thousands of images; more cost much and help little. */
+const FILES_MAX = 50;
+/** A model reads text without end badly. More of it is for tools. */
+const TEXT_MAX_BYTES = 256 * 1024;
+
+const MIB = 1024 * 1024;
+/** Each byte is in memory some four times: in base64, in the body of the request, in the bytes that are sent. */
+const budget = createByteBudget(64 * MIB, 32 * MIB);
+
+export type PromptPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+
+export interface PromptFiles {
+  /** A file as the model gets it: its description, and its content if the model gets it. */
+  partsOf(file: FilePart): PromptPart[];
+  /** To be called once the request is sent. */
+  release(): void;
+}
+
+/** Throws a retryable ModelFailure if files can't be read now, and the signal's reason. */
+export async function loadPromptFiles(
+  platform: Pick<Platform, 'db' | 'files'>,
+  call: ModelCall,
+  signal: AbortSignal,
+): Promise<PromptFiles> {
+  const { notes, wanted } = chooseFiles(call);
+  const contents = new Map<string, string>();
+  const bytes = wanted.reduce((sum, file) => sum + sizeOf(file), 0);
+  const release = bytes === 0 ? () => {} : await budget.take(call.organizationId, bytes, signal);
+  signal.throwIfAborted();
+  try {
+    if (wanted.length > 0) await loadContents(platform, call, wanted, { notes, contents }, signal);
+  } catch (error) {
+    release!();
+    signal.throwIfAborted();
+    throw error instanceof ModelFailure ? error : unreadable();
+  }
+  return {
+    release: release!,
+    partsOf(file) {
+      const content = contents.get(file.fileId);
+      if (content === undefined) return [textPart(describe(file, notes.get(file.fileId) ?? 'it is not available'))];
+      if (isText(file)) return [textPart(`${describe(file)}\n${content}`)];
+      const { mediaType, filename } = file;
+      return [
+        textPart(describe(file)),
+        { type: 'file', mediaType, data: { type: 'data', data: content }, ...(filename !== undefined && { filename }) },
+      ];
+    },
+  };
+}
+
+/** The files that a part of a message has: itself, or those in the result of a tool. */
+export function filesOf(part: MessagePart): FilePart[] {
+  if (part.type === 'file') return [part];
+  if (part.type !== 'tool_result') return [];
+  return [part.output].flat().filter(isFilePart);
+}
+
+function isFilePart(value: unknown): value is FilePart {
+  if (typeof value !== 'object' || value === null) return false;
+  const { type, fileId, mediaType, bytes } = value as Record<string, unknown>;
+  return type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string' && typeof bytes === 'number';
+}
+
+/** The newest come first. `notes` say why the model does not get the others. */
+function chooseFiles({ transcript, config }: ModelCall): { notes: Map<string, string>; wanted: FilePart[] } {
+  const notes = new Map<string, string>();
+  const wanted = new Map<string, FilePart>();
+  const maxBytes = maxRequestFileBytes(config.provider);
+  let bytes = 0;
+  let isFull = false;
+  for (const file of transcript.toReversed().flatMap(({ content }) => content.toReversed().flatMap(filesOf))) {
+    if (wanted.has(file.fileId) || notes.has(file.fileId)) continue;
+    const why = whyNotTaken(config, file);
+    if (why !== undefined) {
+      notes.set(file.fileId, why);
+      continue;
+    }
+    // None that is older than one that does not fit: which ones the model gets should not depend on their sizes.
+    isFull ||= wanted.size === FILES_MAX || bytes + sizeOf(file) > maxBytes;
+    if (isFull) {
+      notes.set(file.fileId, 'only the newest files of the conversation are shown');
+      continue;
+    }
+    bytes += sizeOf(file);
+    wanted.set(file.fileId, file);
+  }
+  return { notes, wanted: [...wanted.values()] };
+}
+
+async function loadContents(
+  platform: Pick<Platform, 'db' | 'files'>,
+  { organizationId, sessionId }: ModelCall,
+  wanted: readonly FilePart[],
+  { notes, contents }: { notes: Map<string, string>; contents: Map<string, string> },
+  signal: AbortSignal,
+): Promise<void> {
+  const idOf = new Map(wanted.map(({ fileId }) => [fileId, uuidOf('file', fileId)]));
+  const files = await openUsedFiles(platform, organizationId, uuidOf('ses', sessionId), [...idOf.values()]);
+  for (const part of wanted) {
+    const file = files.get(idOf.get(part.fileId)!);
+    // Files never change. A tool's server can write a result that looks like a file.
+    if (file?.bytes !== part.bytes || file.mediaType !== part.mediaType) notes.set(part.fileId, 'it was deleted');
+    else contents.set(part.fileId, await (isText(part) ? textOf(file, signal) : base64Of(file, signal)));
+    signal.throwIfAborted();
+  }
+}
+
+async function textOf(file: OpenFile, signal: AbortSignal): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of file.read({ start: 0, end: Math.min(file.bytes, TEXT_MAX_BYTES) }, signal))
+    pieces.push(piece);
+  // A character that is cut in two is left out.
+  const text = storableText(new TextDecoder().decode(Buffer.concat(pieces)));
+  if (file.bytes <= TEXT_MAX_BYTES) return text;
+  return `${text.replace(/\uFFFD$/, '')}\n[only the first ${TEXT_MAX_BYTES / 1024} KiB are shown]`;
+}
+
+/** In pieces, so that the bytes themselves are never in memory as a whole. */
+async function base64Of(file: OpenFile, signal: AbortSignal): Promise<string> {
+  let text = '';
+  let rest: Uint8Array = new Uint8Array(0);
+  for await (const piece of file.read(undefined, signal)) {
+    const bytes = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece]);
+    const whole = bytes.length - (bytes.length % 3);
+    text += bytes.toString('base64', 0, whole);
+    rest = bytes.subarray(whole);
+  }
+  return text + Buffer.from(rest).toString('base64');
+}
+
+const isText = ({ mediaType }: FilePart) => inputMediaOf(mediaType) === 'text';
+
+function sizeOf(file: FilePart): number {
+  return isText(file) ? Math.min(file.bytes, TEXT_MAX_BYTES) : file.bytes;
+}
+
+/** With its id, so that the model can name it in a call of a tool. */
+function describe({ fileId, filename, mediaType, bytes }: FilePart, why?: string): string {
+  const name = filename === undefined ? '' : ` ${JSON.stringify(filename)}`;
+  return `[file ${fileId}:${name} ${mediaType}, ${bytes} bytes${why === undefined ? '' : `; not shown: ${why}`}]`;
+}
+
+function textPart(text: string): LanguageModelV4TextPart {
+  return { type: 'text', text };
+}
+
+function unreadable(): ModelFailure {
+  return new ModelFailure('model_unavailable', 'The files of the conversation could not be read', { retryable: true });
+}

@@ -1,0 +1,270 @@
+// Files in requests to models, over the wire: each provider gets images and PDF files in its own format, and a description of every file
+// that its model does not get.
+import type { FilePart, Model } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { systemSource } from '../../src/events/record.ts';
+import { createFile } from '../../src/files/create.ts';
+import { deleteFile } from '../../src/files/files.ts';
+import { formatId, newUuid } from '../../src/lib/ids.ts';
+import type { ModelCall, ModelEntry, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { noise, pdf, png } from '../support/files.ts';
+import { generateContent } from '../support/google-wire.ts';
+import { chatCompletions } from '../support/openai-server.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { type ProviderServer, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { responses } from '../support/responses-wire.ts';
+
+interface Format {
+  provider: Model['provider'];
+  model: string;
+  wire: Wire;
+  /** The messages of a request, without the instructions. */
+  messages: string;
+  /** The parts of a user's message. */
+  parts(message: never): unknown[];
+  text(text: unknown): object;
+  image: object;
+  pdf: object;
+  /** What follows the call of a tool that returned the image. `text` is its result as text. */
+  imageOfTool(call: string, text: unknown): unknown[];
+}
+
+const base64 = { png: png.toString('base64'), pdf: pdf.toString('base64') };
+const ofContent = ({ content }: { content: unknown[] }) => content;
+
+const anthropicImage = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: base64.png } };
+const openaiImage = { type: 'input_image', image_url: `data:image/png;base64,${base64.png}` };
+const chatImage = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64.png}` } };
+const googleImage = { inlineData: { mimeType: 'image/png', data: base64.png } };
+
+const formats: Format[] = [
+  {
+    provider: 'openai',
+    model: 'gpt-5',
+    wire: responses,
+    messages: 'input',
+    parts: ofContent,
+    text: (text) => ({ type: 'input_text', text }),
+    image: openaiImage,
+    pdf: { type: 'input_file', filename: 'order.pdf', file_data: `data:application/pdf;base64,${base64.pdf}` },
+    imageOfTool: (call_id, text) => [
+      { type: 'function_call_output', call_id, output: [{ type: 'input_text', text }, expect.anything(), openaiImage] },
+    ],
+  },
+  {
+    provider: 'anthropic',
+    model: 'claude-sonnet-4-5',
+    wire: anthropicMessages,
+    messages: 'messages',
+    parts: ofContent,
+    text: (text) => ({ type: 'text', text }),
+    image: anthropicImage,
+    pdf: {
+      type: 'document',
+      source: { type: 'base64', media_type: 'application/pdf', data: base64.pdf },
+      title: 'order.pdf',
+    },
+    imageOfTool: (tool_use_id, text) => [
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id, content: [{ type: 'text', text }, expect.anything(), anthropicImage] },
+        ],
+      },
+    ],
+  },
+  {
+    provider: 'google',
+    model: 'gemini-3-pro-preview',
+    wire: generateContent,
+    messages: 'contents',
+    parts: ({ parts }: { parts: unknown[] }) => parts,
+    text: (text) => ({ text }),
+    image: googleImage,
+    pdf: { inlineData: { mimeType: 'application/pdf', data: base64.pdf } },
+    imageOfTool: (id) => [
+      {
+        role: 'user',
+        parts: [{ functionResponse: expect.objectContaining({ id, name: 'look', parts: [googleImage] }) }],
+      },
+    ],
+  },
+  {
+    provider: 'openai-compatible',
+    model: 'small',
+    wire: chatCompletions,
+    messages: 'messages',
+    parts: ofContent,
+    text: (text) => ({ type: 'text', text }),
+    image: chatImage,
+    pdf: {
+      type: 'file',
+      file: { filename: 'order.pdf', file_data: `data:application/pdf;base64,${base64.pdf}` },
+    },
+    imageOfTool: (tool_call_id, content) => [
+      { role: 'tool', tool_call_id, content },
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'The files that these tools returned:' }, expect.anything(), chatImage],
+      },
+    ],
+  },
+];
+
+let base: TestPlatform;
+let server: ProviderServer;
+let sessionUuid: string;
+let sessionId: string;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+beforeEach(() => {
+  sessionUuid = newUuid();
+  sessionId = formatId('ses', sessionUuid);
+});
+afterEach(() => server.close());
+
+/** A file that the session uses. */
+const store = (content: Uint8Array, filename?: string, mediaType?: string): Promise<FilePart> =>
+  createFile(
+    base.platform,
+    systemSource(base.organizationId),
+    { environment: 'production', sessionId: sessionUuid, filename, mediaType },
+    content,
+  );
+
+const described = ({ fileId, mediaType, bytes, filename }: FilePart, why?: string) =>
+  `[file ${fileId}:${filename ? ` "${filename}"` : ''} ${mediaType}, ${bytes} bytes${why ? `; not shown: ${why}` : ''}]`;
+
+describe.each(formats)(
+  '$provider',
+  ({ provider, model, wire, messages, parts, text, image, pdf: pdfPart, imageOfTool }) => {
+    beforeEach(async () => {
+      server = await startProviderServer(wire.basePath);
+    });
+
+    /** The messages of the request for this transcript. */
+    async function messagesFor(transcript: ModelEntry[], config: Partial<Model> = {}): Promise<unknown[]> {
+      server.next(wire.respond({ parts: [{ text: ['ok'] }] }));
+      const call: ModelCall = {
+        organizationId: base.organizationId,
+        sessionId,
+        environment: 'production',
+        config: { provider, model, baseUrl: server.url, ...config },
+        instructions: '',
+        tools: [],
+        limits: { maxOutputTokens: null },
+        outputSchema: null,
+        transcript,
+        callsBefore: 0,
+      };
+      for await (const _ of createModels(base.platform)(call, new AbortController().signal));
+      return server.requests.at(-1)!.body[messages] as unknown[];
+    }
+
+    const partsFor = async (content: ModelEntry['content'], config?: Partial<Model>) =>
+      parts((await messagesFor([{ role: 'user', content }], config))[0] as never);
+
+    test('gets images and PDF files in its own format, each after its description', async () => {
+      const photo = await store(png, 'parcel.png');
+      const order = await store(pdf, 'order.pdf');
+      expect(await partsFor([{ type: 'text', text: 'What is broken?' }, photo, order])).toMatchObject([
+        text('What is broken?'),
+        text(described(photo)),
+        image,
+        text(described(order)),
+        pdfPart,
+      ]);
+    });
+
+    test('gets text files as text, and only the beginning of long ones', async () => {
+      const table = await store(Buffer.from('a;b\nü;😀\n'), 'table.csv', 'text/csv');
+      const long = await store(Buffer.from('ü'.repeat(200_000)), 'long.txt');
+      const [first, second] = (await partsFor([table, long])) as { text: string }[];
+      expect(first).toMatchObject(text(`${described(table)}\na;b\nü;😀\n`));
+      expect(second!.text).toContain('only the first 256 KiB are shown');
+      expect(second!.text.match(/ü/g)).toHaveLength(128 * 1024);
+      expect(second!.text).not.toContain('\uFFFD');
+    });
+
+    test('gets the image that a tool returned, with the result or right after it', async () => {
+      const photo = await store(png, 'photo.png');
+      const toolCallId = formatId('call', newUuid());
+      const said = await messagesFor([
+        { role: 'user', content: [{ type: 'text', text: 'Look' }] },
+        { role: 'assistant', content: [{ type: 'tool_call', toolCallId, tool: 'look', input: {} }] },
+        { role: 'tool', content: [{ type: 'tool_result', toolCallId, output: ['See:', photo] }] },
+      ]);
+      expect(said.slice(2)).toMatchObject(imageOfTool(toolCallId, JSON.stringify(['See:', photo])));
+    });
+
+    test('gets a description of what its model does not take', async () => {
+      const photo = await store(png, 'photo.png');
+      const archive = await store(Buffer.concat([Buffer.from('PK\u0003\u0004'), noise(100)]), 'all.zip');
+      const why = `the model ${provider}/${model} takes no`;
+      expect(await partsFor([photo, archive], { input: [] })).toMatchObject([
+        text(described(photo, `${why} images`)),
+        text(described(archive, `${why} files of the type ${archive.mediaType}`)),
+      ]);
+    });
+
+    test('gets a description of a file that was deleted, or that another session uses', async () => {
+      const photo = await store(png, 'photo.png');
+      await deleteFile(base.ctx, { fileId: photo.fileId });
+      const own = sessionUuid;
+      sessionUuid = newUuid();
+      const other = await store(png, 'other.png');
+      sessionUuid = own;
+      expect(await partsFor([photo, other])).toMatchObject([
+        text(described(photo, 'it was deleted')),
+        text(described(other, 'it was deleted')),
+      ]);
+    });
+
+    test('gets the newest files, as many bytes as a request may have', async () => {
+      const MIB = 1024 * 1024;
+      // Nine files of 3 MiB fit nowhere but at OpenAI and Anthropic, which take 32 and 20.
+      const images: FilePart[] = [];
+      for (let n = 0; n < 12; n++)
+        images.push(await store(Buffer.concat([png, noise(3 * MIB - png.length)]), `${n}.png`));
+      const all = await partsFor(images);
+      const shown = all.filter((part) => JSON.stringify(part).length > MIB).length;
+      const max = { openai: 10, anthropic: 6, google: 4, 'openai-compatible': 4 }[provider as string]!;
+      expect(shown).toBe(max);
+      const why = 'only the newest files of the conversation are shown';
+      expect(all.slice(0, 12 - max)).toMatchObject(images.slice(0, 12 - max).map((file) => text(described(file, why))));
+      expect(server.requests.at(-1)!.text.length).toBeLessThan(4 * MIB * max + 100_000);
+    });
+  },
+);
+
+test('a file that can’t be read now is a failure that can be retried, and says nothing of the file', async () => {
+  server = await startProviderServer('/v1');
+  const photo = await store(png, 'secret-name.png');
+  const db = { ...base.platform.db, query: () => Promise.reject(new Error('select secret-name.png')) };
+  const call: ModelCall = {
+    organizationId: base.organizationId,
+    sessionId,
+    environment: 'production',
+    config: { provider: 'openai-compatible', model: 'small', baseUrl: server.url },
+    instructions: '',
+    tools: [],
+    limits: { maxOutputTokens: null },
+    outputSchema: null,
+    transcript: [{ role: 'user', content: [photo] }],
+    callsBefore: 0,
+  };
+  const failure: ModelFailure = await createModels({ ...base.platform, db })(call, new AbortController().signal)
+    .next()
+    .then(
+      () => expect.unreachable(),
+      (error) => error,
+    );
+  expect(failure).toMatchObject({ name: 'ModelFailure', code: 'model_unavailable', retryable: true });
+  expect(failure.message).not.toContain('secret-name');
+  expect(server.requests).toEqual([]);
+});
