@@ -6,15 +6,26 @@ import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
-import type { ModelCall } from '../../src/runtime/models/model.ts';
+import { type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
 import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
 import { forkSession } from '../../src/sessions/forks.ts';
 import { trimDueTranscripts } from '../../src/sessions/kept-transcripts.ts';
 import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { retrySession } from '../../src/sessions/retry.ts';
 import { deleteSession, getSession, updateSession } from '../../src/sessions/sessions.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
-import { answering, clientTool, createWorld, httpTool, outline, type World } from '../support/session-world.ts';
+import {
+  agentTool,
+  answering,
+  byModel,
+  clientTool,
+  createWorld,
+  httpTool,
+  outline,
+  usage,
+  type World,
+} from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -185,8 +196,8 @@ describe('what a fork inherits', () => {
     expect((await listApprovals(world.ctx, { sessionId })).data).toMatchObject([{ status: 'pending' }]);
   });
 
-  test('a worker gets the inherited messages with its turn, and another node loads them with a claim', async () => {
-    const origin = await conversation2();
+  test('a node that claims a fork loads what it inherits', async () => {
+    const origin = await parkedConversation();
     const calls: ModelCall[] = [];
     const { sessionId } = await fork(origin, { input: 'more' });
     // No node was running when the fork was created: one claims it.
@@ -196,7 +207,7 @@ describe('what a fork inherits', () => {
   });
 
   /** One turn, on a node that stops then. */
-  async function conversation2(): Promise<string> {
+  async function parkedConversation(): Promise<string> {
     const node = await world.work({ ask: answering([{ text: 'ok' }]) });
     const sessionId = await conversation(1);
     await node.stop();
@@ -230,6 +241,55 @@ describe('which turn', () => {
     await expect(fork(origin, { agentVersion: 2 })).rejects.toMatchObject({ code: 'not_found' });
     await archiveAgent(world.ctx, { agentId });
     await expect(fork(origin)).rejects.toMatchObject({ code: 'agent_archived' });
+  });
+
+  test('a turn that failed can be forked, and its retry adds nothing to the fork', async () => {
+    const calls: ModelCall[] = [];
+    let isDown = true;
+    await world.work({
+      async *ask(call) {
+        calls.push(structuredClone(call));
+        const isFirst = call.transcript.at(-1)!.role === 'user' && isDown;
+        if (!isFirst && isDown) throw new ModelFailure('model_rejected', 'It refuses.', { retryable: false });
+        if (isFirst) yield { type: 'toolCall', name: 'look', input: {} };
+        else yield { type: 'text', delta: 'ok' };
+        yield { type: 'finish', reason: isFirst ? 'toolCalls' : 'endTurn', usage };
+      },
+    });
+    const origin = await world.open(await world.agent([httpTool('look')]), { input: 'go' });
+    await world.until(origin, turnOver(1));
+    const before = await transcript(origin);
+    expect(before.map((line) => line.split(' ')[1])).toEqual(['user', 'assistant', 'tool']);
+    const { sessionId } = await fork(origin);
+    isDown = false;
+    await retrySession(world.ctx, { sessionId: origin });
+    await world.until(origin, (chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'endTurn');
+    expect(await transcript(origin)).toHaveLength(4);
+    expect(await transcript(sessionId)).toEqual(before);
+    await gone(origin);
+    expect(await rowsOf('messages')).toBe(3);
+    await say(sessionId, 2, 'what was that?');
+    expect(calls.at(-1)!.transcript).toHaveLength(4);
+    expect(await transcript(sessionId)).toHaveLength(5);
+  });
+
+  test('a child session can be forked: the fork is a root session with the budget of the root', async () => {
+    const budget = { maxSteps: 40 };
+    const helper = await world.agent([], { name: 'Helper', model: 'scripted/helper' });
+    const chief = await world.agent([agentTool('help', helper, { approval: 'never' })], { model: 'scripted/chief' });
+    await world.work({
+      ask: byModel({
+        chief: answering([{ calls: [['help', { input: 'please' }]] }, { text: 'done' }]),
+        helper: answering([{ text: 'ok' }]),
+      }),
+    });
+    const parent = await world.open(chief, { budget });
+    await world.until(parent, turnOver(1));
+    const [child] = (await listSessions(world.ctx, { parentSessionId: parent })).data;
+    const session = await fork(child!.sessionId);
+    expect(session).toMatchObject({ agentId: helper, parentSessionId: null, budget, turn: 1 });
+    await gone(parent);
+    expect(await transcript(session.sessionId)).toEqual(['1 user please', '1 assistant ok']);
   });
 
   test('a session without turns can be forked at turn 0', async () => {
