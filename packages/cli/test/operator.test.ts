@@ -115,6 +115,12 @@ test('watching a session shows text as it is generated, calls, approvals with th
   const sent = await run('sessions', 'send', sessionId, 'and now?');
   expect(sent.stdout).toMatch(/^Sent msg_/);
   await expect.poll(async () => (await service.client.sessions.get(sessionId)).turn).toBe(2);
+  const forked = await run('sessions', 'fork', sessionId, '--at-turn', '1', '--agent-version', '1');
+  expect(forked.stdout).toMatch(
+    new RegExp(`^Opened ses_\\w+, which continues ${sessionId} after turn 1. It is idle\n$`),
+  );
+  const [opened] = (await service.client.sessions.list({ forkedFromSessionId: sessionId })).data;
+  expect((await run('sessions', 'send', opened!.sessionId, 'once more')).code).toBe(0);
   expect((await run('sessions', 'close', sessionId)).code).toBe(0);
   expect((await over)[0]).toBe(0);
   expect(screen).toContain(
@@ -140,6 +146,7 @@ test('a schedule is paused and enabled; unknown ids, missing permissions and wro
     [['sessions', 'watch'], 2, 'sessions watch: needs SESSION. See: signalbox sessions --help'],
     [['sessions', 'list', 'more'], 2, 'takes no arguments'],
     [['sessions', 'list', '--status', 'asleep'], 2, '--status must be one of idle, running'],
+    [['sessions', 'fork', 'ses_1', '--at-turn', 'two'], 2, '--at-turn must be a whole number'],
     [['sessions', 'list', '--limit', 'many'], 2, '--limit must be a whole number'],
     [['approvals', 'frown'], 2, 'there is no "frown"'],
     [['sessions', 'cancel', 'ses_00000000000000000000000000'], 1, '404 not_found'],

@@ -1,6 +1,8 @@
 // Forks through the API: who may open them, how often, and what streams, webhooks, workers and the event log have of them.
 import type { Chunk } from '@signalbox/client';
+import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { uuidOf } from '../../src/lib/ids.ts';
 import { send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -59,6 +61,7 @@ test('the event log has the fork and what it continues', async () => {
 test('a stream of a fork has its own turns, live and from the beginning, also if it was opened before the first', async () => {
   const { client } = service;
   const { sessionId } = await client.sessions.fork(await conversation());
+  expect(await client.sessions.chunks(sessionId)).toMatchObject({ data: [], hasMore: false });
   const live = client.sessions.stream(sessionId);
   const chunks: Chunk[] = [];
   const reading = (async () => {
@@ -111,6 +114,9 @@ test('webhooks of a fork begin with its own first chunk, and recovery sends thos
     await client.webhookSubscriptions.recover('staging', { sessionId: id, cursor: 'turn_0:seq_0' });
   await expect.poll(async () => (await deliveriesOf(sessionId)).length).toBeGreaterThan(before);
   expect(await deliveriesOf(idle.sessionId)).toEqual([]);
+  const due = await service.db.query(sql`
+    select 1 from sessions where session_id = ${uuidOf('ses', idle.sessionId)} and delivery_due`);
+  expect(due).toEqual([]);
 });
 
 test('a worker gets the inherited messages with its turn', async () => {

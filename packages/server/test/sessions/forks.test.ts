@@ -409,6 +409,30 @@ describe('deleting', () => {
     }
   });
 
+  test('an origin that is deleted while it is forked waits for the fork', async () => {
+    await world.work({ ask: answering([{ text: 'ok' }]) });
+    const origin = await conversation(1);
+    await cancelSession(world.ctx, { sessionId: origin });
+    const { db } = world.platform;
+    let deletion: Promise<unknown> | undefined;
+    const sessionId = await db.transaction(async (tx) => {
+      const { session } = await forkSession({ ...world.ctx, db: tx }, { sessionId: origin });
+      let isDeleted = false;
+      deletion = deleteSession(world.ctx, { sessionId: origin }).then(() => {
+        isDeleted = true;
+      });
+      const isBlocked = async () =>
+        (
+          await db.query(sql`
+            select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+        ).length > 0;
+      await expect.poll(async () => isDeleted || (await isBlocked())).toBe(true);
+      return session.sessionId;
+    });
+    await deletion;
+    expect(await transcript(sessionId)).toEqual(['1 user message 1', '1 assistant ok']);
+  });
+
   test('messages that a crash left are deleted by the next pass', async () => {
     const { db } = world.platform;
     const { organizationId } = world;

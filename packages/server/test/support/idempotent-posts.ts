@@ -70,6 +70,16 @@ type Prepare = (world: OnceWorld, mark: string) => Promise<OncePost>;
 
 /** `mark` distinguishes requests of the same kind. */
 export const kindsOfPost: Readonly<Record<string, Prepare>> = {
+  'fork a Session': async ({ client, sessionId }, mark) => ({
+    path: `/sessions/${sessionId}/fork`,
+    body: { atTurn: 0, metadata: { mark } },
+    async effects() {
+      let count = 0;
+      for await (const { metadata } of client.sessions.list({ forkedFromSessionId: sessionId, limit: 100 }))
+        if (metadata.mark === mark) count += 1;
+      return count;
+    },
+  }),
   'open a Session': async ({ client, agentId }, mark) => ({
     path: '/sessions',
     body: { agentId, environment: 'staging', metadata: { mark } },
