@@ -84,7 +84,8 @@ function settingsOf(turn: Turn): AgentSettings {
     stopWhen: isStepCount(turn.limits.maxStepsPerTurn),
     onLanguageModelCallEnd: ({ usage }) => {
       const { inputTokens: input, outputTokens: output, inputTokenDetails } = usage;
-      reportUsage(turn, { input, output, cached: inputTokenDetails.cacheReadTokens });
+      const { cacheReadTokens: cached, cacheWriteTokens: cacheWrite } = inputTokenDetails;
+      reportUsage(turn, { input, output, cached, cacheWrite });
     },
     onError() {},
   };

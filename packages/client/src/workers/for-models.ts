@@ -239,11 +239,12 @@ function isConnectionError(error: Error): boolean {
 /** Usage with what a framework may not know. */
 export function reportUsage(
   turn: Turn,
-  used: { input?: number | undefined; output?: number | undefined; cached?: number | undefined },
+  used: Partial<Record<'input' | 'output' | 'cached' | 'cacheWrite', number | undefined>>,
 ): void {
   turn.usage({
     inputTokens: used.input ?? 0,
     outputTokens: used.output ?? 0,
     cachedTokens: used.cached ?? 0,
+    cacheWriteTokens: used.cacheWrite ?? 0,
   });
 }

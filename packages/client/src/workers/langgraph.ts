@@ -126,7 +126,7 @@ class ModelObserver extends BaseCallbackHandler {
       const used = (message as { usage_metadata?: UsageMetadata } | undefined)?.usage_metadata;
       if (!used) continue;
       const { input_tokens: input, output_tokens: output, input_token_details: details } = used;
-      reportUsage(this.#turn, { input, output, cached: details?.cache_read });
+      reportUsage(this.#turn, { input, output, cached: details?.cache_read, cacheWrite: details?.cache_creation });
     }
   }
 }
