@@ -64,7 +64,9 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
       const graph = await build({ tools: toolsOf(turn) }, turn);
       const observer = new ModelObserver(turn);
       const options = {
-        streamMode: ['messages', 'values'],
+        streamMode: ['messages', 'updates'],
+        // Otherwise their text arrives only when they end.
+        subgraphs: true,
         signal,
         callbacks: [observer],
         // For a graph with a checkpointer. A thread of its own, because the messages are the whole transcript.
@@ -72,25 +74,17 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
         // The steps of a turn are limited by `maxStepsPerTurn`; each takes a graph several of its own.
         recursionLimit: 10 * turn.limits.maxStepsPerTurn + 25,
       };
-      const shown = new Set<string | undefined>();
-      let state: { messages?: BaseMessage[]; __interrupt__?: unknown } = {};
       const stream = (await graph.stream({ messages: await messagesOf(turn) }, options)) as AsyncIterable<
-        ['messages', [BaseMessage, unknown]] | ['values', typeof state]
+        [unknown, 'messages', [BaseMessage, unknown]] | [unknown, 'updates', object]
       >;
-      for await (const [mode, data] of stream) {
-        if (mode === 'values') {
-          state = data;
-        } else if (data[0].type === 'ai') {
-          shown.add(data[0].id);
+      for await (const [, mode, data] of stream) {
+        if (mode === 'updates') {
+          if ('__interrupt__' in data) throw interrupted();
+        } else if (data[0].type === 'ai' && data[0].text !== '') {
           // Not awaited: the text of a model call must all be here before its tool calls end the step.
-          if (data[0].text !== '') void turn.append(data[0].text);
+          void turn.append(data[0].text);
         }
       }
-      if (state.__interrupt__ !== undefined) throw interrupted();
-      const last = state.messages?.at(-1);
-      if (last?.type !== 'ai') return {};
-      // A response that no model streamed, such as one of a subgraph.
-      if (!shown.has(last.id)) void turn.append(last.text);
       return resultOfFinish(observer.finishReason);
     } catch (error) {
       // Thrown by interrupt() in a graph without a checkpointer.

@@ -117,6 +117,19 @@ test('LangGraph: an agent within a graph calls its tools through the turn, and i
   const session = await world.open({ tools: [pay()] });
   expect(textOf(await until(session, isEnded))).toBe('One moment. Paid.');
   expect((await sessionOf(session)).usage).toMatchObject({ inputTokens: 20, steps: 2 });
+  const { data } = await world.service.client.sessions.messages(session.sessionId);
+  expect(data.map(({ content }) => content[0])).toMatchObject([
+    { text: 'Pay 17' },
+    { text: 'One moment. ' },
+    { output: 'paid' },
+    { text: 'Paid.' },
+  ]);
+
+  // Nor is the text of earlier turns, which is in the state of both graphs.
+  world.server.next(respond({ text: 'Again.' }));
+  await world.service.client.sessions.sendMessage(session.sessionId, { content: 'Once more' });
+  const chunks = await until(session, (chunk) => isEnded(chunk) && chunk.turn === 2);
+  expect(textOf(chunks)).toBe('One moment. Paid.Again.');
 });
 
 test('LangGraph: a model with the tag `nostream` is not part of the response', async () => {
