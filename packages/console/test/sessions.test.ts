@@ -201,7 +201,7 @@ test('a new session is started in a dialog, and its page opens', async () => {
   await dialog.getByLabel('Agent').selectOption({ label: 'Greeter' });
   await dialog.getByLabel('Environment').selectOption('staging');
   await dialog.getByLabel('First message').fill('world');
-  await dialog.getByLabel('Close after the first answer').check();
+  await dialog.getByLabel('Close after the first turn').check();
   await dialog.getByText('More options: budget and metadata').click();
   await dialog.getByLabel('Max steps').fill('some');
   await dialog.getByRole('button', { name: 'Start session' }).click();

@@ -57,7 +57,7 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   await page.locator('.conversation:focus').waitFor();
   expect(await conversation.getByText(/^You said message/).count()).toBe(59);
   // Old turns also say why they ended.
-  await conversation.getByText('refused to answer').waitFor();
+  await conversation.getByText('refused to respond').waitFor();
   expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
   await expectAccessible(page);
 }, 240_000);

@@ -25,7 +25,7 @@ const table = <const T extends Record<string, ProviderFacts>>(facts: T) => facts
  * claims the agent's turns from a queue.
  */
 export const providerFacts = table({
-  scripted: { label: 'Scripted', note: 'responds by a script, without network', telemetryName: 'scripted' },
+  scripted: { label: 'Scripted', note: 'responds from a script, without network', telemetryName: 'scripted' },
   openai: {
     label: 'OpenAI',
     telemetryName: 'openai',

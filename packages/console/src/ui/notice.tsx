@@ -96,6 +96,8 @@ function titleOf(status: number, code: string): string {
       return 'Your role does not allow this. Ask an admin of the organization.';
     case 'not_found':
       return 'Not found. It may have been deleted.';
+    case 'link_invalid':
+      return 'This link is no longer valid.';
     case 'rate_limited':
       return 'Too many requests. Wait a few seconds and try again.';
     case 'unavailable':

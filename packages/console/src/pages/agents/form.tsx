@@ -38,7 +38,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
           lines={4}
           hint={
             <>
-              A JSON Schema that the model’s answer must match. Leave empty or <code>null</code> for text.
+              A JSON Schema that the model’s response must match. Leave empty or <code>null</code> for text.
             </>
           }
         />

@@ -52,7 +52,7 @@ export function ModelForm() {
         <ModelText
           name="model"
           label="Model"
-          hint={provider === 'scripted' ? 'Any name. The script answers.' : 'The provider’s name for the model.'}
+          hint={provider === 'scripted' ? 'Any name. The script responds.' : 'The provider’s name for the model.'}
         />
       )}
       {isAsked(provider) && (

@@ -17,10 +17,10 @@ export const templates: readonly Template[] = [
   {
     id: 'assistant',
     name: 'Scripted assistant',
-    about: 'Answers from a script: no model, no API key, no network. For a first look and for tests.',
+    about: 'Responds from a script: no model, no API key, no network. For a first look and for tests.',
     definition: {
       name: 'Assistant',
-      description: 'Answers from a script.',
+      description: 'Responds from a script.',
       model: {
         provider: 'scripted',
         model: 'assistant',
@@ -85,7 +85,7 @@ export const templates: readonly Template[] = [
   ...ownProviders.map(({ name: provider, label, exampleModel, keyName }) => ({
     id: provider,
     name: label,
-    about: `Needs a ${label} API key in the secret ${keyName} of each environment that runs it.`,
+    about: `Needs an API key of ${label}, in the secret ${keyName} of each environment that runs it.`,
     definition: { name: 'Assistant', description: '', model: { provider, model: exampleModel }, instructions, ...rest },
   })),
   {

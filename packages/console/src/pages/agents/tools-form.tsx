@@ -60,7 +60,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
 
   return (
     <>
-      {tools.length === 0 && <p className="quiet">No tools. The agent can only answer in text.</p>}
+      {tools.length === 0 && <p className="quiet">No tools. The agent can only respond with text.</p>}
       <ol className="tools" ref={list}>
         {tools.map((tool, index) => (
           <li key={shownKeys[index]} data-key={shownKeys[index]}>

@@ -22,7 +22,7 @@ export function SessionLink({ sessionId }: { sessionId: string }) {
   const { organizationId } = useOrganization();
   return (
     <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }} title={sessionId}>
-      Session {shortId(sessionId)}
+      {shortId(sessionId)}
     </Link>
   );
 }

@@ -113,7 +113,7 @@ const Row = memo(function Row({ event, filters }: { event: Event; filters: Event
         <Time at={occurredAt} />
         <code>{type}</code>
         {environment && <span>{environment}</span>}
-        <span className="number">№ {sequence}</span>
+        <span className="number">#{sequence}</span>
       </span>
     </Link>
   );

@@ -159,7 +159,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         onChange={(event) => setInput(event.currentTarget.value)}
       />
       <Checkbox
-        label="Close each session after the first answer"
+        label="Close each session after its first turn"
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />

@@ -102,8 +102,8 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
           <LongText text={textOf(schedule.input)} />
         )}
       </dd>
-      <dt>After the answer</dt>
-      <dd>{schedule.closeOnIdle ? 'sessions are closed' : 'sessions stay open for more messages'}</dd>
+      <dt>After the turn</dt>
+      <dd>{schedule.closeOnIdle ? 'the session is closed' : 'the session stays open for more messages'}</dd>
       {limits.length > 0 && (
         <>
           <dt>Budget</dt>

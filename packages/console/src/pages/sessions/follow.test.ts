@@ -77,13 +77,13 @@ test('a running turn is shown from its chunks, a finished one from the transcrip
     message('assistant', 1, text('Hello.')),
     message('user', 2, text('And?')),
   ];
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   const { client, cursors } = clientOf(
     () => transcript,
     [
       async function* () {
         yield [said(2, 1, 'Good'), said(2, 2, ' day')];
-        await goOn.promise;
+        await proceed.promise;
         transcript.push(message('assistant', 2, text('Good day.')), message('user', null, text('Later')));
         yield [said(2, 3, '.'), completed(2, 4)];
       },
@@ -94,7 +94,7 @@ test('a running turn is shown from its chunks, a finished one from the transcrip
   expect(cursors).toEqual(['turn_2:seq_0']);
   expect(following.snapshot()).toMatchObject({ isCaughtUp: true, growing: new Set(['2:0']) });
   const keys = following.snapshot().entries.map(({ key }) => key);
-  goOn.resolve();
+  proceed.resolve();
   await ended(following);
   await expect.poll(() => following.snapshot().queued).toHaveLength(1);
   expect(lines()).toEqual(['user: Hi', 'text: Hello.', 'user: And?', 'text: Good day.']);

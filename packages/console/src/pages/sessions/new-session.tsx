@@ -88,7 +88,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         onChange={(event) => setInput(event.currentTarget.value)}
       />
       <Checkbox
-        label="Close after the first answer"
+        label="Close after the first turn"
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />

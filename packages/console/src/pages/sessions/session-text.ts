@@ -7,11 +7,11 @@ type ModelCallUsage = NonNullable<SessionTurn['operations'][number]['usage']>;
 
 /** Why a turn ended, unless the model simply finished. */
 export const stopReasonText: Record<StopReason, string> = {
-  endTurn: 'The model finished its answer.',
-  maxOutputTokens: 'The turn ended because the model’s answer reached the token limit.',
+  endTurn: 'The model finished its response.',
+  maxOutputTokens: 'The turn ended because the model’s response reached the token limit.',
   maxSteps: 'The turn ended because it reached the agent’s step limit.',
   budgetReached: 'The turn ended because the session’s budget is used up.',
-  refusal: 'The turn ended because the model or its provider refused to answer.',
+  refusal: 'The turn ended because the model or its provider refused to respond.',
   interrupted: 'The turn was interrupted.',
   timedOut: 'The turn was stopped because it reached its time limit.',
   error: 'The turn failed.',

@@ -59,7 +59,7 @@ export function StartPage() {
                 is about to do, then calls <code>refund_order</code>. That tool has an effect, so the call needs
                 approval.
               </p>
-              {agent ? <MadeAgent agentId={agent.agentId} name={agent.name} /> : <MakeAgent />}
+              {agent ? <ExistingAgent agentId={agent.agentId} name={agent.name} /> : <NewAgent />}
             </Step>
           )}
         </Await>
@@ -67,8 +67,8 @@ export function StartPage() {
           {(found) => (
             <Step number={3} title="Receive webhooks" done={found !== null}>
               <p>
-                Signalbox sends what sessions in <code>{ENVIRONMENT}</code> do to one URL, in signed requests. Until you
-                have a receiver of your own, use the built-in one.
+                Signalbox sends the chunks of sessions in <code>{ENVIRONMENT}</code> to one URL, in signed requests.
+                Until you have a receiver of your own, use the built-in one.
               </p>
               {found === null && <Subscribe />}
               {found !== null && found.url !== TEST_RECEIVER && (
@@ -159,7 +159,7 @@ function KeyStep() {
   );
 }
 
-function MakeAgent() {
+function NewAgent() {
   const create = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
   return (
     <>
@@ -177,7 +177,7 @@ function MakeAgent() {
   );
 }
 
-function MadeAgent({ agentId, name }: { agentId: string; name: string }) {
+function ExistingAgent({ agentId, name }: { agentId: string; name: string }) {
   const { organizationId } = useOrganization();
   return (
     <p>

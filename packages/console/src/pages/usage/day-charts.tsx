@@ -12,6 +12,7 @@ function dollars(value: number): string {
 
 /** Tokens and cost by UTC day. `period` is a phrase such as `in 30 days`. */
 export function DayCharts({ report: { data, total }, period }: { report: UsageReport; period: string }) {
+  if (total.steps === 0) return <p className="card quiet">No model calls {period}.</p>;
   const label = (group: string) => day.format(new Date(`${group}T00:00:00Z`));
   return (
     <div className="columns">
@@ -31,11 +32,7 @@ export function DayCharts({ report: { data, total }, period }: { report: UsageRe
         {total.costUsd === null ? (
           <>
             <h2>Cost by day</h2>
-            <p className="quiet">
-              {total.steps === 0
-                ? `No model calls ${period}.`
-                : 'None of these models has a price. The operator can set prices.'}
-            </p>
+            <p className="quiet">None of these models has a price. The operator can set prices.</p>
           </>
         ) : (
           <>

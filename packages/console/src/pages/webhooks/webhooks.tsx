@@ -76,7 +76,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      about="Signalbox sends what sessions do to your endpoint in signed requests. Each environment can have one webhook."
+      about="Signalbox sends the chunks of sessions to your endpoint, in signed requests. Each environment can have one webhook."
     >
       <Await query={subscriptions}>
         {(all) => (
