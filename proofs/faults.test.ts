@@ -103,7 +103,7 @@ test.each(sources)(
     // Another node has claimed the session and repeated the call: the journal is as the first node left it.
     await came[1]!.promise;
     mayAnswer[0]!.resolve();
-    nodes.goOn(stopped);
+    nodes.proceed(stopped);
     await expect.poll(() => lossesOf(stopped)).toBeGreaterThan(losses);
     mayAnswer[1]!.resolve();
 
@@ -133,7 +133,7 @@ test(`nodes are suspended past their lease, one after another, under load (seed 
         stops += 1;
         await expect.poll(() => held(index)).toBe(0);
       }
-      nodes.goOn(index);
+      nodes.proceed(index);
     }
   });
   expect(broken).toEqual([]);

@@ -24,7 +24,7 @@ export interface Nodes {
   restart(index: number): Promise<void>;
   /** Suspends the process and its connections until `resume`. */
   pause(index: number): void;
-  goOn(index: number): void;
+  proceed(index: number): void;
   /** Its id in the database. */
   nodeId(index: number): string;
   /** The index of the node that runs the session; -1 if none does. `databaseUrl`: a direct connection. */
@@ -77,7 +77,7 @@ export async function startNodes(
       nodes[index] = await startNode(env, new URL(url).port);
     },
     pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
-    goOn: (index) => void nodes[index]!.child.kill('SIGCONT'),
+    proceed: (index) => void nodes[index]!.child.kill('SIGCONT'),
     nodeId: (index) => nodes[index]!.nodeId,
     async driverOf(sessionId, databaseUrl) {
       const nodeId = await nodeOf(databaseUrl, sessionId);

@@ -133,18 +133,18 @@ describe('a lost connection', () => {
       begin(response, envelope(delta(number + 1)));
       if (number === 0) breakOff(response);
     });
-    const told: string[] = [];
+    const states: string[] = [];
     const over = new AbortController();
     const stream = client.sessions.stream(
       'ses_1',
-      { onConnection: (state) => void told.push(state) },
+      { onConnection: (state) => void states.push(state) },
       { signal: over.signal },
     );
     const reading = (async () => {
       for await (const { cursor } of stream) if (cursor === 'turn_1:seq_3') over.abort(new Error('enough'));
     })();
     await expect(reading).rejects.toThrow('enough');
-    expect(told).toEqual(['open', 'lost', 'lost', 'open']);
+    expect(states).toEqual(['open', 'lost', 'lost', 'open']);
   });
 
   test('returns nothing twice, even if the service repeats or regroups chunks', async () => {

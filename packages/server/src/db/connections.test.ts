@@ -71,7 +71,7 @@ describe('a database that hangs', () => {
       hung.resolve(proxy.hang());
       await tx.query(sql`select 1`);
     });
-    const goOn = await hung.promise;
+    const proceed = await hung.promise;
     const attempts = [
       transaction,
       db.query(sql`select 1`),
@@ -81,20 +81,20 @@ describe('a database that hangs', () => {
     const outcomes = Promise.all(attempts.map(outcomeOf));
     expect(await secondsUntil(clock, outcomes)).toBeLessThanOrEqual(10);
     for (const outcome of await outcomes) expect(outcome).toBeInstanceOf(DatabaseUnavailable);
-    goOn();
+    proceed();
     expect(await db.query(sql`select id from notes`)).toEqual([]);
     await db.close();
   });
 
   test('is detected by a check within 5 s, even if every connection of the pool is waiting', async () => {
     const { db, proxy, clock } = await behindProxy({ max: 1 });
-    const goOn = proxy.hang();
+    const proceed = proxy.hang();
     const waiting = outcomeOf(db.query(sql`select 1`));
     const checked = outcomeOf(db.check());
     expect(await secondsUntil(clock, checked)).toBeLessThanOrEqual(4);
     expect(await checked).toBeInstanceOf(DatabaseUnavailable);
     await secondsUntil(clock, waiting);
-    goOn();
+    proceed();
     await db.check();
     await db.close();
   });
@@ -132,11 +132,11 @@ describe('a database that hangs', () => {
     const clock = createManualClock();
     const pool = createIdentityPool({ url: proxy.url, log: { warn() {} }, statementTimeoutMs: 60_000, clock });
     await pool.query('select 1');
-    const goOn = proxy.hang();
+    const proceed = proxy.hang();
     const asked = outcomeOf(pool.query('select 1'));
     expect(await secondsUntil(clock, asked)).toBeLessThanOrEqual(10);
     expect(await asked).toMatchObject({ code: 'ETIMEDOUT' });
-    goOn();
+    proceed();
     await pool.query('select 1');
     await pool.end();
   });

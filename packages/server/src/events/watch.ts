@@ -19,15 +19,15 @@ const LOOK_EVERY_MS = 500;
 interface Waiter {
   organizationId: string;
   sequence: number;
-  tell(): void;
+  notify(): void;
 }
 
 export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>): EventWatch {
   const waiters = new Set<Waiter>();
   const stopping = new AbortController();
-  let looking: Promise<void> | undefined;
+  let polling: Promise<void> | undefined;
 
-  async function lookWhileWanted(): Promise<void> {
+  async function pollWhileWanted(): Promise<void> {
     while (waiters.size > 0 && !stopping.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
       if (waiters.size > 0 && !stopping.signal.aborted) {
@@ -43,29 +43,29 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
         select 1 from events_pending p where p.organization_id = h.organization_id) as more
       from event_heads h where h.organization_id = any(${organizations}::uuid[])`);
     const byId = new Map(heads.map((head) => [head.organizationId, head]));
-    for (const { organizationId, sequence, tell } of waiting) {
+    for (const { organizationId, sequence, notify } of waiting) {
       const head = byId.get(organizationId);
-      if (head && (head.more || head.sequence > sequence)) tell();
+      if (head && (head.more || head.sequence > sequence)) notify();
     }
   }
 
   return {
     async after(organizationId, sequence, ms, signal) {
-      const told = new AbortController();
-      const end = AbortSignal.any([told.signal, stopping.signal, ...(signal ? [signal] : [])]);
+      const notified = new AbortController();
+      const end = AbortSignal.any([notified.signal, stopping.signal, ...(signal ? [signal] : [])]);
       if (end.aborted) return false;
-      const waiter: Waiter = { organizationId, sequence, tell: () => told.abort(OVER) };
+      const waiter: Waiter = { organizationId, sequence, notify: () => notified.abort(OVER) };
       waiters.add(waiter);
-      looking ??= lookWhileWanted().finally(() => {
-        looking = undefined;
+      polling ??= pollWhileWanted().finally(() => {
+        polling = undefined;
       });
       await clock.sleep(ms, end).catch(() => {});
       waiters.delete(waiter);
-      return told.signal.aborted;
+      return notified.signal.aborted;
     },
     async stop() {
       stopping.abort(OVER);
-      await looking;
+      await polling;
     },
   };
 }

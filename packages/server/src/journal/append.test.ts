@@ -123,12 +123,12 @@ test('a shard that hangs and one that fails hold up no text of another', async (
     ...node.platform.shards,
     of: (id) => organizations.findIndex((one) => one.organizationId === id),
   };
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   let isUp = false;
   const batch: typeof db.batch = async (statements) => {
     const names = (id: string | undefined) => statements.some(({ values }) => values.flat().includes(id));
     expect([hangs, fails, works].filter(names)).toHaveLength(1);
-    if (names(hangs)) await goOn.promise;
+    if (names(hangs)) await proceed.promise;
     if (names(fails) && !isUp) throw new Error('connection refused');
     return db.batch(statements);
   };
@@ -143,7 +143,7 @@ test('a shard that hangs and one that fails hold up no text of another', async (
   }
   expect(await Promise.all(heads.map(textOf))).toEqual([[], [], ['0', '1', '2', '3', '4']]);
   isUp = true;
-  goOn.resolve();
+  proceed.resolve();
   await settled(appender);
   await settled(appender);
   for (const head of heads) expect((await textOf(head)).join('')).toBe('01234');

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MANY = 12;
-const TOLD = 4;
+const MESSAGES = 4;
 /** The size of an item: 12 of them are more than two pages. */
 const LONG = 'ä'.repeat(400_000);
 // The maximum of a page, one item more, and the overhead.
@@ -52,12 +52,12 @@ beforeAll(async () => {
 
   // With the last message, it is longer than a transcript may be, and there is no response.
   const { agentId: repeating } = await client.agents.create({ name: 'Repeating', model: 'scripted/echo' });
-  const told = await client.sessions.open({ agentId: repeating, environment: 'production' });
-  for (let n = 0; n < TOLD; n++) await client.sessions.sendMessage(told.sessionId, { content: LONG });
-  const isOver = async () => (await client.sessions.get(told.sessionId)).error !== null;
+  const chatty = await client.sessions.open({ agentId: repeating, environment: 'production' });
+  for (let n = 0; n < MESSAGES; n++) await client.sessions.sendMessage(chatty.sessionId, { content: LONG });
+  const isOver = async () => (await client.sessions.get(chatty.sessionId)).error !== null;
   await vi.waitUntil(isOver, { timeout: 60_000 });
-  paths.messages = `/sessions/${told.sessionId}/messages`;
-  paths.newestMessages = `/sessions/${told.sessionId}/messages?order=desc`;
+  paths.messages = `/sessions/${chatty.sessionId}/messages`;
+  paths.newestMessages = `/sessions/${chatty.sessionId}/messages?order=desc`;
 
   // An event stores at most 4,096 characters of a value, and each of these has two values for each field.
   const some = (letter: string) => letter.repeat(4_000);
@@ -80,8 +80,8 @@ test.each([
   ['approvals', MANY],
   ['pending', MANY],
   ['schedules', MANY],
-  ['messages', 2 * TOLD - 1],
-  ['newestMessages', 2 * TOLD - 1],
+  ['messages', 2 * MESSAGES - 1],
+  ['newestMessages', 2 * MESSAGES - 1],
   ['events', 150 + MANY],
   ['oldestEvents', 150 + MANY],
 ])('no page of a long list is large, and paging returns each item once: %s', async (name, count) => {

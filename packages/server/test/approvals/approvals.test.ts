@@ -801,7 +801,7 @@ describe('expiry', () => {
   });
 
   test('a decision that arrives just before the expiry cancels the session applies', async () => {
-    const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, proceed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { db } = world.platform;
     const platform: Platform = {
       ...world.platform,
@@ -809,7 +809,7 @@ describe('expiry', () => {
         ...db,
         async transaction(fn) {
           begun.resolve();
-          await goOn.promise;
+          await proceed.promise;
           return db.transaction(fn);
         },
       },
@@ -822,7 +822,7 @@ describe('expiry', () => {
     clock.advance(60_000);
     await begun.promise;
     await resolveApproval(there, { operationId, decision: 'approved' });
-    goOn.resolve();
+    proceed.resolve();
     expect(outline(await clock.passWhile(world.until(sessionId, is('idle'))))).toEqual([
       'running',
       'approval.requested',

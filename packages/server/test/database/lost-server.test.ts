@@ -119,12 +119,12 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
 
   test('a node keeps its active sessions of both', async () => {
     for (const ctx of [near, far]) await open(ctx);
-    const goOn = Promise.withResolvers<void>();
+    const proceed = Promise.withResolvers<void>();
     let asked = 0;
     const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
     const ask: typeof answering extends (...args: never) => infer A ? A : never = async function* (...args) {
       asked += 1;
-      await goOn.promise;
+      await proceed.promise;
       yield* answering([{ text: 'ok' }])(...args);
     };
     await run(createSessionRunner(node, { nodeId: newUuid(), tools, ask, graceMs: 0 }));
@@ -144,7 +144,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
         .then(() => {}),
     );
     sharded.find();
-    goOn.resolve();
+    proceed.resolve();
     await until('sessions', "status = 'idle'", { near: 1, far: 1 });
     expect(asked).toBe(2);
   });

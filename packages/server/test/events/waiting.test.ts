@@ -43,9 +43,9 @@ async function passUntil<T>(listing: Promise<T>, stepMs = 500): Promise<T> {
 async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{ listing: Promise<T> }> {
   const asked = Promise.withResolvers<void>();
   const after: PoolContext['eventWatch']['after'] = (...args) => {
-    const told = node.ctx.eventWatch.after(...args);
+    const waiting = node.ctx.eventWatch.after(...args);
     asked.resolve();
-    return told;
+    return waiting;
   };
   const listing = begin({ ...node.ctx, eventWatch: { ...node.ctx.eventWatch, after } });
   await asked.promise;

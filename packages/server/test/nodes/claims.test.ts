@@ -72,9 +72,9 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
   const input = randomBytes(768 * 1024).toString('base64');
   for (let n = 0; n < 20; n += 1) await world.open(agentId, { input });
   await assignToDeadNode([world.organizationId]);
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   const ask: SessionRunnerOptions['ask'] = async function* (...args) {
-    await goOn.promise;
+    await proceed.promise;
     yield* answering([{ text: 'ok' }])(...args);
   };
   const first = await work(await world.anotherNode(), { ask, maxActiveBytes: 2 * 1024 * 1024 });
@@ -87,7 +87,7 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
       [second, 16],
     ]),
   );
-  goOn.resolve();
+  proceed.resolve();
   await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(new Map());
 });
 

@@ -55,7 +55,7 @@ test('a node paused past its lease writes nothing when it resumes, and another n
 });
 
 test('a node that lost the session can’t end its turn, even if the next node has written nothing yet', async () => {
-  const [asked, resume, taken, goOn, tried] = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
+  const [asked, resume, taken, proceed, tried] = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const { platform } = world;
   const sessionId = await world.open(await world.agent());
   // This clock does not advance, so the first node does not check its active sessions.
@@ -80,7 +80,7 @@ test('a node that lost the session can’t end its turn, even if the next node h
     platform: await world.anotherNode(),
     ask: async function* (call, signal) {
       taken!.resolve();
-      await goOn!.promise;
+      await proceed!.promise;
       yield* answering([{ text: 'whole' }])(call, signal);
     },
   });
@@ -88,7 +88,7 @@ test('a node that lost the session can’t end its turn, even if the next node h
   isResumed = true;
   resume!.resolve();
   await tried!.promise;
-  goOn!.resolve();
+  proceed!.resolve();
   expect(outline(await world.until(sessionId, is('idle')))).toEqual([
     'running',
     '"whole"',

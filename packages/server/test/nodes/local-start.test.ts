@@ -130,12 +130,12 @@ test('what arrives while a node reads the transcript is noticed without a poll',
   await world.close();
   world = await createWorld({ clock: createManualClock() });
   const reading = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   await world.work({
     platform: queryingBy(world.platform, async ({ text }) => {
       if (!text.includes('from messages')) return;
       reading.resolve();
-      await goOn.promise;
+      await proceed.promise;
     }),
     async *ask(call, signal) {
       if (call.transcript.length === 1) return yield* answering([{ text: 'first' }])(call, signal);
@@ -147,13 +147,13 @@ test('what arrives while a node reads the transcript is noticed without a poll',
   await sendMessage(world.ctx, { sessionId, content: 'more' });
   await reading.promise;
   await interruptSession(world.ctx, { sessionId });
-  goOn.resolve();
+  proceed.resolve();
   const chunks = await world.until(sessionId, isIdleOf(2));
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed interrupted', 'idle']);
 });
 
 test('a node that finds the session by a search while it reads the transcript does not run it twice', async () => {
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
@@ -164,7 +164,7 @@ test('a node that finds the session by a search while it reads the transcript do
       if (!text.includes('from messages')) return;
       reads += 1;
       if (reads > 1) return;
-      await goOn.promise;
+      await proceed.promise;
       // The code that awaited it runs before this does.
       setImmediate(taken.resolve);
     }),
@@ -181,7 +181,7 @@ test('a node that finds the session by a search while it reads the transcript do
   await world.until(sessionId, isIdleOf(1));
   await sendMessage(world.ctx, { sessionId, content: 'more' });
   await asked.promise;
-  goOn.resolve();
+  proceed.resolve();
   await taken.promise;
   answer.resolve();
   const chunks = await world.until(sessionId, isIdleOf(2));

@@ -357,7 +357,7 @@ test('an interrupted or steered parent cancels its children, and its model gets 
 test('a turn that times out cancels its children; the time in which it only waits for them does not count', async () => {
   const clock = createManualClock();
   await inWorld({ clock }, async () => {
-    const [begun, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await world.work({
       ask: byModel({
         parent: answering([callsHelper, { calls: [...callsHelper.calls, ['slow', {}]] }]),
@@ -365,7 +365,7 @@ test('a turn that times out cancels its children; the time in which it only wait
       }),
       run: (_, signal) => {
         begun.resolve();
-        signal.addEventListener('abort', () => told.resolve());
+        signal.addEventListener('abort', () => aborted.resolve());
         return never(signal);
       },
     });
@@ -385,7 +385,7 @@ test('a turn that times out cancels its children; the time in which it only wait
     const [, again] = await childrenOf(world, sessionId, 2);
     await world.until(again!.sessionId, (chunk) => chunk.type === 'message.chunk');
     clock.advance(60_000);
-    await told.promise;
+    await aborted.promise;
     await world.until(again!.sessionId, is('cancelled'));
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
@@ -433,12 +433,12 @@ test('agents call each other up to five levels deep, and the sixth call is refus
   // An agent that calls itself, which is possible only in a later version.
   const agentId = await world.agent([], { model: 'scripted/deep' });
   await updateAgent(world.ctx, { agentId, tools: [agentTool('helper', agentId)] });
-  const told: unknown[] = [];
+  const results: unknown[] = [];
   await world.work({
     ask: byModel({
       deep: answering([callsHelper, { text: 'ok' }], ({ transcript }) => {
         const [part] = transcript.at(-1)!.content;
-        if (part?.type === 'tool_result') told.push(part.error ?? part.output);
+        if (part?.type === 'tool_result') results.push(part.error ?? part.output);
       }),
     }),
   });
@@ -451,7 +451,7 @@ test('agents call each other up to five levels deep, and the sixth call is refus
     at = data[0]!.sessionId;
   }
   expect(depth).toBe(5);
-  expect(told).toEqual([expect.stringMatching(/5 deep/), 'ok', 'ok', 'ok', 'ok', 'ok']);
+  expect(results).toEqual([expect.stringMatching(/5 deep/), 'ok', 'ok', 'ok', 'ok', 'ok']);
 });
 
 test('an archived agent starts no child sessions, and a running one ends as usual', async () => {

@@ -558,7 +558,7 @@ describe('interrupts', () => {
 
   test('an interrupt that a node notices only after the turn has ended does not stop the next turn', async () => {
     const late = Promise.withResolvers<void>();
-    const goOn = Promise.withResolvers<void>();
+    const proceed = Promise.withResolvers<void>();
     const [begun, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const platform = queryingBy(world.platform, async (statement, rows) => {
       const [row] = rows as { stop?: string | null }[];
@@ -572,7 +572,7 @@ describe('interrupts', () => {
       ask: async function* (call, signal) {
         begun.resolve();
         if (call.transcript.length === 1) await never(signal);
-        await Promise.race([goOn.promise, never(signal)]);
+        await Promise.race([proceed.promise, never(signal)]);
         yield { type: 'finish', reason: 'endTurn', usage };
       },
     });
@@ -585,7 +585,7 @@ describe('interrupts', () => {
     await world.until(sessionId, begins(2));
     late.resolve();
     for (let n = 0; n < 5; n += 1) await tick();
-    goOn.resolve();
+    proceed.resolve();
     const chunks = await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
     expect(outline(chunks).at(-2)).toBe('turn.completed endTurn');
   });
@@ -761,13 +761,13 @@ describe('steering', () => {
 
 describe('cancellation', () => {
   test('text of the model after a cancellation is refused, even before its node has noticed', async () => {
-    const goOn = Promise.withResolvers<void>();
+    const proceed = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<void>();
     await world.work({
       ask: async function* (_call, signal) {
         signal.addEventListener('abort', () => stopped.resolve());
         yield { type: 'text', delta: 'begun' };
-        await goOn.promise;
+        await proceed.promise;
         for (const delta of [' and', ' on', ' and on']) yield { type: 'text', delta };
         await never(signal);
       },
@@ -775,7 +775,7 @@ describe('cancellation', () => {
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
     await cancelSession(await otherNode(), { sessionId });
-    goOn.resolve();
+    proceed.resolve();
     await stopped.promise;
     expect(outline(await world.chunks(sessionId))).toEqual(['running', '"begun"', 'cancelled']);
   });
@@ -1011,7 +1011,7 @@ describe('turn timeout', () => {
       },
     ],
     ['continued after an expired approval', async () => clock.advance(50_000)],
-  ])('the remaining time of a turn that waited and %s survives the death of its node', async (_, goOn) => {
+  ])('the remaining time of a turn that waited and %s survives the death of its node', async (_, proceed) => {
     const after = Promise.withResolvers<void>();
     const dying = await world.work({
       ask: async function* (call, signal) {
@@ -1025,7 +1025,7 @@ describe('turn timeout', () => {
     const timeouts = { ...limits, approvalTimeoutSeconds: 50 };
     const sessionId = await world.open(await world.agent([payTool], { limits: timeouts }));
     await world.until(sessionId, is('waiting'));
-    await goOn(sessionId);
+    await proceed(sessionId);
     await after.promise;
     await world.expireLease(dying.nodeId);
     const again = Promise.withResolvers<void>();

@@ -135,19 +135,19 @@ test('a queued message is read only when its turn begins', async () => {
     for (const index of reads.keys()) if (text.includes(`long ${index}`)) reads[index]! += 1;
   });
   const asked = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
+  const proceed = Promise.withResolvers<void>();
   await world.work({
     platform,
     ask: async function* (call, signal) {
       asked.resolve();
-      await goOn.promise;
+      await proceed.promise;
       yield* answering([{ text: 'ok' }])(call, signal);
     },
   });
   const sessionId = await world.open(await world.agent());
   await asked.promise;
   for (const index of reads.keys()) await sendMessage(world.ctx, { sessionId, content: `long ${index}` });
-  goOn.resolve();
+  proceed.resolve();
   await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 4);
   expect(reads).toEqual([1, 1, 1]);
 });
@@ -157,10 +157,10 @@ test.each([
   ['the version that the session was opened with', { agentVersion: 1 }, [1, 1]],
 ])('each turn runs %s', async (_, more, versions) => {
   const [begun, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const told: string[] = [];
+  const received: string[] = [];
   await world.work({
     ask: async function* ({ instructions }) {
-      told.push(instructions);
+      received.push(instructions);
       begun.resolve();
       await hold.promise;
       yield { type: 'finish', reason: 'endTurn', usage };
@@ -173,7 +173,7 @@ test.each([
   await sendMessage(world.ctx, { sessionId, content: 'queued' });
   hold.resolve();
   await world.until(sessionId, is('idle'));
-  expect(told).toEqual(versions.map((version) => `version ${version}`));
+  expect(received).toEqual(versions.map((version) => `version ${version}`));
   expect((await getSession(world.ctx, { sessionId })).session.agentVersion).toBe(versions[1]);
 });
 

@@ -73,11 +73,11 @@ export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyD
     const fault = draw(['lost', 'unanswered', 'slow']);
     if (fault === 'lost') throw lost();
     if (fault === 'slow') await ticks();
-    const told: (() => void)[] = [];
-    const value = await base.transaction((tx) => fn({ ...tx, afterCommit: (fn) => told.push(fn) }));
+    const afterCommits: (() => void)[] = [];
+    const value = await base.transaction((tx) => fn({ ...tx, afterCommit: (fn) => afterCommits.push(fn) }));
     if (fault === 'unanswered') throw lost();
     await going();
-    for (const tell of told) tell();
+    for (const fn of afterCommits) fn();
     return value;
   }
 

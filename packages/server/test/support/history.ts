@@ -119,15 +119,15 @@ function checkReadings({ stored, readings }: History, check: Check): void {
 
 /** P1: every accepted message has exactly one turn, in order. */
 function checkMessages({ stored, sent, transcript }: History, check: Check): void {
-  const told = transcript.filter(({ role }) => role === 'user').map(({ text }) => text);
+  const messages = transcript.filter(({ role }) => role === 'user').map(({ text }) => text);
   let at = 0;
   for (const { text, isAcknowledged } of sent) {
-    if (told[at] === text) at += 1;
+    if (messages[at] === text) at += 1;
     else check(!isAcknowledged, `"${text}" was taken, so it has its turn`);
   }
-  check(at === told.length, `each message has one turn, in order: ${told.join(', ')}`);
+  check(at === messages.length, `each message has one turn, in order: ${messages.join(', ')}`);
   const turns = new Set(stored.map(({ turn }) => turn)).size;
-  check(turns === told.length, `${told.length} messages have as many turns, not ${turns}`);
+  check(turns === messages.length, `${messages.length} messages have as many turns, not ${turns}`);
 }
 
 /** P7: an approval has one decision, the acknowledged one, and its call runs neither before the decision nor after a denial. */
@@ -139,10 +139,10 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
     check(resolved.length === 1, `the approval of ${name} is resolved once, not ${resolved.length} times`);
     const [first] = resolved;
     if (first?.type !== 'approval.resolved') continue;
-    for (const told of decisions.get(operationId) ?? []) {
+    for (const given of decisions.get(operationId) ?? []) {
       check(
-        told === first.decision,
-        `the approval of ${name} is ${first.decision}, though an approver was told ${told}`,
+        given === first.decision,
+        `the approval of ${name} is ${first.decision}, though an approver was told ${given}`,
       );
     }
     const decidedAt = stored.indexOf(first);

@@ -196,10 +196,10 @@ class Simulation {
 
   /** Pauses a node for longer than its lease; then it continues without noticing. */
   async #stop({ nodeId, faults }: Node, random: Random): Promise<void> {
-    const goOn = faults.stop();
+    const proceed = faults.stop();
     await this.#world.expireLease(nodeId);
     for (let ticks = 20 + random.below(400); ticks > 0; ticks -= 1) await tick();
-    goOn();
+    proceed();
   }
 
   // ── Models, tools and receivers ────────────────────────────────────────────────────────────────────────────────────

@@ -17,13 +17,13 @@ export function createLoopQueue(): LoopQueue {
   /** When the first work of this iteration began. */
   let began: number | undefined;
 
-  /** Whether work may run now. If this iteration has no time left, `goOn` is called in the next one. */
+  /** Whether work may run now. If this iteration has no time left, `proceed` is called in the next one. */
   function mayGo(): boolean {
     if (began === undefined) {
       began = performance.now();
       setImmediate(() => {
         began = undefined;
-        goOn();
+        proceed();
       });
     }
     return !isGoing && performance.now() - began < TURN_MS;
@@ -35,12 +35,12 @@ export function createLoopQueue(): LoopQueue {
     queueMicrotask(() =>
       process.nextTick(() => {
         isGoing = false;
-        goOn();
+        proceed();
       }),
     );
   }
 
-  function goOn(): void {
+  function proceed(): void {
     const [first] = waiting;
     if (!first || !mayGo()) return;
     const [who, [resolve, ...others]] = first;

@@ -34,8 +34,8 @@ function errorsOf(schema: Record<string, unknown>, value: unknown): string | und
   const [ok, errors] = Schema.Errors(schema, value);
   if (ok) return undefined;
   // If a `false` schema refuses fields, the error of the keyword that contains it covers all of them.
-  const told = errors.filter(({ keyword }) => keyword !== 'boolean');
-  return (told.length > 0 ? told : errors)
+  const specific = errors.filter(({ keyword }) => keyword !== 'boolean');
+  return (specific.length > 0 ? specific : errors)
     .slice(0, MAX_ERRORS)
     .map((error) => `${error.instancePath || '/'} ${messageOf(error)}`)
     .join('; ');
