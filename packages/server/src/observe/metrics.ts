@@ -72,6 +72,10 @@ export function createMetrics() {
 
     // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
     sessions: gauge('signalbox_sessions', 'Open sessions of the installation, counted up to 10,000', 'status'),
+    waitingForModel: gauge(
+      'signalbox_sessions_waiting_for_model',
+      'Sessions that are parked because their models are unavailable, counted up to 10,000',
+    ),
     runnable: gauge('signalbox_sessions_runnable', 'Sessions that are ready to run but not claimed by a node'),
     runnableOldest: gauge(
       'signalbox_sessions_runnable_oldest_seconds',

@@ -39,6 +39,7 @@ const OPEN = ['idle', 'running', 'waiting'];
 
 interface Counts {
   sessions: { status: string; count: number }[];
+  waitingForModel: number;
   runnable: Waiting;
   backlog: { status: string; count: number }[];
   events: Waiting;
@@ -101,7 +102,8 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
   function show(counts: Counts | undefined): void {
     metrics.databaseUp.set(counts ? 1 : 0);
     for (const gauge of [metrics.sessions, metrics.backlog]) gauge.reset();
-    for (const gauge of [metrics.runnable, metrics.runnableOldest, metrics.eventsPending, metrics.eventsOldest]) {
+    const { waitingForModel, runnable, runnableOldest, eventsPending, eventsOldest } = metrics;
+    for (const gauge of [waitingForModel, runnable, runnableOldest, eventsPending, eventsOldest]) {
       // `reset` would set a gauge without labels to 0, but its value is unknown.
       gauge.remove();
     }
@@ -111,6 +113,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     for (const { status, count } of counts.sessions) metrics.sessions.set({ status }, count);
     for (const subscription of ['enabled', 'paused', 'disabled']) metrics.backlog.set({ subscription }, 0);
     for (const { status, count } of counts.backlog) metrics.backlog.set({ subscription: status }, count);
+    waitingForModel.set(counts.waitingForModel);
     metrics.runnable.set(counts.runnable.count);
     metrics.runnableOldest.set(ageSeconds(counts.runnable));
     metrics.eventsPending.set(counts.events.count);
@@ -149,7 +152,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
 }
 
 async function countAll(db: Db, now: Date): Promise<Counts> {
-  const [, sessions = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
+  const [, sessions = [], forModel = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
     sql`
       select k.status, c.count from unnest(${OPEN}::text[]) k(status)
@@ -162,6 +165,12 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
               and s.ended_at is null
             limit ${MOST_COUNTED}) x
           limit ${MOST_COUNTED}) counted) c`,
+    // Its index has few other sessions: those whose approvals expire, and offered steps.
+    sql`
+      select count(*) filter (where waiting_for->>'type' = 'model')::integer as count from (
+        select waiting_for from sessions
+        where node_id is null and runnable_at is not null and (queue is not null or status <> 'running')
+        order by runnable_at, session_id limit ${MOST_COUNTED}) counted`,
     sql`
       select count(*)::integer as count, min(runnable_at) as oldest from (
         select runnable_at from sessions where node_id is null and runnable_at <= ${now}
@@ -181,6 +190,7 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
   ]);
   return {
     sessions: sessions as Counts['sessions'],
+    waitingForModel: (forModel[0] as { count: number }).count,
     runnable: runnable[0] as Waiting,
     backlog: backlog as Counts['backlog'],
     events: events[0] as Waiting,

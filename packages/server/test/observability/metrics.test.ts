@@ -138,6 +138,17 @@ test('failures are counted by their class', async () => {
   expect(samples.get('signalbox_http_requests_total{route="none",method="other",status="404"}')).toBe(1);
 });
 
+test('sessions that wait for their model are counted', async () => {
+  const observed = await start();
+  const { service, clock } = observed;
+  const { agentId } = await service.client.agents.create({ name: 'A', model: scripted([{ failWith: 'unavailable' }]) });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  const status = async () => (await service.client.sessions.get(sessionId)).status;
+  await clock.passWhile(expect.poll(status).toBe('waiting'));
+  clock.advance(5_000);
+  expect((await scrape(service)).get('signalbox_sessions_waiting_for_model')).toBe(1);
+});
+
 test('a stream counts as a reader while it is open, and not as a slow request', async () => {
   const { service } = await start();
   const { client } = service;

@@ -94,7 +94,12 @@ function LimitsForm() {
         <DraftNumber
           path="limits.turnTimeoutSeconds"
           label="Turn timeout (seconds)"
-          hint={`${spoken('turnTimeoutSeconds', `Default: ${agentDefaults.limits.turnTimeoutSeconds}.`)} Time spent waiting for approval doesn’t count.`}
+          hint={`${spoken('turnTimeoutSeconds', `Default: ${agentDefaults.limits.turnTimeoutSeconds}.`)} Time spent waiting doesn’t count.`}
+        />
+        <DraftNumber
+          path="limits.modelOutageSeconds"
+          label="Model outage (seconds)"
+          hint={`${spoken('modelOutageSeconds', `Default: ${agentDefaults.limits.modelOutageSeconds}.`)} How long a turn waits for models that are unavailable.`}
         />
         <DraftNumber
           path="limits.approvalTimeoutSeconds"

@@ -2,6 +2,7 @@ import { ownProvider, type ProviderName, providerFacts, providers } from '@signa
 import { type ReactNode, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
 import { useDraft } from './draft.tsx';
+import { FallbacksForm } from './fallbacks-form.tsx';
 import { DraftJson, textOf, withPresent } from './fields.tsx';
 import { isRecord, modelOf } from './model.ts';
 
@@ -25,6 +26,7 @@ export function ModelForm() {
       provider: next,
       ...(next === 'worker' ? { queue: '' } : { model: '' }),
       ...(Object.keys(settings).length > 0 && { settings }),
+      ...(next !== 'worker' && model.fallbacks !== undefined && { fallbacks: model.fallbacks }),
     };
     draft.set('model', left.current.get(next) ?? begun, 'model.provider');
   }
@@ -71,6 +73,7 @@ export function ModelForm() {
         </>
       )}
       <ModelSettings provider={provider} />
+      {provider !== 'worker' && <FallbacksForm />}
     </>
   );
 }

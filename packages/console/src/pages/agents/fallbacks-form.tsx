@@ -1,0 +1,85 @@
+import { calledProviders, ownProvider } from '@signalbox/contract';
+import { useRef } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { useDraft } from './draft.tsx';
+import { DraftJson, DraftSelect, DraftText, textOf } from './fields.tsx';
+import { isRecord, modelOf } from './model.ts';
+
+const PATH = 'model.fallbacks';
+const MAX_FALLBACKS = 4;
+
+/** The models that take over while the agent's own is unavailable. Their settings are edited as JSON. */
+export function FallbacksForm() {
+  const draft = useDraft();
+  const toast = useToast();
+  const adding = useRef<HTMLButtonElement>(null);
+  const given = draft.get(PATH) ?? [];
+  if (!Array.isArray(given)) return <DraftJson path={PATH} label="Fallbacks" hint="A list." />;
+  const value: readonly unknown[] = given;
+
+  function add() {
+    if (typeof draft.get('model') === 'string') draft.set('model', modelOf(draft.get('model')));
+    draft.set(`${PATH}[${value.length}]`, { provider: calledProviders[1], model: '' }, null);
+  }
+  function remove(index: number) {
+    const rest = value.filter((_, other) => other !== index);
+    draft.set(PATH, rest.length === 0 ? undefined : rest);
+    toast(`Fallback ${index + 1} removed`);
+    adding.current?.focus();
+  }
+
+  return (
+    <fieldset className="fallbacks" data-path={PATH}>
+      <legend>Fallbacks</legend>
+      <p className="quiet small">
+        Called in this order while the agent’s own model is unavailable, out of quota or refuses its key.
+      </p>
+      <ol className="stack">
+        {value.map((model, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: its fields have no state of their own, and fallbacks have no ids
+          <li key={index}>
+            <fieldset className="fallbacks">
+              <legend>Fallback {index + 1}</legend>
+              <Fallback path={`${PATH}[${index}]`} model={isRecord(model) ? model : {}} />
+              <Button small onClick={() => remove(index)} aria-label={`Remove fallback ${index + 1}`}>
+                Remove
+              </Button>
+            </fieldset>
+          </li>
+        ))}
+      </ol>
+      {value.length < MAX_FALLBACKS && (
+        <Button small ref={adding} onClick={add}>
+          Add a fallback
+        </Button>
+      )}
+    </fieldset>
+  );
+}
+
+function Fallback({ path, model }: { path: string; model: Record<string, unknown> }) {
+  const provider = textOf(model.provider);
+  return (
+    <div className="columns">
+      <DraftSelect
+        path={`${path}.provider`}
+        label="Provider"
+        options={calledProviders.map((value) => ({ value, label: value }))}
+      />
+      <DraftText path={`${path}.model`} label="Model" mono />
+      {provider !== 'scripted' && (
+        <>
+          <DraftText
+            path={`${path}.baseUrl`}
+            label="Base URL"
+            optional
+            mono
+            {...(ownProvider(provider) !== undefined && { hint: 'Only needed for a gateway.' })}
+          />
+          <DraftText path={`${path}.apiKeySecret`} label="API key secret" optional mono />
+        </>
+      )}
+    </div>
+  );
+}
