@@ -49,6 +49,7 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
     metadata: { customer: '17' },
   },
   updateSession: { metadata: { customer: '17', ticket: 'T-204' } },
+  forkSession: { atTurn: 2, input: 'Try it with a discount.' },
   sendMessage: { content: 'And tell me when it is done.', onBusy: 'queue' },
   sendToolResult: { toolCallId: 'call_01k9xq3v7gf3pbt8zn5e6m2r4c', output: { temperature: 21 } },
   resolveApproval: { decision: 'approved', reason: 'Checked the order.', onBehalfOf: 'mara@example.com' },
