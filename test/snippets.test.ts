@@ -18,6 +18,8 @@ declare global {
   const tools: Tool[];
   const stopping: AbortController;
   const payments: { refund(order: string): Promise<string> };
+  const bytes: Uint8Array<ArrayBuffer>;
+  const fileId: string;
   function think(messages: readonly Message[], tools: Turn['tools']): Promise<{ text: string; calls: { tool: string; input: unknown }[] }>;
 }
 export type { RunOptions, Tool };
