@@ -25,6 +25,12 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
 }
 
+/** `17 bytes`, `1.5 KiB`, `3.2 MiB`. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return counted(bytes, 'byte');
+  return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
 /** The overview counts no further. */
 const MAX_COUNT = 10_000;
 

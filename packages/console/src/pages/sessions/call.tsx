@@ -12,6 +12,7 @@ import { Time } from '../../ui/time.tsx';
 import { Decision, pressShortcut } from '../approvals/decision.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 import type { CallEntry } from './conversation.ts';
+import { FileView } from './file-view.tsx';
 import { waitingText } from './session-text.ts';
 import { ToolResultForm } from './tool-result.tsx';
 
@@ -90,6 +91,9 @@ export const Call = memo(function Call({
           {typeof result.output === 'string' ? <LongText text={result.output} /> : <Json value={result.output} />}
         </Fold>
       )}
+      {call.files?.map((file) => (
+        <FileView file={file} key={file.fileId} />
+      ))}
     </div>
   );
 });

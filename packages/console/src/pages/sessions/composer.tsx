@@ -1,18 +1,20 @@
-import type { Session } from '@signalbox/client';
-import { type KeyboardEvent, useId, useRef, useState } from 'react';
+import type { Content, Session } from '@signalbox/client';
+import { type Dispatch, type KeyboardEvent, type SetStateAction, useId, useRef, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { AttachButton, type Attachment, AttachmentList, useAttachments } from './attachments.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
-/** Text that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
+/** A message that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
 export interface MessageDraft {
   text: string;
   onBusy: 'queue' | 'steer';
+  attachments: readonly Attachment[];
 }
 
-export const emptyDraft: MessageDraft = { text: '', onBusy: 'queue' };
+export const emptyDraft: MessageDraft = { text: '', onBusy: 'queue', attachments: [] };
 
 export function Composer({
   session,
@@ -22,7 +24,7 @@ export function Composer({
 }: {
   session: Session;
   draft: MessageDraft;
-  onDraft: (draft: MessageDraft) => void;
+  onDraft: Dispatch<SetStateAction<MessageDraft>>;
   onSent: () => void;
 }) {
   const { may } = useOrganization();
@@ -31,16 +33,26 @@ export function Composer({
   const [error, setError] = useState<unknown>();
   const name = useId();
   const send = useApiMutation(
-    (client, { text, onBusy }: MessageDraft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
+    (client, message: MessageDraft) =>
+      client.sessions.sendMessage(sessionId, { content: contentOf(message), onBusy: message.onBusy }),
     ['sessions'],
   );
+  const { attachments } = draft;
+  const files = useAttachments(session.environment, attachments, (change) =>
+    onDraft((before) => ({
+      ...before,
+      attachments: typeof change === 'function' ? change(before.attachments) : change,
+    })),
+  );
+  const isUploading = attachments.some(({ fileId, error }) => !fileId && !error);
+  const isEmpty = draft.text.trim() === '' && !attachments.some(({ fileId }) => fileId);
   if (isEnded(session)) return <p className="quiet">This session has ended and accepts no more messages.</p>;
   if (!may('write')) {
     return <p className="quiet">You need the member role to send messages.</p>;
   }
 
   async function submit() {
-    if (send.isPending || draft.text.trim() === '') return;
+    if (send.isPending || isUploading || isEmpty) return;
     setError(undefined);
     try {
       await send.mutateAsync(draft);
@@ -63,6 +75,8 @@ export function Composer({
     <form
       className="composer"
       ref={box}
+      data-over={files.isOver || undefined}
+      {...files.dropTarget}
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
@@ -90,7 +104,9 @@ export function Composer({
           ))}
         </fieldset>
       )}
+      <AttachmentList attachments={attachments} onRemove={files.remove} />
       <div className="line">
+        <AttachButton onFiles={files.add} disabled={send.isPending} />
         <TextArea
           label="Message"
           quiet
@@ -103,13 +119,20 @@ export function Composer({
           onChange={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
           onKeyDown={onKeyDown}
         />
-        <Button type="submit" look="primary" busy={send.isPending} disabled={draft.text.trim() === ''}>
+        <Button type="submit" look="primary" busy={send.isPending} disabled={isEmpty || isUploading}>
           Send
         </Button>
       </div>
       <p className="hint quiet small">
-        <kbd>Enter</kbd> to send, <kbd>Shift</kbd> <kbd>Enter</kbd> for a new line.
+        <kbd>Enter</kbd> to send, <kbd>Shift</kbd> <kbd>Enter</kbd> for a new line. Drop or paste files to attach them.
       </p>
     </form>
   );
+}
+
+/** What failed to upload is not sent. */
+function contentOf({ text, attachments }: MessageDraft): Content {
+  const files = attachments.flatMap(({ fileId }) => (fileId ? [{ type: 'file' as const, fileId }] : []));
+  if (files.length === 0) return text;
+  return [...(text.trim() === '' ? [] : [{ type: 'text' as const, text }]), ...files];
 }

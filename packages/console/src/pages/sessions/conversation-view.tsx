@@ -16,6 +16,7 @@ import { Call } from './call.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
+import { FileView } from './file-view.tsx';
 import type { Followed } from './follow.ts';
 import { ForkDialog } from './fork-dialog.tsx';
 import { SessionErrorNotice } from './session-error.tsx';
@@ -155,7 +156,7 @@ type ForkedEntry = UserEntry & { turn: number };
 
 const Said = memo(
   function Said({ entry, onFork }: { entry: UserEntry; onFork?: (entry: ForkedEntry) => void }) {
-    const { turn, text, createdAt, isRepair } = entry;
+    const { turn, text, files, createdAt, isRepair } = entry;
     return (
       <div className="said">
         <div className="row small quiet">
@@ -167,7 +168,11 @@ const Said = memo(
             </Button>
           )}
         </div>
-        <PlainText text={text} />
+        {text !== '' && <PlainText text={text} />}
+        {files.map((file, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a message never changes, and may name a file twice
+          <FileView file={file} key={index} />
+        ))}
       </div>
     );
   },

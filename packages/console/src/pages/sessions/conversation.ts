@@ -6,7 +6,7 @@
  * transcript, and the current turn from its chunks, with its first message from the transcript (follow.ts decides which).
  * Entries have the same keys from either source, so nothing on the page moves when a turn ends.
  */
-import type { Chunk, Message } from '@signalbox/client';
+import type { Chunk, FilePart, Message } from '@signalbox/client';
 
 export interface TextEntry {
   kind: 'text';
@@ -21,6 +21,7 @@ export interface UserEntry {
   /** null: its turn has not started. */
   turn: number | null;
   text: string;
+  files: readonly FilePart[];
   createdAt: string;
   /** Not written by a user: the service told the model to repeat its output, because of `outputSchema`. */
   isRepair: boolean;
@@ -42,6 +43,8 @@ export interface CallEntry {
   decision?: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   reason?: string;
   result?: { output?: unknown; error?: string; outcomeUnknown?: boolean };
+  /** What the tool returned as files. */
+  files?: readonly FilePart[];
 }
 
 export type Entry = UserEntry | TextEntry | CallEntry;
@@ -98,6 +101,12 @@ export class LiveTurn {
         // A result names its tool if the call did not run; an approval may be all that was shown of it.
         const asked = tool === undefined ? {} : { tool, input };
         this.#call(chunk.toolCallId, { ...asked, result: definedOf({ output, error, outcomeUnknown }) });
+        break;
+      }
+      case 'file.created': {
+        const call = this.#entries.find(({ key }) => key === chunk.toolCallId);
+        const files = call?.kind === 'call' ? (call.files ?? []) : [];
+        this.#call(chunk.toolCallId, { files: [...files, chunk.file] });
         break;
       }
       case 'turn.completed':
@@ -189,7 +198,8 @@ export function entriesOf(messages: readonly Message[]): Entry[] {
 
 export function userEntry({ messageId, turn, content, createdAt }: Message): UserEntry {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
-  return { kind: 'user', key: messageId, turn, text, createdAt, isRepair: false };
+  const files = content.filter((part) => part.type === 'file');
+  return { kind: 'user', key: messageId, turn, text, files, createdAt, isRepair: false };
 }
 
 function textKey(turn: number, count: number): string {

@@ -1,6 +1,6 @@
 // A live session: the conversation, the current status and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
-import { useEffect, useRef, useState } from 'react';
+import { type Dispatch, type SetStateAction, useEffect, useRef, useState } from 'react';
 import { type ListQuery, useList } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -72,7 +72,7 @@ export function LiveConversation({
   followed: FollowedSession;
   timeline: ListQuery<SessionTurn>;
   draft: MessageDraft;
-  onDraft: (draft: MessageDraft) => void;
+  onDraft: Dispatch<SetStateAction<MessageDraft>>;
   /** Turns up to this one are left out. */
   after?: number;
 }) {

@@ -12,7 +12,8 @@ const pageHeaders = {
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self'",
+    // The images of conversations, which the page has read through the API (docs/decisions).
+    "img-src 'self' blob:",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
