@@ -6,6 +6,7 @@ import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
+import { files } from './files.ts';
 import { firstToken } from './first-token.ts';
 import { growth } from './growth.ts';
 import { lists } from './lists.ts';
@@ -32,6 +33,7 @@ const benchmarks = [
   parked,
   growth,
   lists,
+  files,
   start,
 ];
 const { positionals: wanted, values } = parseArgs({

@@ -50,7 +50,7 @@ test('a user attaches files by button, drop and paste, sees images, downloads th
   await conversation.getByText('Seen.').waitFor();
   const image = conversation.getByRole('img', { name: 'parcel.png' });
   await image.waitFor();
-  await expect.poll(() => image.evaluate('(element) => element.naturalWidth')).toBe(1);
+  await expect.poll(() => page.evaluate("document.querySelector('.file img').naturalWidth")).toBe(1);
   // A drawing can contain scripts, so it is only a download.
   expect(await conversation.getByRole('img').count()).toBe(1);
   const names = await conversation.locator('figcaption').allInnerTexts();

@@ -157,7 +157,7 @@ test.each(['..', 'a/', '%00.png', 'a%0d%0aSet-Cookie:%20x=1', 'photo%E2%80%AEgnp
   },
 );
 
-test('a download is an attachment that no browser runs or keeps for others', async () => {
+test('a download is an attachment that no browser runs or keeps', async () => {
   const { fileId, sha256: hash } = await upload(service, '<script>alert(1)</script>', {
     headers: { 'content-type': 'text/html', 'x-filename': 'page.html' },
   });
@@ -168,7 +168,7 @@ test('a download is an attachment that no browser runs or keeps for others', asy
     'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
     'cross-origin-resource-policy': 'same-origin',
-    'cache-control': 'private, no-cache',
+    'cache-control': 'no-store',
     'accept-ranges': 'bytes',
     etag: `"${hash}"`,
   });

@@ -12,7 +12,7 @@ const pageHeaders = {
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    // The images of conversations, which the page has read through the API (docs/decisions).
+    // The images of conversations, which the page has read through the API.
     "img-src 'self' blob:",
     "connect-src 'self'",
     "base-uri 'none'",

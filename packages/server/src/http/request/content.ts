@@ -15,10 +15,8 @@ export function responseOfContent(
 ): FileResponse | undefined {
   const { bytes, filename, mediaType } = file;
   const etag = `"${file.sha256.toString('hex')}"`;
-  // A browser may keep it, and asks each time whether its user may still have it.
-  const shared = { etag, 'cache-control': 'private, no-cache' };
   if (matches(headers['if-none-match'], etag)) {
-    void reply.code(304).headers(shared).send();
+    void reply.code(304).header('etag', etag).send();
     return undefined;
   }
   const isCurrent = headers['if-range'] === undefined || headers['if-range'] === etag;
@@ -31,7 +29,7 @@ export function responseOfContent(
   return {
     status: range ? 206 : 200,
     headers: {
-      ...shared,
+      etag,
       'content-type': mediaType.startsWith('text/') ? `${mediaType}; charset=utf-8` : mediaType,
       'content-length': end - start,
       'content-disposition': contentDisposition(filename ?? undefined),
