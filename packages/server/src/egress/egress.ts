@@ -34,8 +34,8 @@ export interface EgressRequest {
   readonly body?: string | Buffer | null;
   /** For the whole exchange: connecting, sending, and reading the whole response. */
   readonly timeoutMs: number;
-  /** A longer response is cut here, and has `truncated`. */
-  readonly maxResponseBytes: number;
+  /** A longer response is cut here, and has `truncated`. It may depend on the response's status and headers. */
+  readonly maxResponseBytes: number | ((head: Pick<EgressResponse, 'status' | 'headers'>) => number);
   readonly signal?: AbortSignal;
 }
 
@@ -165,6 +165,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #reject: (error: EgressError) => void;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
+  #maxBytes = 0;
   #status = 0;
   #headers: EgressResponse['headers'] = {};
   #connection: Connection | undefined;
@@ -217,10 +218,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: unknown, status: number, headers: EgressResponse['headers']): void {
     this.#status = status;
     this.#headers = headers;
+    const { maxResponseBytes } = this.#request;
+    this.#maxBytes = typeof maxResponseBytes === 'number' ? maxResponseBytes : maxResponseBytes({ status, headers });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = this.#request.maxResponseBytes - this.#bytes;
+    const room = this.#maxBytes - this.#bytes;
     this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
     this.#bytes += chunk.length;
     if (chunk.length <= room) return;

@@ -2,13 +2,14 @@
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { messageParts } from '../files/message-files.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { uuidOf } from '../lib/ids.ts';
+import { parseId, uuidOf } from '../lib/ids.ts';
 import { isSameJson } from '../lib/same-json.ts';
 import { recordAwaitedResult } from './state/awaited-result.ts';
 import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
-import { lockSession, requireOpen, viewSession } from './state/session.ts';
+import { lockSession, requireOpen, type SessionRow, viewSession } from './state/session.ts';
 
 /** 404 if the session has no such call; 409 `conflict` if the call awaits no result, or already has another. */
 export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {
@@ -18,7 +19,8 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
-    if (isFinished(operation) && isSameResult(operation, input)) return { session: viewSession(row) };
+    const output = await withFiles(tx, row, input.output, ctx.clock.now());
+    if (isFinished(operation) && isSameResult(operation, { ...input, output })) return { session: viewSession(row) };
     requireOpen(row);
     if (operation.status === 'cancelled')
       throw new ApiError('conflict', 'The call was cancelled together with its turn.');
@@ -32,7 +34,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
     const ended: Operation = {
       ...operation,
       status: input.error === undefined ? 'succeeded' : 'failed',
-      output: input.output ?? null,
+      output: output ?? null,
       error: input.error ?? null,
     };
     await tx.query(updateOperation(row, ended, ctx.clock.now()));
@@ -42,6 +44,23 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
     });
     return { session: viewSession(after) };
   });
+}
+
+/** The output with what is known of the files that it names, by itself or in a list; 422 `file_invalid` if there is none. */
+async function withFiles(tx: Tx, row: SessionRow, output: unknown, now: Date): Promise<unknown> {
+  const parts = [output].flat().filter(isFileInput);
+  if (parts.length === 0) return output;
+  const files = await messageParts(tx, { ...row, holderId: row.sessionId, field: 'output' }, parts, now);
+  const byId = new Map(files.map((file) => [file.type === 'file' ? file.fileId : '', file]));
+  const named = (value: unknown) => (isFileInput(value) ? byId.get(value.fileId) : value);
+  return Array.isArray(output) ? output.map(named) : named(output);
+}
+
+/** As in a message: exactly these two fields. Anything else is a value like any other. */
+function isFileInput(value: unknown): value is { type: 'file'; fileId: string } {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 2) return false;
+  const { type, fileId } = value as Record<string, unknown>;
+  return type === 'file' && typeof fileId === 'string' && parseId('file', fileId) !== undefined;
 }
 
 async function readToolCall(

@@ -288,12 +288,35 @@ describe('a response', () => {
   });
 
   test.each<[string, Buffer, Record<string, string>]>([
-    ['bytes', Buffer.from([0xff, 0xd8, 0xff, 0xe0]), { 'content-type': 'image/jpeg' }],
     ['text in another charset', Buffer.from('ü', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }],
     ['unrequested compression', gzipSync('hello'), { 'content-encoding': 'gzip' }],
   ])('of %s is an error', async (_title, body, headers) => {
     expect(await outcomeAfter(body, headers)).toEqual({
       error: 'HTTP 200: the response is not UTF-8 text, so it was not read.',
+    });
+  });
+
+  test('of bytes is a file, of at most 8 MiB', async () => {
+    const bytes = Buffer.from([0xff, 0xd8, 0xff, 0xe0]);
+    const described = { type: 'file', bytes: 4, note: 'the bytes are not shown' };
+    expect(await outcomeAfter(bytes, { 'content-type': 'image/jpeg' })).toEqual({
+      output: { ...described, mediaType: 'image/jpeg' },
+    });
+    expect(await outcomeAfter(bytes, { 'content-type': 'application/octet-stream' })).toMatchObject({
+      output: described,
+    });
+    // A text without a better name stays a text.
+    expect(await outcomeAfter('hello', { 'content-type': 'application/octet-stream' })).toEqual({ output: 'hello' });
+    const large = Buffer.alloc(8 * 1024 * 1024 + 1, 0xff);
+    expect(await outcomeAfter(large.subarray(1), { 'content-type': 'image/jpeg' })).toMatchObject({
+      output: { bytes: 8 * 1024 * 1024 },
+    });
+    expect(await outcomeAfter(large, { 'content-type': 'image/jpeg' })).toEqual({
+      error: 'HTTP 200: the file is larger than 8 MiB.',
+    });
+    const text = 'x'.repeat(1024 * 1024 + 1);
+    expect(await outcomeAfter(text, { 'content-type': 'application/octet-stream' })).toEqual({
+      error: 'HTTP 200: the response is longer than 1048576 bytes, so it was not read.',
     });
   });
 

@@ -1,5 +1,5 @@
 // What the parts of a turn runner share: the running turn as the database has it, and how its events and logs are written.
-import type { SessionStatus, Usage } from '@signalbox/contract';
+import type { FilePart, SessionStatus, Usage } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { type EventDraft, type EventSource, recordEvent } from '../../events/record.ts';
 import type { TextHead } from '../../journal/appender.ts';
@@ -24,6 +24,8 @@ export interface TurnContext {
   span?: Span | undefined;
   /** When the turn times out. */
   deadline: Date;
+  /** The files that running calls have returned, by `op_…`. */
+  createdFiles?: Map<string, FilePart[]>;
 }
 
 /** The agent, as the source of events. */

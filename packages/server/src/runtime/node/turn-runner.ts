@@ -52,6 +52,7 @@ import {
 } from './finish-turn.ts';
 import { modelResponseChange } from './model-response.ts';
 import { offerStep, responderOf } from './offer-step.ts';
+import { createdFileChunks, withFileStorage } from './save-files.ts';
 import { createSpending } from './spending.ts';
 import { startCall } from './start-call.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
@@ -184,7 +185,8 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       case 'callEnded': {
         const { call } = event;
         const unknown = call.status === 'unknown' ? [agentEvent(context, outcomeUnknown(row, call))] : [];
-        await session.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
+        const items = [...createdFileChunks(context, call), resultChunk(call)];
+        await session.commit({ items, statements: [updateOperation(row, call, now), ...unknown] });
         return 'continue';
       }
 
@@ -306,7 +308,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     context.span = turnSpan(context);
     const ports = {
       ask: responderOf(context, withModelTelemetry(context, options.ask)),
-      run: withToolTelemetry(context, options.tools.run),
+      run: withToolTelemetry(context, withFileStorage(context, options.tools.run)),
       refusal: (modelCall: Operation) => spending.refusal(modelCall, context.state.models.map(modelName)),
       clock,
       deadline: context.deadline,

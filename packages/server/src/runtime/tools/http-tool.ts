@@ -1,11 +1,11 @@
 // Runs a call of an `http` tool: sends one request, built from its author's template, and turns the response into the result.
 //
-//   2xx             the body: a JSON value if the response is JSON, otherwise text; null if it is empty
+//   2xx             the body: a JSON value if the response is JSON, text, or a file; null if it is empty
 //   anything else   an error with the status and the beginning of the body
 //
 // A secret is only sent to hosts on its own list. A server may return it in its response (echoes, error pages that show the
 // request), but the model never gets it: secrets are redacted before any other code reads the response.
-import type { HttpTool } from '@signalbox/contract';
+import { type HttpTool, inputMediaOf } from '@signalbox/contract';
 import type { Egress, EgressResponse } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { parseJson } from '../../lib/json.ts';
@@ -13,10 +13,13 @@ import type { Platform } from '../../platform.ts';
 import type { Redact } from './redact.ts';
 import { prepareRequest } from './request.ts';
 import { beginningOf, RESPONSE_MAX_BYTES, shownJson, shownText, TOO_LONG, withoutResponse } from './result.ts';
+import { ReturnedFile, storeFiles } from './returned-file.ts';
 import type { RenderedRequest } from './template.ts';
 import type { RunTool, ToolOutcome } from './tool.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
+/** Of a file in a response: it is in memory until it is stored. */
+const FILE_MAX_MIB = 8;
 
 export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress'>): RunTool {
   return async (run, signal) => {
@@ -27,7 +30,8 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     const request = await prepareRequest(platform, run, tool.request, given);
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
-    return httpOutcome(await send(platform.egress, run.operationId, tool, request, signal), request.redact);
+    const response = await send(platform.egress, run.operationId, tool, request, signal);
+    return await storeFiles(httpOutcome(response, request.redact), request.redact, run.saveFile);
   };
 }
 
@@ -47,7 +51,7 @@ async function send(
       headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
       body,
       timeoutMs: timeoutSeconds * 1000,
-      maxResponseBytes: RESPONSE_MAX_BYTES,
+      maxResponseBytes: (head) => (isFile(head) ? FILE_MAX_MIB * 1024 * 1024 : RESPONSE_MAX_BYTES),
       signal,
     });
   } catch (error) {
@@ -61,11 +65,14 @@ function httpOutcome(response: EgressResponse | EgressError, redact: Redact): To
   if (response instanceof EgressError) return withoutResponse(response);
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
+  if (truncated && isFile(response)) return { error: `HTTP ${status}: the file is larger than ${FILE_MAX_MIB} MiB.` };
   if (truncated) return { error: `HTTP ${status}: the response is ${TOO_LONG}.` };
   if (status >= 300 && status < 400) return { error: `HTTP ${status}: redirects are not followed.` };
   if (body.length === 0) return ok ? { output: null } : { error: `HTTP ${status}` };
 
   const text = textOf(response);
+  if (ok && isFile(response) && (text === null || isMedia(response))) return { output: fileIn(response, redact) };
+  if (body.length > RESPONSE_MAX_BYTES) return { error: `HTTP ${status}: the response is ${TOO_LONG}.` };
   if (text === null) return { error: `HTTP ${status}: the response is not UTF-8 text, so it was not read.` };
   const shown = shownText(text, redact);
   const value = isJson(response) ? parseJson(shown) : undefined;
@@ -74,8 +81,35 @@ function httpOutcome(response: EgressResponse | EgressError, redact: Redact): To
   return { error: `HTTP ${status}: ${beginningOf(typeof output === 'string' ? output : JSON.stringify(output))}` };
 }
 
-function header({ headers }: EgressResponse, name: string): string {
-  return [headers[name] ?? ''].flat()[0]?.trim().toLowerCase() ?? '';
+type Head = Pick<EgressResponse, 'status' | 'headers'>;
+
+function rawHeader({ headers }: Head, name: string): string {
+  return [headers[name] ?? ''].flat()[0]?.trim() ?? '';
+}
+
+function header(head: Head, name: string): string {
+  return rawHeader(head, name).toLowerCase();
+}
+
+function isMedia(head: Head): boolean {
+  const media = inputMediaOf(header(head, 'content-type'));
+  return media !== null && media !== 'text';
+}
+
+/** Whether the body may be a file: an image, a PDF, audio, or other bytes if it turns out not to be text. */
+function isFile(head: Head): boolean {
+  const { status } = head;
+  if (status < 200 || status >= 300 || !['', 'identity'].includes(header(head, 'content-encoding'))) return false;
+  const type = header(head, 'content-type');
+  return isMedia(head) || (inputMediaOf(type) === null && /^(image|video|font|application)\//.test(type));
+}
+
+function fileIn(response: EgressResponse, redact: Redact): ReturnedFile {
+  const mediaType = header(response, 'content-type');
+  const [, name] = /filename="?([^";]+)/i.exec(rawHeader(response, 'content-disposition')) ?? [];
+  const filename = name === undefined ? undefined : shownText(name, redact);
+  const file = { content: response.body, mediaType, filename };
+  return new ReturnedFile(file, { type: 'file', mediaType: shownText(mediaType, redact) });
 }
 
 function isJson(response: EgressResponse): boolean {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { mcpOutcome } from './mcp-result.ts';
 import { createRedaction } from './redact.ts';
+import { type ReturnedFile, storeFiles } from './returned-file.ts';
 
 const plain = createRedaction({});
 const image = { type: 'image', mimeType: 'image/png', data: Buffer.alloc(100).toString('base64') };
@@ -67,8 +68,46 @@ test.each<[string, unknown, unknown]>([
   ['an error with an image', { isError: true, content: [image] }, { error: expect.stringContaining('"bytes":100') }],
   ['an error without text', { isError: true, content: [] }, { error: 'The tool failed without a message.' }],
   ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
-])('%s', (_title, result, outcome) => {
-  expect(mcpOutcome(result, plain)).toEqual(outcome);
+])('%s', async (_title, result, outcome) => {
+  expect(await storeFiles(mcpOutcome(result, plain), plain)).toEqual(outcome);
+});
+
+test('images, audio and resources of bytes are files, also next to structured content', async () => {
+  const blob = { type: 'resource', resource: { uri: 'demo://a/b.bin', blob: 'AAEC' } };
+  const save = async ({ content, mediaType, filename }: ReturnedFile['file']) => ({
+    type: 'file' as const,
+    fileId: 'file_1',
+    mediaType: mediaType ?? 'application/octet-stream',
+    bytes: content.length,
+    ...(filename !== undefined && { filename }),
+  });
+  const stored = async (result: unknown) => (await storeFiles(mcpOutcome(result, plain), plain, save)).output;
+  const imagePart = { type: 'file', fileId: 'file_1', mediaType: 'image/png', bytes: 100 };
+  const text = { type: 'text', text: 'see' };
+  expect(await stored({ content: [text, image, blob] })).toEqual([
+    text,
+    imagePart,
+    { ...imagePart, mediaType: 'application/octet-stream', bytes: 3, filename: 'demo://a/b.bin' },
+  ]);
+  expect(await stored({ content: [text, image], structuredContent: { a: 1 } })).toEqual([{ a: 1 }, imagePart]);
+});
+
+test('a file with a secret, and one beyond the limit of a result, are described and not stored', async () => {
+  const redact = createRedaction({ TOKEN: 'sk-4711' });
+  const saved: ReturnedFile['file'][] = [];
+  const save = async (file: ReturnedFile['file']) => {
+    saved.push(file);
+    return 'it was not stored: full';
+  };
+  const secret = { ...image, data: Buffer.from('\0PNG sk-4711').toString('base64') };
+  const { output } = await storeFiles(mcpOutcome({ content: [secret, image] }, redact), redact, save);
+  expect(output).toEqual([
+    { type: 'image', mimeType: 'image/png', bytes: 12, note: 'it contains a secret, so it was not stored' },
+    { type: 'image', mimeType: 'image/png', bytes: 100, note: 'it was not stored: full' },
+  ]);
+  expect(saved).toHaveLength(1);
+  await storeFiles(mcpOutcome({ content: Array(30).fill(image) }, plain), plain, save);
+  expect(saved).toHaveLength(21);
 });
 
 test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResult: 1 }]])(

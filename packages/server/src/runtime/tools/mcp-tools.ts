@@ -20,6 +20,7 @@ import { McpPool } from './mcp-pool.ts';
 import { mcpOutcome } from './mcp-result.ts';
 import { type Redacted, said } from './redact.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
+import { storeFiles } from './returned-file.ts';
 import type { RunTool, ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
 
 export interface McpTools {
@@ -116,7 +117,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
 
   /** Throws what the connection throws, including the signal's reason. `onSent` is called just before the call is sent. */
   async function call(
-    { tool, input, operationId, sessionId }: ToolRun,
+    { tool, input, operationId, sessionId, saveFile }: ToolRun,
     request: PreparedRequest,
     key: string,
     signal: AbortSignal,
@@ -135,7 +136,8 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         onSent();
         const name = tool.remoteName ?? tool.name;
         const sent = { name, inputSchema: tool.inputSchema, input, operationId };
-        return mcpOutcome(await lease.connection.call(sent, signal), request.redact);
+        const outcome = mcpOutcome(await lease.connection.call(sent, signal), request.redact);
+        return await storeFiles(outcome, request.redact, saveFile);
       } catch (error) {
         const isGone = error instanceof McpHttpError && error.sessionIsGone;
         // Opening another connection costs nothing if the server keeps no state for it.

@@ -1,6 +1,7 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
 import type { AgentTool, ApprovalPolicy, ClientTool, Tool } from '@signalbox/contract';
 import type { Redacted } from './redact.ts';
+import type { SaveFile } from './returned-file.ts';
 
 /**
  * What runs the calls of a tool: `here` a node, by `RunTool`; `client` the integrator's program, which sends the result;
@@ -45,6 +46,8 @@ export interface ToolRun extends ToolOwner {
    * not. Without it, each call is a client of its own.
    */
   sessionId?: string;
+  /** Stores a file that the call returns. Without it, files are described. */
+  saveFile?: SaveFile;
 }
 
 /** The result that the model gets. */

@@ -1,0 +1,40 @@
+// Stores the files that tools return, for their session, and remembers them until the end of their call is shown.
+import type { FilePart } from '@signalbox/contract';
+import { createFile } from '../../files/create.ts';
+import type { NewChunk } from '../../journal/segment.ts';
+import { ApiError } from '../../lib/api-error.ts';
+import { formatId } from '../../lib/ids.ts';
+import { type Operation, toolCallIdOf } from '../../sessions/state/operations.ts';
+import type { SaveFile } from '../tools/returned-file.ts';
+import type { RunTool } from '../tools/tool.ts';
+import { agentSource, logIds, type TurnContext } from './turn-context.ts';
+
+export function withFileStorage(context: TurnContext, run: RunTool): RunTool {
+  const { platform, session } = context;
+  const { environment, sessionId } = session.row;
+  const files = new Map<string, FilePart[]>();
+  context.createdFiles = files;
+  return (call, signal) => {
+    const saveFile: SaveFile = async ({ content, mediaType, filename }) => {
+      try {
+        const file = { environment, sessionId, mediaType, filename };
+        const part = await createFile(platform, agentSource(context), file, content);
+        files.set(call.operationId, [...(files.get(call.operationId) ?? []), part]);
+        return part;
+      } catch (error) {
+        if (error instanceof ApiError) return `it was not stored: ${error.message}`;
+        platform.log.warn({ ...logIds(context), err: error }, 'a file that a tool returned could not be stored');
+        return 'it could not be stored';
+      }
+    };
+    return run({ ...call, saveFile }, signal);
+  };
+}
+
+/** The chunks that show what files the call has returned, to be shown before its result. */
+export function createdFileChunks({ createdFiles }: TurnContext, call: Operation): NewChunk[] {
+  const operationId = formatId('op', call.operationId);
+  const files = createdFiles?.get(operationId) ?? [];
+  createdFiles?.delete(operationId);
+  return files.map((file) => ({ type: 'file.created', toolCallId: toolCallIdOf(call), file }));
+}
