@@ -43,7 +43,8 @@ test('every file that the documentation names by its path from the root exists',
     (page) => [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
   );
   expect(names.length).toBeGreaterThan(10);
-  expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
+  // NNNN is the number of a migration.
+  expect(names.filter((name) => !name.includes('NNNN') && !existsSync(join(root, name)))).toEqual([]);
 });
 
 test('SECURITY.md names tests that exist', () => {

@@ -14,7 +14,8 @@ const world = `
 import type { Message, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
   const client: Signalbox;
-  const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string;
+  const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string, fileId: string;
+  const bytes: Uint8Array<ArrayBuffer>;
   const tools: Tool[];
   const stopping: AbortController;
   const payments: { refund(order: string): Promise<string> };
