@@ -151,6 +151,8 @@ const recorded: Record<string, EventType[] | string> = {
   appendToWorkerTurn: 'part of a turn',
   completeWorkerTurn: 'part of a turn; the end of the turn is recorded',
   releaseWorkerTurn: 'part of a turn',
+  uploadFile: ['file.created'],
+  deleteFile: ['file.deleted'],
   createSchedule: ['schedule.created'],
   updateSchedule: ['schedule.updated'],
   deleteSchedule: ['schedule.deleted'],

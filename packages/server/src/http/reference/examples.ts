@@ -1,8 +1,12 @@
 // An example body for every operation that has one, for the OpenAPI document and the reference page. A test validates each
 // against the contract's schema.
-import type { RouteName } from '@signalbox/contract';
+import type { RouteName, routes } from '@signalbox/contract';
 
-export const bodyExamples: Partial<Record<RouteName, unknown>> = {
+type RouteWithBody = {
+  [Name in RouteName]: (typeof routes)[Name] extends { body: object } ? Name : never;
+}[RouteName];
+
+export const bodyExamples: Record<RouteWithBody, unknown> = {
   createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
   updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
   createAgent: {

@@ -106,7 +106,7 @@ describe('the document', () => {
 
 test('every operation that takes a body shows one, and the contract accepts it', () => {
   for (const [name, route] of Object.entries<Route>(routes)) {
-    const example = bodyExamples[name as RouteName];
+    const example = bodyExamples[name as keyof typeof bodyExamples];
     expect(example === undefined, name).toBe(route.body === undefined);
     if (route.body) expect([...Compile(route.body).Errors(example)], name).toEqual([]);
   }

@@ -9,7 +9,6 @@ import {
   Problem,
   permissions,
   type Route,
-  type RouteName,
   replayWindowSeconds,
   type SchemaObject,
   standardHeaders,
@@ -134,7 +133,10 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         requestBody: {
           required: !Value.Check(route.body, {}),
           content: {
-            'application/json': { schema: refer(route.body), example: bodyExamples[operationId as RouteName] },
+            'application/json': {
+              schema: refer(route.body),
+              example: bodyExamples[operationId as keyof typeof bodyExamples],
+            },
           },
         },
       }),
