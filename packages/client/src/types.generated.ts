@@ -824,7 +824,7 @@ export interface ScriptStep {
   toolCalls?: ScriptToolCall[] | undefined;
   /** Wait before each word. */
   tokenDelayMs?: number | undefined;
-  failWith?: 'timeout' | 'rate_limited' | 'unavailable' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
+  failWith?: 'rejected' | 'timeout' | 'rate_limited' | 'unavailable' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
 }
 
 export interface ScriptToolCall {

@@ -19,7 +19,7 @@ type Script = {
   text?: string;
   tokenDelayMs?: number;
   toolCalls?: { name: string; input: object }[];
-  failWith?: 'refusal';
+  failWith?: 'refusal' | 'rejected';
 }[];
 
 const lookUp = { type: 'client' as const, name: 'look_up', description: 'Looks up.', inputSchema: { type: 'object' } };
@@ -191,6 +191,39 @@ test('filters in the URL survive a reload, and invalid parameters are ignored', 
   await page.getByLabel('Metadata').fill('nothing');
   await page.getByLabel('Metadata').press('Enter');
   await page.getByText('Enter key=value.').waitFor();
+});
+
+test('a turn that failed says why, and continues on the page when it is retried', async () => {
+  const sessionId = await openSession(
+    [{ text: 'I look.', toolCalls: [{ name: 'look_up', input: {} }] }, { failWith: 'rejected' }, { text: 'Found it.' }],
+    { name: 'Recovering' },
+  );
+  await untilStatus(sessionId, 'waiting');
+  const { client } = console.service;
+  const { waitingFor } = await client.sessions.get(sessionId);
+  await client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output: { found: true } });
+  await untilStatus(sessionId, 'idle');
+
+  const watching = await console.open(viewer, `/sessions/${sessionId}`);
+  await conversation(watching).getByText('Turn failed').waitFor();
+  expect(await watching.getByRole('button', { name: 'Retry turn' }).count()).toBe(0);
+
+  const page = await console.open(member, '/sessions?status=idle');
+  const row = page.getByRole('row').filter({ hasText: 'Recovering' });
+  await row.getByText('turn failed').waitFor();
+  await row.getByText('model_rejected').waitFor();
+  await row.getByRole('link').click();
+  await conversation(page).getByText('The script lets the model reject the request').waitFor();
+  await expectAccessible(page);
+  await conversation(page).getByRole('button', { name: 'Retry turn' }).click();
+  await conversation(page).getByText('Found it.').waitFor();
+  await expect.poll(() => page.getByRole('button', { name: 'Retry turn' }).count()).toBe(0);
+  await expect.poll(() => conversation(page).getByText('I look.').count()).toBe(1);
+  await conversation(watching).getByText('Found it.').waitFor();
+  expect((await client.sessions.get(sessionId)).turn).toBe(1);
+  await page.reload();
+  await conversation(page).getByText('Found it.').waitFor();
+  expect(await conversation(page).getByText('Turn failed').count()).toBe(0);
 });
 
 test('a new session is started in a dialog, and its page opens', async () => {

@@ -22,7 +22,7 @@ export const ScriptStep = Strict(
     ),
     tokenDelayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: 'Wait before each word.' })),
     failWith: Type.Optional(
-      OneOf(['timeout', 'rate_limited', 'unavailable', 'broken_stream', 'refusal', 'max_output_tokens']),
+      OneOf(['rejected', 'timeout', 'rate_limited', 'unavailable', 'broken_stream', 'refusal', 'max_output_tokens']),
     ),
   },
   { title: 'ScriptStep' },

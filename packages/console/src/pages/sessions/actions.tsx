@@ -1,4 +1,5 @@
-// Interrupt, close, cancel, delete: the ways to stop a session, from the softest to the hardest.
+// Retry, interrupt, close, cancel, delete: what a user does with a whole session. The last four stop it, from the softest to the
+// hardest.
 import type { Session } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
@@ -26,6 +27,33 @@ export function Interrupt({ session }: { session: Session }) {
         Interrupt turn
       </Button>
       {interrupt.error && <ErrorNotice error={interrupt.error} />}
+    </>
+  );
+}
+
+/** Continues the turn that failed. Renders nothing if the session has ended or the role does not allow it. */
+export function Retry({ session }: { session: Session }) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const { sessionId } = session;
+  const retry = useApiMutation((client, _: undefined) => client.sessions.retry(sessionId), ['sessions']);
+  if (!may('write') || session.status !== 'idle') return null;
+  return (
+    <>
+      <p className="quiet">
+        The next message starts another turn. A retry continues this one: tool calls that have a result are not
+        repeated.
+      </p>
+      <div>
+        <Button
+          small
+          busy={retry.isPending}
+          onClick={() => retry.mutate(undefined, { onSuccess: () => toast('The turn continues.') })}
+        >
+          Retry turn
+        </Button>
+      </div>
+      {retry.error && <ErrorNotice error={retry.error} />}
     </>
   );
 }

@@ -13,7 +13,7 @@ import { Decision, pressShortcut } from '../approvals/decision.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 import type { CallEntry } from './conversation.ts';
 import { FileView } from './file-view.tsx';
-import { waitingText } from './session-text.ts';
+import { SessionStatus } from './session-status.tsx';
 import { ToolResultForm } from './tool-result.tsx';
 
 export const Call = memo(function Call({
@@ -70,7 +70,7 @@ export const Call = memo(function Call({
           </Link>
           {child.session && (
             <span>
-              <Status value={child.session.status} /> <span className="quiet small">{waitingText(child.session)}</span>
+              <SessionStatus session={child.session} />
             </span>
           )}
         </p>

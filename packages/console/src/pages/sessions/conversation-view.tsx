@@ -212,7 +212,11 @@ function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   if (!turn) return null;
   if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the session.</li>;
   if (turn.stopReason === null || turn.stopReason === 'endTurn') return null;
-  return <li className="quiet small">{stopReasonText[turn.stopReason]}</li>;
+  return (
+    <li className="quiet small">
+      {stopReasonText[turn.stopReason]} {turn.error && <code>{turn.error.code}</code>}
+    </li>
+  );
 }
 
 // The approvals of the newest calls. In a longer session, older pending approvals are read separately.

@@ -113,7 +113,8 @@ export class LiveTurn {
         this.isOver = true;
         break;
       case 'session.status':
-        if (chunk.status !== 'running' && chunk.status !== 'waiting') this.isOver = true;
+        // A turn that failed continues when it is retried.
+        this.isOver = chunk.status !== 'running' && chunk.status !== 'waiting';
     }
   }
 
@@ -130,7 +131,7 @@ export class LiveTurn {
     }
   }
 
-  /** Removes text from this sequence number on, because the model call is retried. */
+  /** Removes text from this sequence number on, because it is void. */
   #unsay(fromSeq: number): void {
     this.#entries = this.#entries.map((entry) => {
       if (entry.kind !== 'text') return entry;

@@ -2,12 +2,12 @@ import type { Agent, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
-import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { costText, number, stopReasonText, tokensText, waitingText } from './session-text.ts';
+import { SessionStatus } from './session-status.tsx';
+import { costText, number, stopReasonText, tokensText } from './session-text.ts';
 
 /** Details of a session other than its messages. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
@@ -165,7 +165,7 @@ export function Children({
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
               <PlainText text={nameOf(child.agentId) ?? child.sessionId} />
             </Link>
-            <Status value={child.status} /> <span className="quiet small">{waitingText(child)}</span>
+            <SessionStatus session={child} />
           </li>
         ))}
       </ul>

@@ -71,6 +71,44 @@ function follow(client: Signalbox, session: Session) {
 
 const ended = (following: Following) => expect.poll(() => following.snapshot().connection).toBe('over');
 
+test('a turn that failed is shown from its chunks, continues on the page when it is retried, and is shown once', async () => {
+  const transcript = [message('user', 1, text('Hi')), message('assistant', 1, text('Looking. '))];
+  const retried = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const status = (status: 'running' | 'idle', seq: number): Chunk => ({
+    type: 'session.status',
+    status,
+    waitingFor: null,
+    turn: 1,
+    seq,
+  });
+  const { client, cursors } = clientOf(
+    () => transcript,
+    [
+      async function* () {
+        yield [said(1, 2, 'Looking. '), { ...completed(1, 3), stopReason: 'error' } as Chunk, status('idle', 4)];
+        await retried.promise;
+        yield [status('running', 5), said(1, 6, 'Found')];
+        await goOn.promise;
+        transcript.push(message('assistant', 1, text('Found.')));
+        yield [said(1, 7, '.'), completed(1, 8), status('idle', 9)];
+      },
+    ],
+  );
+  const session = { ...sessionAt('idle', 1, 4), stopReason: 'error' } as Session;
+  const { following, lines, stop } = follow(client, session);
+  await expect.poll(lines).toEqual(['user: Hi', 'text: Looking. ']);
+  expect(cursors).toEqual(['turn_1:seq_0']);
+  expect(following.snapshot().growing.size).toBe(0);
+  retried.resolve();
+  await expect.poll(lines).toEqual(['user: Hi', 'text: Looking. Found']);
+  expect(following.snapshot().growing.size).toBe(1);
+  goOn.resolve();
+  await ended(following);
+  await expect.poll(lines).toEqual(['user: Hi', 'text: Looking. ', 'text: Found.']);
+  stop();
+});
+
 test('a running turn is shown from its chunks, a finished one from the transcript: each text once, under one key', async () => {
   const transcript = [
     message('user', 1, text('Hi')),

@@ -7,8 +7,8 @@
  *   connections and restarts of the service of any length.
  * - A turn is shown from its chunks until it is over and the transcript was read after that. Then its chunks are dropped.
  *
- * A turn that did not finish, because the session failed or was cancelled, keeps its chunks: the transcript does not have all that
- * was shown of it.
+ * A turn that failed or was cancelled keeps its chunks: it may be retried, and the transcript does not have all that was shown of a
+ * cancelled one.
  */
 import { type Chunk, type Message, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
 import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
@@ -87,9 +87,9 @@ export class Following {
     this.#client = client;
     this.#sessionId = session.sessionId;
     this.#pacing = pacing;
-    const { turn, cursor, forkedFrom } = session;
+    const { turn, cursor, forkedFrom, status, stopReason } = session;
     // Turns that a fork inherits are not in its journal.
-    const isShownByChunks = turn > (forkedFrom?.turn ?? 0) && unfinished.has(session.status);
+    const isShownByChunks = turn > (forkedFrom?.turn ?? 0) && (unfinished.has(status) || stopReason === 'error');
     this.#liveFrom = isShownByChunks ? turn : turn + 1;
     this.#cursor = isShownByChunks ? `turn_${turn}:seq_0` : cursor;
     this.#target = cursor;

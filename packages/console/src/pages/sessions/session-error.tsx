@@ -4,17 +4,21 @@ import { Link } from '@tanstack/react-router';
 import { useOrganization } from '../../organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
+import { Retry } from './actions.tsx';
+import { isEnded } from './use-session.ts';
 
-/** Why the session failed and, if the reason is a model's key, where to set it. */
-export function SessionErrorNotice({ session: { error, environment } }: { session: Session }) {
+/** Why the last turn failed and, if the reason is a model's key, where to set it. The turn can be retried. */
+export function SessionErrorNotice({ session }: { session: Session }) {
+  const { error, environment } = session;
   if (!error) return null;
   const isAboutKey = modelKeyErrors.some((code) => code === error.code);
   return (
-    <Notice kind="bad" title="Session failed">
+    <Notice kind="bad" title={isEnded(session) ? 'Session failed' : 'Turn failed'}>
       <p>
         <PlainText text={error.message} /> <code className="small">{error.code}</code>
       </p>
       {isAboutKey && <ModelKeyHelp environment={environment} />}
+      <Retry session={session} />
     </Notice>
   );
 }

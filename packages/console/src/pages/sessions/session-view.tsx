@@ -2,7 +2,6 @@
 import type { Session, SessionTurn } from '@signalbox/client';
 import { type Dispatch, type SetStateAction, useEffect, useRef, useState } from 'react';
 import { type ListQuery, useList } from '../../organization.tsx';
-import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
 import { Interrupt } from './actions.tsx';
@@ -11,7 +10,7 @@ import { Conversation } from './conversation-view.tsx';
 import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
-import { waitingText } from './session-text.ts';
+import { SessionStatus } from './session-status.tsx';
 import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
 import './sessions.css';
 
@@ -101,7 +100,7 @@ export function LiveConversation({
         )}
         <div className="row apart">
           <div className="row small">
-            <Status value={session.status} /> <span className="quiet">{waitingText(session)}</span>
+            <SessionStatus session={session} />
             <ByWorker session={session} />
             <Connection followed={followed} />
           </div>

@@ -3,7 +3,6 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useOrganization } from '../../organization.tsx';
-import { Status } from '../../ui/badge.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -12,7 +11,7 @@ import { SessionMenu } from './actions.tsx';
 import { emptyDraft } from './composer.tsx';
 import { Children, Facts, Forks, useAgent } from './facts.tsx';
 import { sessionSearch } from './search-params.ts';
-import { waitingText } from './session-text.ts';
+import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
 import { Timeline } from './timeline.tsx';
 import { useFollowing, useSession } from './use-session.ts';
@@ -47,7 +46,7 @@ function Shown({ session }: { session: Session }) {
       title={agent ? `Session of ${agent.name}` : 'Session'}
       about={
         <>
-          <Status value={session.status} /> {waitingText(session)}
+          <SessionStatus session={session} />
           {session.waitingFor?.expiresAt && (
             <>
               , expires <Time at={session.waitingFor.expiresAt} />

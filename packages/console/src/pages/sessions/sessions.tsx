@@ -4,7 +4,6 @@ import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
-import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -13,7 +12,8 @@ import { Time } from '../../ui/time.tsx';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
 import { sessionsSearch } from './search-params.ts';
-import { costText, waitingText } from './session-text.ts';
+import { SessionStatus } from './session-status.tsx';
+import { costText } from './session-text.ts';
 import './sessions.css';
 
 export function SessionsPage() {
@@ -40,11 +40,7 @@ export function SessionsPage() {
     },
     {
       label: 'Status',
-      cell: (session) => (
-        <>
-          <Status value={session.status} /> <span className="quiet small">{waitingText(session)}</span>
-        </>
-      ),
+      cell: (session) => <SessionStatus session={session} />,
     },
     { label: 'Environment', cell: ({ environment }) => environment },
     {

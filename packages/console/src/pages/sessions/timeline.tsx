@@ -58,6 +58,11 @@ function Turn({ turn }: { turn: SessionTurn }) {
         <span>Agent version {turn.agentVersion}</span>
       </p>
       {stopReason && stopReason !== 'endTurn' && <p>{stopReasonText[stopReason]}</p>}
+      {turn.error && (
+        <p>
+          <PlainText text={turn.error.message} /> <code className="small">{turn.error.code}</code>
+        </p>
+      )}
       {turn.unavailableToolServers.map(({ name, reason }) => (
         <Notice kind="warn" key={name}>
           <p>

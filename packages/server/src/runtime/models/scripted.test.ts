@@ -126,6 +126,11 @@ describe('failWith', () => {
     expect(response).toMatchObject({ text, failure: { code, retryable: true }, finish: undefined });
   });
 
+  test('rejected fails with model_rejected, which a retry can’t change', async () => {
+    const { failure } = await responseTo(callOf([{ text: 'No', failWith: 'rejected' }]));
+    expect(failure).toMatchObject({ code: 'model_rejected', retryable: false });
+  });
+
   test('refusal responds with its text and requests no tool calls', async () => {
     const response = await responseTo(callOf([{ text: 'No', failWith: 'refusal', toolCalls: [{ name: 'a' }] }]));
     expect(response).toMatchObject({ text: 'No', calls: [], finish: { reason: 'refusal' } });

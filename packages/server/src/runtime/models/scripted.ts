@@ -20,6 +20,9 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
   return async function* ask(call, signal) {
     signal.throwIfAborted();
     const step = stepOf(call);
+    if (step.failWith === 'rejected') {
+      throw new ModelFailure('model_rejected', 'The script lets the model reject the request', { retryable: false });
+    }
     if (step.failWith === 'timeout') {
       throw new ModelFailure('model_timeout', 'The script lets the model time out', { retryable: true });
     }
