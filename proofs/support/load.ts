@@ -62,8 +62,8 @@ function agentOn({ tool }: ToolServer): CreateAgent {
   };
 }
 
-/** Resolves when the count is reached. */
-function createCounter() {
+/** Counts what has happened; `reaches` resolves when the count is reached. */
+export function createCounter() {
   const waiting = new Set<() => void>();
   const counter = {
     count: 0,

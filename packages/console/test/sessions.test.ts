@@ -205,7 +205,7 @@ test('a turn that failed says why, and continues on the page when it is retried'
   await untilStatus(sessionId, 'idle');
 
   const watching = await console.open(viewer, `/sessions/${sessionId}`);
-  await conversation(watching).getByText('Turn failed').waitFor();
+  await conversation(watching).getByText('Turn failed', { exact: true }).waitFor();
   expect(await watching.getByRole('button', { name: 'Retry turn' }).count()).toBe(0);
 
   const page = await console.open(member, '/sessions?status=idle');
@@ -223,7 +223,7 @@ test('a turn that failed says why, and continues on the page when it is retried'
   expect((await client.sessions.get(sessionId)).turn).toBe(1);
   await page.reload();
   await conversation(page).getByText('Found it.').waitFor();
-  expect(await conversation(page).getByText('Turn failed').count()).toBe(0);
+  expect(await conversation(page).getByText('Turn failed', { exact: true }).count()).toBe(0);
 });
 
 test('a new session is started in a dialog, and its page opens', async () => {

@@ -8,7 +8,10 @@ export class TurnLostError extends Error {
   override readonly name = 'TurnLostError';
 }
 
-/** Throw it in `onTurn` to end the turn with an error code of your own. After any other error the code is `worker_failed`. */
+/**
+ * Throw it in `onTurn` to end the turn with an error of your own, which end users may see. After any other error the code is
+ * `worker_failed`, and the message stays in your program.
+ */
 export class TurnFailedError extends Error {
   override readonly name = 'TurnFailedError';
   /** Lower case letters, digits and `_`, starting with a letter; at most 63 characters. */

@@ -20,7 +20,7 @@ import type {
 } from '../types.generated.ts';
 import type { WorkerApi } from './api.ts';
 import { type Call, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
-import { TurnFailedError, TurnLostError } from './errors.ts';
+import { ToolFailedError, TurnFailedError, TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
 import { checkUsage, sumOf } from './usage.ts';
 
@@ -353,7 +353,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       // The error may be that the text can't be sent.
       await text.flush().catch(() => {});
       const code = error instanceof TurnFailedError ? { code: error.code } : {};
-      await submit({ error: { ...code, message: messageOf(error, maxFailureCharacters) } });
+      await submit({ error: { ...code, message: shownMessageOf(error) } });
     },
 
     async abandon(reason, release) {
@@ -367,6 +367,14 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
 
   startStep(claimed);
   return open;
+}
+
+/** The error's message if it was written to be shown, as end users may see it: any other can quote a prompt or a secret. */
+function shownMessageOf(error: unknown): string {
+  const isForUsers = [TurnFailedError, ToolFailedError, SignalboxError].some((kind) => error instanceof kind);
+  if (isForUsers) return messageOf(error, maxFailureCharacters);
+  const kind = error instanceof Error && /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
+  return `The program that runs this turn failed${kind}. Its log has the reason.`;
 }
 
 function isTurnLost(error: unknown): error is ConflictError {

@@ -11,6 +11,7 @@ import {
   ToolDeniedError,
   ToolFailedError,
   type Turn,
+  TurnFailedError,
   TurnLostError,
 } from '@signalbox/client';
 import type { Tool } from '@signalbox/contract';
@@ -283,7 +284,10 @@ test('an error that onTurn throws fails the turn', async () => {
   expect(await statusOf(session)).toMatchObject({
     status: 'idle',
     stopReason: 'error',
-    error: { code: 'worker_failed', message: 'the provider is away' },
+    error: {
+      code: 'worker_failed',
+      message: 'The program that runs this turn failed (Error). Its log has the reason.',
+    },
   });
   expect(errors).toHaveLength(1);
 });
@@ -300,8 +304,8 @@ test('a worker turn ends whatever the worker submits, even if the submission is 
   const ends: [RunOptions['onTurn'], object][] = [
     [() => ({ stopReason: 'stop' as 'endTurn' }), { error: { code: 'worker_failed' } }],
     [
-      () => Promise.reject(new Error(`a\0${'x'.repeat(1_997)}👋`)),
-      { error: { message: `a${'x'.repeat(1_997)}\ufffd` } },
+      () => Promise.reject(new TurnFailedError('out_of_paper', `a\0${'x'.repeat(1_997)}👋`)),
+      { error: { code: 'out_of_paper', message: `a${'x'.repeat(1_997)}\ufffd` } },
     ],
     [async (turn) => turn.append(await turn.callTool('nul', {})), { stopReason: 'endTurn' }],
     [
@@ -868,4 +872,28 @@ test('an effect that a worker runs when the turn times out has an unknown outcom
   const { data } = await client.sessions.messages(sessionId);
   expect(data.at(-1)!.content).toMatchObject([{ type: 'tool_result', outcomeUnknown: true }]);
   clock.advance(1_000); // sends the pending wake-ups to other nodes
+});
+
+test('a turn that a worker failed is offered again when it is retried, with the results of the calls that ended', async () => {
+  const session = await open([clientTool('print')]);
+  const seen: string[][] = [];
+  let prints = 0;
+  program({
+    tools: { print: () => ++prints },
+    onTurn: async (turn) => {
+      seen.push(turn.messages.map(({ role }) => role));
+      if (seen.length === 1) {
+        await turn.callTool('print', {});
+        throw new Error('password=hunter2');
+      }
+      turn.append('Printed.');
+    },
+  });
+  await until(session, isFailed);
+  expect(JSON.stringify(await statusOf(session))).not.toContain('hunter2');
+  expect((await service.client.sessions.retry(session.sessionId)).turn).toBe(1);
+  const chunks = await until(session, (chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'endTurn');
+  expect(prints).toBe(1);
+  expect(seen).toEqual([['user'], ['user', 'assistant', 'tool']]);
+  expect(chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : []))).toEqual(['Printed.']);
 });
