@@ -25,3 +25,14 @@ test('a sleep whose signal is aborted rejects with the reason and leaves no time
   await expect(slept).rejects.toBe(reason);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test('a time that has passed is over at once, without a warning of Node', async () => {
+  const warnings: unknown[] = [];
+  const listen = (warning: unknown) => warnings.push(warning);
+  process.on('warning', listen);
+  vi.useRealTimers();
+  await systemClock.sleep(-42);
+  await systemClock.sleep(1);
+  process.off('warning', listen);
+  expect(warnings).toEqual([]);
+});

@@ -14,7 +14,8 @@ export const systemClock: Clock = {
   now: () => new Date(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
-      let leftMs = ms;
+      // A deadline may have passed, and Node warns about a negative time.
+      let leftMs = Math.max(0, ms);
       let timer: NodeJS.Timeout | undefined;
       const wait = () => {
         timer = setTimeout(over, Math.min(leftMs, LONGEST_TIMER_MS));
