@@ -196,6 +196,52 @@ export function resultOfFinish(reason: unknown): TurnResult {
 }
 
 /**
+ * Ends a run at a response that is not complete, before any of its calls is made. Frameworks repair the JSON of half an input, and
+ * would make the call with it.
+ */
+export interface ResponseGuard {
+  /** For the framework: also aborts when the run ends here. */
+  readonly signal: AbortSignal;
+  /** Called at the end of each response. `isCut`: its stream ended without a finish reason. */
+  finished(reason: unknown, isCut: boolean): void;
+  /** Called before each call. Throws if none may be made. */
+  check(): void;
+  /** Whether the run was ended here, whatever the framework made of it. */
+  readonly hasEndedRun: boolean;
+  /** How the run ended. Throws if the last response was cut. */
+  result(): TurnResult;
+}
+
+export function createResponseGuard(signal: AbortSignal): ResponseGuard {
+  const end = new AbortController();
+  let isCut = false;
+  let last: TurnResult = {};
+  return {
+    signal: AbortSignal.any([signal, end.signal]),
+    get hasEndedRun() {
+      return end.signal.aborted;
+    },
+    finished(reason, wasCut) {
+      isCut = wasCut;
+      last = resultOfFinish(reason);
+    },
+    check() {
+      if (!isCut && last.stopReason === 'endTurn') return;
+      end.abort(new Error('The response of the model is not complete'));
+      throw end.signal.reason;
+    },
+    result() {
+      if (isCut) throw interrupted();
+      return last;
+    },
+  };
+}
+
+function interrupted(cause?: unknown): TurnFailedError {
+  return new TurnFailedError('model_unavailable', "The model's stream was interrupted", { cause });
+}
+
+/**
  * The error with which a turn ends. A failed request to a provider gets the code that it has for agents of the service, and a
  * message without the provider's own, which can quote the prompt.
  */
@@ -207,6 +253,10 @@ export function failureOf(thrown: unknown): unknown {
     if (typeof statusCode === 'number' && statusCode >= 300) {
       const message = `The model's provider responded with HTTP ${statusCode}`;
       return new TurnFailedError(codeOfStatus(statusCode), message, { cause: thrown });
+    }
+    // How providers of the AI SDK report a stream that ended too soon.
+    if (at.name === 'AI_InvalidResponseDataError' && (at as { data?: unknown }).data === undefined) {
+      return interrupted(thrown);
     }
     if (isConnectionError(at)) {
       return new TurnFailedError('model_unavailable', "The model's provider could not be reached", { cause: thrown });

@@ -28,14 +28,15 @@ import { TurnFailedError } from './errors.ts';
 import {
   callForModel,
   checkPolicies,
+  createResponseGuard,
   dataUrl,
   definitionOf,
   type Entry,
   entriesOf,
   failureOf,
   instructionsOf,
+  type ResponseGuard,
   reportUsage,
-  resultOfFinish,
   type ToolPolicies,
   type UserPart,
 } from './for-models.ts';
@@ -60,15 +61,15 @@ export interface Graph {
 /** An `onTurn` that runs the graph that `build` returns. The agent's instructions are the first message. */
 export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph | Promise<Graph>): RunOptions['onTurn'] {
   return async (turn, { signal }) => {
+    const guard = createResponseGuard(signal);
     try {
-      const graph = await build({ tools: toolsOf(turn) }, turn);
-      const observer = new ModelObserver(turn);
+      const graph = await build({ tools: guardedTools(turn, guard) }, turn);
       const options = {
         streamMode: ['messages', 'updates'],
         // Otherwise their text arrives only when they end.
         subgraphs: true,
-        signal,
-        callbacks: [observer],
+        signal: guard.signal,
+        callbacks: [new ModelObserver(turn, guard)],
         // For a graph with a checkpointer. A thread of its own, because the messages are the whole transcript.
         configurable: { thread_id: `${turn.sessionId}:${turn.turn}:${crypto.randomUUID()}` },
         // The steps of a turn are limited by `maxStepsPerTurn`; each takes a graph several of its own.
@@ -85,12 +86,12 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
           void turn.append(data[0].text);
         }
       }
-      return resultOfFinish(observer.finishReason);
     } catch (error) {
       // Thrown by interrupt() in a graph without a checkpointer.
       if ((error as { lc_error_code?: unknown } | null)?.lc_error_code === 'MISSING_CHECKPOINTER') throw interrupted();
-      throw failureOf(error);
+      if (!guard.hasEndedRun) throw failureOf(error);
     }
+    return guard.result();
   };
 }
 
@@ -99,30 +100,39 @@ function interrupted(): TurnFailedError {
   return new TurnFailedError('worker_failed', message);
 }
 
-/** Reports the usage of each model call, and keeps why the last one finished. */
+/** Reports the usage of each model call, and why it finished. */
 class ModelObserver extends BaseCallbackHandler {
   override name = 'signalbox';
   /** Before the tool calls of the response end the step. */
   override awaitHandlers = true;
-  finishReason: unknown;
   readonly #turn: Turn;
+  readonly #guard: ResponseGuard;
 
-  constructor(turn: Turn) {
+  constructor(turn: Turn, guard: ResponseGuard) {
     super();
     this.#turn = turn;
+    this.#guard = guard;
   }
 
   override handleLLMEnd({ generations }: LLMResult): void {
     for (const { message, generationInfo } of generations.flat() as ChatGeneration[]) {
-      // Each provider's package has its own place and name for it.
-      const { finish_reason, finishReason, stop_reason } = { ...message?.response_metadata, ...generationInfo };
-      this.finishReason = finish_reason ?? finishReason ?? stop_reason;
+      const info = { ...message?.response_metadata, ...generationInfo };
+      const reason = finishReasonOf(info);
+      // OpenAI's formats always have one of them. Of other providers we don't know.
+      this.#guard.finished(reason, info.model_provider === 'openai' && (reason ?? info.status) === undefined);
       const used = (message as { usage_metadata?: UsageMetadata } | undefined)?.usage_metadata;
       if (!used) continue;
       const { input_tokens: input, output_tokens: output, input_token_details: details } = used;
       reportUsage(this.#turn, { input, output, cached: details?.cache_read, cacheWrite: details?.cache_creation });
     }
   }
+}
+
+/** Each provider's package has its own place and name for it. */
+function finishReasonOf(info: Record<string, unknown>): unknown {
+  const { finish_reason, finishReason, stop_reason, done_reason, incomplete_details } = info;
+  const incomplete = (incomplete_details as { reason?: unknown } | null | undefined)?.reason;
+  return finish_reason ?? finishReason ?? stop_reason ?? done_reason ?? incomplete;
 }
 
 /** The agent's instructions and the transcript. */
@@ -157,6 +167,10 @@ function toBlock(part: UserPart): ContentBlock {
 
 /** The tools that the turn can call now. Each call goes through the turn. Their results are text. */
 export function toolsOf(turn: Turn): DynamicStructuredTool[] {
+  return guardedTools(turn);
+}
+
+function guardedTools(turn: Turn, guard?: ResponseGuard): DynamicStructuredTool[] {
   return turn.tools.map(
     ({ name, description, inputSchema }) =>
       new DynamicStructuredTool({
@@ -164,6 +178,7 @@ export function toolsOf(turn: Turn): DynamicStructuredTool[] {
         description,
         schema: { type: 'object', properties: {}, ...inputSchema },
         func: async (input, _, config) => {
+          guard?.check();
           const { text, isError } = await callForModel(turn, name, input);
           const id: unknown = (config as { toolCall?: { id?: unknown } } | undefined)?.toolCall?.id;
           // Returned, not thrown: some graphs end when a tool throws.

@@ -19,19 +19,21 @@ import {
   run,
   tool,
 } from '@openai/agents';
+import { sleep } from '../time.ts';
 import type { ClientTool } from '../types.generated.ts';
 import type { ToolFunction } from './calls.ts';
 import {
   callForModel,
   checkPolicies,
+  createResponseGuard,
   dataUrl,
   definitionOf,
   type Entry,
   entriesOf,
   failureOf,
   instructionsOf,
+  type ResponseGuard,
   reportUsage,
-  resultOfFinish,
   type ToolPolicies,
 } from './for-models.ts';
 import type { RunOptions } from './run.ts';
@@ -56,18 +58,26 @@ export function runAgent(
   build: (settings: AgentSettings, turn: Turn) => AnyAgent | Promise<AnyAgent>,
 ): RunOptions['onTurn'] {
   return async (turn, { signal }) => {
-    let finishReason: unknown;
+    const guard = createResponseGuard(signal);
     try {
-      const agent = await build({ instructions: instructionsOf(turn), tools: toolsOf(turn) }, turn);
+      const agent = await build({ instructions: instructionsOf(turn), tools: guardedTools(turn, guard) }, turn);
       const maxTurns = turn.limits.maxStepsPerTurn;
-      const result = await run(agent, await messagesOf(turn), { stream: true, signal, maxTurns });
+      const result = await run(agent, await messagesOf(turn), { stream: true, signal: guard.signal, maxTurns });
+      let isChatCompletion = false;
+      let finishReason: unknown;
       for await (const event of result) {
         if (event.type !== 'raw_model_stream_event') continue;
         const { data } = event;
         // Not awaited: the text of a model call must all be here before its tool calls end the step.
         if (data.type === 'output_text_delta') void turn.append(data.delta);
-        if (data.type === 'model') finishReason = finishReasonIn(data.event) ?? finishReason;
+        if (data.type === 'model') {
+          isChatCompletion ||= 'choices' in data.event;
+          finishReason = finishReasonIn(data.event) ?? finishReason;
+        }
         if (data.type === 'response_done') {
+          // A response in OpenAI's other format says itself that it is complete.
+          guard.finished(finishReason, isChatCompletion && finishReason === undefined);
+          finishReason = undefined;
           const { inputTokens: input, outputTokens: output, inputTokensDetails } = data.response.usage;
           const cached = [inputTokensDetails ?? []].flat().map((details) => details.cached_tokens ?? 0);
           reportUsage(turn, { input, output, cached: cached.reduce((sum, tokens) => sum + tokens, 0) });
@@ -75,11 +85,11 @@ export function runAgent(
       }
       await result.completed;
       if (result.error) throw result.error;
-      return resultOfFinish(finishReason);
     } catch (error) {
       if (error instanceof ModelRefusalError) return { stopReason: 'refusal' };
-      throw failureOf(error);
+      if (!guard.hasEndedRun) throw failureOf(error);
     }
+    return guard.result();
   };
 }
 
@@ -123,6 +133,11 @@ function toItems(entry: Entry): AgentInputItem[] {
 
 /** The tools that the turn can call now. Each call goes through the turn. Their results are text. */
 export function toolsOf(turn: Turn): AnyTool[] {
+  return guardedTools(turn);
+}
+
+function guardedTools(turn: Turn, guard?: ResponseGuard): AnyTool[] {
+  let eventsRead: Promise<void> | undefined;
   return turn.tools.map(({ name, description, inputSchema }) =>
     tool({
       name,
@@ -130,8 +145,17 @@ export function toolsOf(turn: Turn): AnyTool[] {
       // Strict mode accepts only a part of JSON Schema. The service checks the input.
       strict: false,
       parameters: parametersOf(inputSchema),
-      execute: async (input) => (await callForModel(turn, name, input)).text,
-      // Only TurnLostError arrives here, and it ends the run.
+      execute: async (input) => {
+        // The run does not wait until the end of the response has been read. One promise for all calls of a response, so that they
+        // continue, and are made, together.
+        eventsRead ??= sleep(0).finally(() => {
+          eventsRead = undefined;
+        });
+        await eventsRead;
+        guard?.check();
+        return (await callForModel(turn, name, input)).text;
+      },
+      // What arrives here ends the run.
       errorFunction: null,
     }),
   );

@@ -282,6 +282,38 @@ describe.each(frameworks)('$name', (framework) => {
     expect((await sessionOf(session)).error?.code).toBe('model_unavailable');
   });
 
+  test.each(['cut', 'reset'] as const)(
+    'a response whose stream is %s fails the turn, and its text is void',
+    async (end) => {
+      world.server.next(...Array.from({ length: 3 }, () => respond({ text: 'Half a ', end })));
+      run();
+      const session = await open();
+      const chunks = await until(session, isEnded);
+      const { error } = await sessionOf(session);
+      expect({ stopReason: stopReasonOf(chunks), code: error?.code, message: error?.message }).toEqual({
+        stopReason: 'error',
+        code: 'model_unavailable',
+        message: expect.any(String),
+      });
+      expect(chunks.map(({ type }) => type)).toContain('message.reset');
+    },
+  );
+
+  test.each([
+    [{ end: 'cut' }, 'error'],
+    [{ finishReason: 'length' }, 'maxOutputTokens'],
+    [{ finishReason: 'content_filter' }, 'refusal'],
+  ] as const)('none of the calls of a response with %o is made', async (how, stopReason) => {
+    const paid: unknown[] = [];
+    const toolCalls = ['{"order":"1"}', '{"order":"17'].map((text) => ({ name: 'pay', arguments: text }));
+    world.server.next(respond({ text: 'One moment. ', toolCalls, ...how }), respond({ text: 'Paid.' }));
+    run({ tools: { pay: (input) => paid.push(input) } });
+    const chunks = await until(await open({ tools: [pay()] }), isEnded);
+    expect(paid).toEqual([]);
+    expect(stopReasonOf(chunks)).toBe(stopReason);
+    expect(world.server.requests).toHaveLength(1);
+  });
+
   test('a response that its token limit has cut ends the turn as maxOutputTokens', async () => {
     world.server.next(respond({ text: 'One, two', finishReason: 'length' }));
     run();
