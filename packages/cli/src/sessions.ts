@@ -11,6 +11,7 @@ const help = `Lists, watches and controls sessions.
   signalbox sessions fork SESSION           open a session that continues this one after one of its turns
   signalbox sessions interrupt SESSION      stop the current turn
   signalbox sessions retry SESSION          continue the last turn, if it failed
+  signalbox sessions compact SESSION        summarise the messages of an idle session for its model
   signalbox sessions close SESSION          complete the session after the current turn and queued messages
   signalbox sessions cancel SESSION         end the session now
 
@@ -45,6 +46,7 @@ export async function sessions([verb = '--help', ...args]: string[]): Promise<vo
       return fork(command, args);
     case 'interrupt':
     case 'retry':
+    case 'compact':
     case 'close':
     case 'cancel':
       return end(command, args, (client, sessionId) => client.sessions[verb](sessionId));

@@ -384,7 +384,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -591,6 +591,7 @@ export interface Model {
   settings?: ModelSettings | undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: ModelRef[] | undefined;
+  compaction?: ModelRef | undefined;
 }
 
 export interface ModelCallUsage {
@@ -602,6 +603,7 @@ export interface ModelCallUsage {
   costUsd: number | null;
 }
 
+/** The model that summarises the older messages of a long session. Default: this model. */
 export interface ModelRef {
   provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
   /** The provider's name of the model. */
@@ -1712,6 +1714,15 @@ export interface Operations {
       session: Session;
     };
   };
+  /** Compact a session. Replaces the messages of an idle session, except the first, by a summary for the model: a turn without a message. The transcript keeps everything. A session compacts itself before it becomes too long for its model, so this is for a moment that you choose. `POST /api/v1/sessions/{sessionId}/compact`, permission `write`. */
+  compactSession: {
+    params: {
+      sessionId: string;
+    };
+    result: {
+      session: Session;
+    };
+  };
   /** Close a session. Completes the session when its current turn ends. `POST /api/v1/sessions/{sessionId}/close`, permission `write`. */
   closeSession: {
     params: {
@@ -2299,6 +2310,7 @@ export const operations = {
   sendToolResult: { method: 'POST', path: '/sessions/{sessionId}/tool_results' },
   interruptSession: { method: 'POST', path: '/sessions/{sessionId}/interrupt' },
   retrySession: { method: 'POST', path: '/sessions/{sessionId}/retry' },
+  compactSession: { method: 'POST', path: '/sessions/{sessionId}/compact' },
   closeSession: { method: 'POST', path: '/sessions/{sessionId}/close' },
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },

@@ -29,6 +29,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a session' },
   'session.interrupted': { label: 'Session interrupted', did: 'interrupted a session' },
   'session.retried': { label: 'Turn retried', did: 'retried a failed turn' },
+  'session.compaction_requested': { label: 'Session compacted', did: 'compacted a session' },
   'session.closing': { label: 'Session closed', did: 'closed a session' },
   'session.deleted': { label: 'Session deleted', did: 'deleted a session and all of its data' },
   'session.waiting': { label: 'Session waiting', said: 'A session is waiting' },

@@ -32,6 +32,7 @@ export const eventTypes = [
   'session.updated',
   'session.interrupted',
   'session.retried',
+  'session.compaction_requested',
   'session.closing',
   'session.deleted',
   'session.waiting',

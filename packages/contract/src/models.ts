@@ -130,6 +130,12 @@ export const Model = Strict(
           'Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`.',
       }),
     ),
+    compaction: Type.Optional(
+      Type.Unsafe<ModelRef>({
+        ...ModelRef,
+        description: 'The model that summarises the older messages of a long session. Default: this model.',
+      }),
+    ),
   },
   { title: 'Model' },
 );

@@ -138,6 +138,17 @@ export class Sessions {
   }
 
   /**
+   * Replaces the messages of an idle session, except the first, by a summary for the model. The transcript keeps everything. A session
+   * compacts itself before it becomes too long for its model.
+   *
+   * @throws ConflictError `session_busy`, `conflict` if there is nothing to summarise, `session_ended`, `agent_archived`
+   * @throws UnprocessableError `budget_invalid`
+   */
+  async compact(sessionId: string, options?: RequestOptions): Promise<Session> {
+    return (await this.#transport.call('compactSession', { params: { sessionId } }, options)).session;
+  }
+
+  /**
    * Completes the session when its current turn ends. Repeating it has no effect.
    *
    * @throws ConflictError `session_ended` if it failed or was cancelled

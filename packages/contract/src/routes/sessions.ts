@@ -166,6 +166,19 @@ export const sessionRoutes = table({
     result: one('session', Session),
     errors: ['session_ended', 'turn_not_failed', 'agent_archived', 'budget_invalid'],
   },
+  compactSession: {
+    method: 'POST',
+    path: '/sessions/{sessionId}/compact',
+    permission: 'write',
+    tag: 'Sessions',
+    summary: 'Compact a session',
+    description:
+      'Replaces the messages of an idle session, except the first, by a summary for the model: a turn without a message. The transcript keeps everything. A session compacts itself before it becomes too long for its model, so this is for a moment that you choose.',
+    params: SessionParams,
+    status: 202,
+    result: one('session', Session),
+    errors: ['session_ended', 'session_busy', 'conflict', 'agent_archived', 'budget_invalid'],
+  },
   closeSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/close',

@@ -30,7 +30,7 @@ export interface Definition {
 }
 
 /** The agent's model and its fallbacks, in the order in which they are called. */
-export function modelsOf({ model: { fallbacks = [], ...own } }: Pick<Definition, 'model'>): Model[] {
+export function modelsOf({ model: { fallbacks = [], compaction: _, ...own } }: Pick<Definition, 'model'>): Model[] {
   return [own, ...fallbacks];
 }
 

@@ -36,9 +36,10 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
   }
   refuse(errors);
 
-  const { fallbacks = [], ...own } = definition.model;
-  for (const [index, { baseUrl }] of [own, ...fallbacks].entries()) {
-    const path = index === 0 ? 'model' : `model.fallbacks[${index - 1}]`;
+  for (const {
+    model: { baseUrl },
+    path,
+  } of namedModels(definition)) {
     if (baseUrl !== undefined) checkUrl(egress, baseUrl, `${path}.baseUrl`);
   }
   for (const [index, tool] of definition.tools.entries()) {
@@ -111,11 +112,22 @@ function policiesOf(tool: Tool): { path: string; policy: ApprovalPolicy }[] {
   return Object.entries(approval).map(([name, policy]) => ({ path: `approval.${name}`, policy }));
 }
 
-function checkModels({ model: { fallbacks = [], ...own } }: Definition): FieldError[] {
-  const errors = checkModel(own, 'model');
-  if (own.provider === 'worker' && fallbacks.length > 0)
+/** Every model that a definition names. */
+function namedModels({ model }: Definition): { model: Model; path: string }[] {
+  const { fallbacks = [], compaction, ...own } = model;
+  return [
+    { model: own, path: 'model' },
+    ...fallbacks.map((one, index) => ({ model: one, path: `model.fallbacks[${index}]` })),
+    ...(compaction ? [{ model: compaction, path: 'model.compaction' }] : []),
+  ];
+}
+
+function checkModels(definition: Definition): FieldError[] {
+  const { provider, fallbacks = [] } = definition.model;
+  const errors = namedModels(definition).flatMap(({ model, path }) => checkModel(model, path));
+  if (provider === 'worker' && fallbacks.length > 0)
     errors.push({ path: 'model.fallbacks', message: 'must not be given for a worker: your program chooses the model' });
-  return [...errors, ...fallbacks.flatMap((model, index) => checkModel(model, `model.fallbacks[${index}]`))];
+  return errors;
 }
 
 function checkModel(model: Model, path: string): FieldError[] {

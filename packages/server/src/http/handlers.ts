@@ -19,6 +19,7 @@ import { getOverview } from '../organizations/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
 import * as schedules from '../schedules/schedules.ts';
+import { compactSession } from '../sessions/compact.ts';
 import * as ending from '../sessions/end-session.ts';
 import { forkSession } from '../sessions/forks.ts';
 import { listSessions } from '../sessions/list.ts';
@@ -94,6 +95,7 @@ export const handlers: Handlers = {
   forkSession,
   interruptSession: ending.interruptSession,
   retrySession,
+  compactSession,
   closeSession: ending.closeSession,
   cancelSession: ending.cancelSession,
   sendMessage: messages.sendMessage,

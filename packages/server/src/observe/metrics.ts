@@ -101,6 +101,7 @@ export function createMetrics() {
       LONG_SECONDS,
       'type',
     ),
+    compactions: counter('signalbox_compactions_total', 'Summaries that replaced older messages for a model'),
     sessionsDropped: counter('signalbox_dropped_sessions_total', 'Sessions deleted at the end of their retention'),
     filesDropped: counter('signalbox_dropped_files_total', 'Files deleted because nothing used them any more'),
     leaseLosses: counter('signalbox_lease_losses_total', 'Sessions that another node took over from this one'),

@@ -15,7 +15,8 @@ export async function unpricedModel(
 ): Promise<string | undefined> {
   if (budget?.maxCostUsd === undefined) return undefined;
   const definition = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
-  return modelsOf(definition)
+  const { compaction } = definition.model;
+  return [...modelsOf(definition), ...(compaction ? [compaction] : [])]
     .map(modelName)
     .find((name) => !prices.has(name));
 }

@@ -100,6 +100,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     toolCalls: 0,
     costUsd: null,
     modelCalls: 0,
+    reportedTokens: null,
     createdAt: now,
     updatedAt: now,
     endedAt: null,

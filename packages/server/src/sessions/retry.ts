@@ -13,7 +13,7 @@ import { newUuid, uuidOf } from '../lib/ids.ts';
 import { callsOf } from '../runtime/turn/calls.ts';
 import { running, runOnIdle, runPatch } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { insertOperation, newModelCall, type Operation, readOperations } from './state/operations.ts';
+import { insertOperation, newCompaction, newModelCall, type Operation, readOperations } from './state/operations.ts';
 import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
@@ -41,7 +41,11 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
     const now = ctx.clock.now();
     const items = [running];
     const step = Math.max(...operations.map((operation) => operation.step)) + 1;
-    const modelCall = { ...newModelCall(turn, step, row.nextSeq + items.length), agentVersion: version };
+    // A turn without a model call was to compact the session (compact.ts).
+    const isCompaction = operations.every(({ kind }) => kind !== 'model');
+    const fromSeq = row.nextSeq + items.length;
+    const next = isCompaction ? newCompaction(turn, step, operations) : newModelCall(turn, step, fromSeq);
+    const operation = { ...next, fromSeq, agentVersion: version };
     const traceParent = ctx.traceParent ?? row.traceParent;
     const retried = {
       turn,
@@ -49,7 +53,7 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
       patch: runPatch(version, traceParent, now),
       statements: [
         ...(isRejected(operations) ? [insertEntry(row, rejection(row, last!.position + 1, now))] : []),
-        insertOperation(row, modelCall, now),
+        insertOperation(row, operation, now),
         recordEvent(ctx, now, {
           type: 'session.retried',
           ...sessionEvent(row),
@@ -58,7 +62,7 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
       ],
       traceParent,
       agentVersion: version,
-      operations: [...operations, modelCall],
+      operations: [...operations, operation],
     };
     return { session: viewSession(await runOnIdle(tx, ctx, row, retried, now)) };
   });
@@ -75,8 +79,8 @@ function requireFailed({ status, stopReason }: SessionRow): void {
 
 /** Whether the turn failed because of a response that was complete. */
 function isRejected(operations: readonly Operation[]): boolean {
-  const { status, step } = operations.findLast(({ kind }) => kind === 'model')!;
-  return status === 'succeeded' && callsOf(operations, step).length === 0;
+  const last = operations.findLast(({ kind }) => kind === 'model');
+  return last?.status === 'succeeded' && callsOf(operations, last.step).length === 0;
 }
 
 /** Tells the model why its response was rejected. */

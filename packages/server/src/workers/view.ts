@@ -1,27 +1,23 @@
 // A worker turn as the API shows it: all that a worker needs to run the step.
-import type { CallOutcome, PendingCall, WorkerTurn } from '@signalbox/contract';
+import type { CallOutcome, Message, PendingCall, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/agents.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
-import { isOfSource, transcriptSources } from '../sessions/state/inherited.ts';
+import { divideAt, summaryText } from '../sessions/state/compactions.ts';
+import { type Loaded, loadTranscripts } from '../sessions/state/load-transcripts.ts';
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
 import type { Offer } from '../sessions/state/submission.ts';
-import { type TranscriptEntry, viewEntry } from '../sessions/state/transcript.ts';
+import { viewEntry } from '../sessions/state/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
 
 /** 409 `turn_lost` if the claim was lost in the meantime. */
 export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise<WorkerTurn> {
   const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
-  const [operations, entries, definition, [lease]] = await Promise.all([
+  const [operations, [loaded], definition, [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
-    ctx.db.query<TranscriptEntry>(sql`
-      select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt"
-      from (${transcriptSources(row)}) s
-      cross join lateral (
-        select * from messages m where m.organization_id = ${organizationId} and ${isOfSource} offset 0) m
-      order by m.turn, m.position`),
+    loadTranscripts(ctx.db, [row]),
     readDefinition(ctx.db, organizationId, agentId, agentVersion!),
     ctx.db.query<{ expiresAt: Date }>(sql`
       select lease_expires_at as "expiresAt" from nodes where node_id = ${nodeId}`),
@@ -42,7 +38,7 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     step,
     cursor: formatCursor({ turn, seq: row.nextSeq - 1 }),
     instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
-    messages: entries.map(viewEntry),
+    messages: messagesOf(loaded!),
     tools,
     pendingCalls: callsOf(operations, step)
       .filter(({ status }) => status === 'running')
@@ -56,6 +52,17 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     leaseExpiresAt: lease.expiresAt.toISOString(),
     deadlineAt: row.turnDeadline?.toISOString() ?? null,
   };
+}
+
+/** As a model would get them. The summary is part of the last pinned message: it is no message of its own. */
+function messagesOf({ transcript, compaction }: Loaded<unknown>): Message[] {
+  if (!compaction) return transcript.map(viewEntry);
+  const { pinned, rest } = divideAt(transcript, compaction.from);
+  const text = { type: 'text' as const, text: summaryText(compaction.summary) };
+  const head = pinned.map((entry, index) =>
+    index === pinned.length - 1 ? { ...entry, content: [...entry.content, text] } : entry,
+  );
+  return [...head, ...rest].map(viewEntry);
 }
 
 function callsOf(operations: readonly Operation[], step: number): Operation[] {

@@ -141,6 +141,7 @@ const recorded: Record<string, EventType[] | string> = {
   deleteSession: ['session.deleted'],
   interruptSession: ['session.interrupted', 'session.idle'],
   retrySession: ['session.retried'],
+  compactSession: ['session.compaction_requested'],
   closeSession: ['session.closing', 'session.completed'],
   cancelSession: ['session.cancelled'],
   sendMessage: 'is in the transcript; a steering message is session.interrupted',

@@ -20,6 +20,8 @@ export interface ModelCall {
    * is to be continued.
    */
   transcript: readonly ModelEntry[];
+  /** `summary`: the response is a summary of the messages, not a step. */
+  purpose?: 'summary';
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
 }

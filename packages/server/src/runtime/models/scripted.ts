@@ -16,9 +16,12 @@ const ECHO: ScriptStep = { text: '{{input}}' };
 /** Of a response: a message can be long, and a script can repeat it many times. */
 const RESPONSE_MAX_CHARACTERS = 1_000_000;
 
+const SUMMARY_WORDS = 40;
+
 export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSignal): Promise<void> }): AskModel {
   return async function* ask(call, signal) {
     signal.throwIfAborted();
+    if (call.purpose === 'summary') return yield* summary(call);
     const step = stepOf(call);
     if (step.failWith === 'rejected') {
       throw new ModelFailure('model_rejected', 'The script lets the model reject the request', { retryable: false });
@@ -55,6 +58,15 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
     const reason = refuses ? 'refusal' : isCut ? 'maxOutputTokens' : calls.length > 0 ? 'toolCalls' : 'endTurn';
     yield { type: 'finish', reason, usage };
   };
+}
+
+/** No step of the script: the beginning of what it summarises. */
+async function* summary(call: ModelCall): ReturnType<AskModel> {
+  const [part] = call.transcript[0]!.content;
+  const words = part?.type === 'text' ? (part.text.replace(/<[^>]*>/g, ' ').match(/\S+/g) ?? []) : [];
+  const text = `The conversation began: ${words.slice(0, SUMMARY_WORDS).join(' ')}`;
+  yield { type: 'text', delta: text };
+  yield { type: 'finish', reason: 'endTurn', usage: usageOf(call, text) };
 }
 
 function stepOf({ config, callsBefore }: ModelCall): ScriptStep {

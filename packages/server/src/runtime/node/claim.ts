@@ -1,26 +1,27 @@
-// Claiming sessions, and loading what their runners need.
+// Claiming sessions, and reading their operations.
 //
 // One statement claims the sessions of many organizations (as many as db/shards.ts groups together). Their transcripts are then
-// loaded a few MiB at a time, so a node that takes over the sessions of a dead one never loads all of them at once.
+// loaded a few MiB at a time (sessions/state/load-transcripts.ts), so a node that takes over the sessions of a dead one never loads
+// all of them at once.
 import sql from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
-import { isOfSource, sourcesOfEach } from '../../sessions/state/inherited.ts';
+import type { Compaction } from '../../sessions/state/compactions.ts';
 import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
-import { knowSize } from '../turn/transcript-size.ts';
 import type { ClaimCandidate } from './candidates.ts';
 import { countCrash } from './crashes.ts';
 
-export interface Loaded {
+/** A session as it was claimed. */
+export interface ClaimedSession {
   row: SessionRow;
+  /** Its node died. */
+  isTakenOver: boolean;
   transcript: TranscriptEntry[];
-  /** Size of the transcript as JSON. */
-  bytes: number;
+  compaction: Compaction | null;
+  /** Of the current turn. */
+  operations: Operation[];
 }
-
-// Sizes as stored, mostly compressed. A session with a longer transcript is loaded by itself.
-const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Raises the epoch and puts the node's id on the rows that still match their candidates. All must be of one shard: at most as many
@@ -47,41 +48,6 @@ export function claim(
     where s.organization_id = any(${scope}::uuid[]) and s.organization_id = free.organization_id
       and s.session_id = free.session_id
     returning ${sessionColumns}`);
-}
-
-/** Loads the transcripts of the first of these: at least one, and as many more as may be loaded at once. All of one shard. */
-export async function loadTranscripts(db: Platform['db'], rows: readonly SessionRow[]): Promise<Loaded[]> {
-  const organizations = rows.map(({ organizationId }) => organizationId);
-  const ids = rows.map(({ sessionId }) => sessionId);
-  const scope = [...new Set(organizations)];
-  type Entry = TranscriptEntry & { n: number; bytes: number };
-  const entries = await db.query<Entry | { n: number; turn: null }>(sql`
-    with loaded as (select * from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n))
-    select n::integer, turn, position, message_id as "messageId", role, content, provider_data as "providerData",
-      created_at as "createdAt", octet_length(content::text) + coalesce(octet_length(provider_data::text), 0) as bytes
-    from (
-      select s.n, m.*,
-        -- What is stored before this session's own: reading its size does not read the value.
-        sum(coalesce(pg_column_size(m.content), 0) + coalesce(pg_column_size(m.provider_data), 0))
-          over (order by s.n range between unbounded preceding and 1 preceding) as before
-      from (${sourcesOfEach(sql`loaded`, scope)}) s
-      left join lateral (
-        -- The offset keeps it a look-up for each session, rather than a join with all messages there are.
-        select m.turn, m.position, m.message_id, m.role, m.content, m.provider_data, m.created_at from messages m
-        where m.organization_id = any(${scope}::uuid[]) and m.organization_id = s.org and ${isOfSource}
-        offset 0) m on true) found
-    where before is null or before < ${LOADED_AT_ONCE_BYTES}
-    order by n, turn, position`);
-  const transcripts = Map.groupBy(entries, ({ n }) => n);
-  return rows.slice(0, transcripts.size).map((row, index) => {
-    const ofSession = transcripts.get(index + 1)!.filter((entry): entry is Entry => entry.turn !== null);
-    const bytes = ofSession.reduce((sum, entry) => sum + entry.bytes, 0);
-    const transcript = ofSession.map(({ n: _, bytes, ...entry }): TranscriptEntry => {
-      knowSize(entry, bytes);
-      return entry;
-    });
-    return { row, transcript, bytes };
-  });
 }
 
 /** Operations of their current turns, by session. All of one shard. */

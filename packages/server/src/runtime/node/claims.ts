@@ -6,6 +6,7 @@
 import sql from 'sql-template-tag';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
+import { type Loaded, loadTranscripts } from '../../sessions/state/load-transcripts.ts';
 import type { LocalStart } from '../../sessions/state/local-start.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
@@ -18,10 +19,9 @@ import {
   readyCandidates,
   timedCandidates,
 } from './candidates.ts';
-import { claim, loadTranscripts, readOperationsOf } from './claim.ts';
+import { type ClaimedSession, claim, readOperationsOf } from './claim.ts';
 import { withOneSuspect } from './crashes.ts';
 import type { Room } from './room.ts';
-import type { ClaimedSession } from './turn-runner.ts';
 
 export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
@@ -158,10 +158,16 @@ export function createClaimer(
         db,
         some.map(({ row }) => row),
       );
-      for (const { row, transcript, bytes } of some) {
+      for (const { row, transcript, compaction, bytes } of some) {
         const { sessionId } = row;
         start(
-          { row, transcript, isTakenOver: isTakenOver(sessionId), operations: operations.get(sessionId) ?? [] },
+          {
+            row,
+            transcript,
+            compaction,
+            isTakenOver: isTakenOver(sessionId),
+            operations: operations.get(sessionId) ?? [],
+          },
           bytes,
         );
         if (wokenDuringClaim.has(sessionId)) onArrival(sessionId);
@@ -172,7 +178,7 @@ export function createClaimer(
   /** Hands over transcripts as they are loaded, as long as they fit into memory. Releases the rest for other nodes. */
   async function load(
     rows: readonly SessionRow[],
-    handOver: (some: Awaited<ReturnType<typeof loadTranscripts>>) => void | Promise<void>,
+    handOver: (some: Loaded<SessionRow>[]) => void | Promise<void>,
   ): Promise<void> {
     for (let rest = rows; rest.length > 0; ) {
       if (!hasRoom()) return releaseAll(rest);
@@ -197,7 +203,7 @@ export function createClaimer(
   function take(one: LocalStart): void {
     const { row, operations, transcript } = one;
     if (transcript) {
-      start({ row, isTakenOver: false, transcript, operations }, JSON.stringify(transcript).length);
+      start({ row, isTakenOver: false, transcript, compaction: null, operations }, JSON.stringify(transcript).length);
       return;
     }
     localStarts.push(one);
@@ -215,10 +221,13 @@ export function createClaimer(
       });
       await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
         load(group, (some) => {
-          for (const { row, transcript, bytes } of some) {
+          for (const { row, transcript, compaction, bytes } of some) {
             // A search may have found it in the meantime.
             if (isActive(row.sessionId)) continue;
-            start({ row, isTakenOver: false, transcript, operations: operationsOf.get(row.sessionId)! }, bytes);
+            start(
+              { row, isTakenOver: false, transcript, compaction, operations: operationsOf.get(row.sessionId)! },
+              bytes,
+            );
             onArrival(row.sessionId);
           }
         }),

@@ -33,7 +33,7 @@ export function isSuspect({ crashes }: Pick<SessionRow, 'crashes'>): boolean {
 
 /** Whether the model call or the step is over, so that what runs next is something else. */
 export function endsCrashCount({ type }: TurnEvent): boolean {
-  return ['responded', 'stepEnded', 'repair', 'wait', 'modelUnavailable', 'end', 'fail'].includes(type);
+  return ['responded', 'compacted', 'stepEnded', 'repair', 'wait', 'modelUnavailable', 'end', 'fail'].includes(type);
 }
 
 /** For the update that claims rows of `sessions s`. Workers that died with a worker turn (`queue`) do not count. */

@@ -24,7 +24,6 @@ import { recordTurnEnd } from './telemetry.ts';
 import {
   agentEvent,
   agentSource,
-  lastModelCall,
   logTurn,
   nextEntry,
   type TurnContext,
@@ -100,11 +99,16 @@ export async function failTurn(
   const { row, head } = context.session;
   if (voidFrom) await appender.take(head); // text that was never shown needs no reset
   const items = voidFrom ? voidedText(head, voidFrom) : [];
-  const modelCall = lastModelCall(context.state);
+  const { operations } = context.state;
+  const step = Math.max(...operations.map((operation) => operation.step));
+  const calls = operations.filter((operation) => operation.kind !== 'tool' && operation.step === step);
+  // If a compaction fails, the model call that it was for has not started.
+  for (const call of calls) if (call.status === 'pending') call.status = 'cancelled';
+  const over = calls.filter(({ status }) => status !== 'succeeded');
   return endTurn(context, appender, { stopReason: 'error', error }, (now) => ({
     items,
     patch: asked ? [sql`model_calls = model_calls + 1`] : [],
-    statements: modelCall.status === 'failed' ? [updateOperation(row, modelCall, now)] : [],
+    statements: over.map((call) => updateOperation(row, call, now)),
     entries: results ? [{ role: 'tool', content: results }] : [],
   }));
 }
@@ -201,7 +205,7 @@ export async function endStoppedTurn(
     const left = orphans.length > 0 ? [cancelChildren(session.row, now, orphans)] : [];
     return { ...change, statements: [...change.statements, ...left] };
   });
-  if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
+  if (state.operations.some(({ kind, status }) => kind === 'model' && status === 'pending')) state.modelCalls += 1;
   publishStop(platform.wake, session.row.organizationId, children);
   return followed;
 }

@@ -27,12 +27,14 @@ export interface ModelResponse {
   usage: PricedUsage;
   /** Its entry in the transcript. */
   entry: TranscriptEntry;
+  /** What the call read and wrote; null if nothing is known of it. */
+  reportedTokens: number | null;
 }
 
 /** Chunks, row changes and statements of a response. Sets when the approvals of its calls expire. */
 export function modelResponseChange(
   row: SessionRow,
-  { modelCall, calls, model, usage, entry }: ModelResponse,
+  { modelCall, calls, model, usage, entry, reportedTokens }: ModelResponse,
   { tools, limits, source }: { tools: readonly TurnTool[]; limits: Agent['limits']; source: EventSource },
   now: Date,
 ): Required<Pick<Change, 'items' | 'patch' | 'statements'>> {
@@ -50,14 +52,10 @@ export function modelResponseChange(
   return {
     items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
     patch: [
-      sql`input_tokens = input_tokens + ${usage.inputTokens}`,
-      sql`output_tokens = output_tokens + ${usage.outputTokens}`,
-      sql`cached_tokens = cached_tokens + ${usage.cachedTokens}`,
-      ...cacheWritePatch(usage.cacheWriteTokens),
-      sql`steps = steps + 1`,
+      ...usagePatch(usage),
       sql`model_calls = model_calls + 1`,
       sql`tool_calls = tool_calls + ${calls.length}`,
-      ...costPatch(usage.costUsd),
+      sql`context_tokens = ${reportedTokens}`,
     ],
     statements: [
       updateOperation(row, modelCall, now),
@@ -76,10 +74,20 @@ export function modelResponseChange(
   };
 }
 
-function cacheWritePatch(tokens = 0): Sql[] {
-  return tokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${tokens}`];
-}
-
-function costPatch(costUsd: number | null): Sql[] {
-  return costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`];
+/** What a call of a model adds to the session's usage. */
+export function usagePatch({
+  inputTokens,
+  outputTokens,
+  cachedTokens,
+  cacheWriteTokens = 0,
+  costUsd,
+}: PricedUsage): Sql[] {
+  return [
+    sql`input_tokens = input_tokens + ${inputTokens}`,
+    sql`output_tokens = output_tokens + ${outputTokens}`,
+    sql`cached_tokens = cached_tokens + ${cachedTokens}`,
+    ...(cacheWriteTokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${cacheWriteTokens}`]),
+    sql`steps = steps + 1`,
+    ...(costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`]),
+  ];
 }

@@ -20,12 +20,13 @@ import type { SessionRow } from '../../sessions/state/session.ts';
 import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
 import type { ClaimCandidate } from './candidates.ts';
+import type { ClaimedSession } from './claim.ts';
 import { createClaimer } from './claims.ts';
 import { uncountCrash } from './crashes.ts';
 import { SessionEnded } from './finish-turn.ts';
 import { createNodeLease } from './node-lease.ts';
 import { Room } from './room.ts';
-import { type ClaimedSession, createTurnRunner, type TurnRunner } from './turn-runner.ts';
+import { createTurnRunner, type TurnRunner } from './turn-runner.ts';
 
 export interface SessionRunner {
   /** Resolves when the lease is written. */

@@ -9,15 +9,15 @@ import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Operation, PricedUsage } from '../../sessions/state/operations.ts';
+import type { Operation, PricedUsage, TokenUsage } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { type Prices, roundUsd } from '../../usage/prices.ts';
 
 export interface Spending {
   /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
   refusal(modelCall: Operation, models: readonly string[]): Promise<'budgetReached' | SessionError | undefined>;
-  /** A call of this session has a response. */
-  add(usage: PricedUsage): void;
+  /** A call of this session has a response. Returns what it used with its cost. */
+  add(model: string, used: TokenUsage & { costUsd?: number }): PricedUsage;
   /** The session has a child now. */
   share(): void;
 }
@@ -55,7 +55,7 @@ export function createSpending(
               select count(*) from operations o
               join sessions x on x.organization_id = o.organization_id and x.session_id = o.session_id and x.turn = o.turn
               where o.organization_id = ${organizationId} and (x.session_id = ${root} or x.root_session_id = ${root})
-                and o.kind = 'model' and o.status = 'pending' and o.started_at is not null
+                and o.kind in ('model', 'compaction') and o.status = 'pending' and o.started_at is not null
                 and o.operation_id <> ${operationId}
             ) as steps
           from sessions s
@@ -81,10 +81,12 @@ export function createSpending(
       const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);
       return reached ? 'budgetReached' : undefined;
     },
-    add(usage) {
+    add(model, used) {
+      const costUsd = used.costUsd ?? prices.costOf(model, used);
       own.steps += 1;
-      own.tokens += usage.inputTokens + usage.outputTokens;
-      if (usage.costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + usage.costUsd);
+      own.tokens += used.inputTokens + used.outputTokens;
+      if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);
+      return { ...used, costUsd };
     },
     share() {
       shared = true;

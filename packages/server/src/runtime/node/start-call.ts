@@ -1,11 +1,20 @@
-// How a tool call starts: its chunk, its row and, for an `agent` tool, the child session, in one transaction.
+// How a tool call starts, with its chunk, its row and, for an `agent` tool, the child session, in one transaction; and how it ends.
 import type { NewChunk } from '../../journal/segment.ts';
 import { startTurn } from '../../sessions/begin-turn.ts';
 import { openChild } from '../../sessions/children.ts';
 import { announceNewSession } from '../../sessions/new-session.ts';
-import { type Operation, resultChunk, toolCallIdOf, updateOperation } from '../../sessions/state/operations.ts';
+import {
+  notRunChunks,
+  type Operation,
+  resultChunk,
+  toolCallIdOf,
+  updateOperation,
+} from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
-import { agentSource, type TurnContext } from './turn-context.ts';
+import { outcomeUnknown } from '../turn/stop-turn.ts';
+import type { TurnEvent } from '../turn/turn.ts';
+import { createdFileChunks } from './save-files.ts';
+import { agentEvent, agentSource, type TurnContext } from './turn-context.ts';
 
 /** Returns whether a child session was opened. */
 export async function startCall(context: TurnContext, call: Operation, tool: TurnTool, now: Date): Promise<boolean> {
@@ -26,4 +35,18 @@ export async function startCall(context: TurnContext, call: Operation, tool: Tur
   announceNewSession(platform, child);
   if (child.firstTurn) startTurn(platform, undefined, child.firstTurn);
   return true;
+}
+
+/** Stores a call that has ended, that did not run, or that is offered to workers again. */
+export async function storeCall(
+  context: TurnContext,
+  { type, call }: Extract<TurnEvent, { type: 'callRefused' | 'callReturned' | 'callEnded' }>,
+): Promise<void> {
+  const { session, platform } = context;
+  const { row } = session;
+  const ended = () => [...createdFileChunks(context, call), resultChunk(call)];
+  const items = type === 'callRefused' ? notRunChunks(call) : type === 'callEnded' ? ended() : [];
+  const isUnknown = type === 'callEnded' && call.status === 'unknown';
+  const unknown = isUnknown ? [agentEvent(context, outcomeUnknown(row, call))] : [];
+  await session.commit({ items, statements: [updateOperation(row, call, platform.clock.now()), ...unknown] });
 }

@@ -49,10 +49,6 @@ export function nextEntry(
   return { turn: context.session.row.turn, position, messageId: newUuid(), ...entry, createdAt };
 }
 
-export function lastModelCall({ operations }: Pick<TurnState, 'operations'>): Operation {
-  return operations.findLast(({ kind }) => kind === 'model')!;
-}
-
 /** The chunk that voids what has been shown since the model call began; none if nothing was. */
 export function voidedText({ nextSeq }: Pick<TextHead, 'nextSeq'>, { fromSeq }: Operation): NewChunk[] {
   return nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];

@@ -15,6 +15,7 @@
 //
 // Each event is stored before the machine continues, so a crash loses nothing that was shown, and the machine resumes from the
 // same state. To stop a turn, the runner aborts the machine's signal and ends the turn itself (finish-turn.ts).
+import type { Model } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { type createDefinitionCache, modelsOf } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
@@ -25,21 +26,21 @@ import {
   firstExpiry,
   insertOperation,
   newModelCall,
-  notRunChunks,
   type Operation,
-  resultChunk,
   updateOperation,
 } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
-import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
+import { insertEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
 import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
+import { nextPlace } from '../turn/compaction.ts';
 import { afterCrash } from '../turn/recovery.ts';
-import { outcomeUnknown, TurnStopped } from '../turn/stop-turn.ts';
+import { TurnStopped } from '../turn/stop-turn.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from '../turn/turn.ts';
 import { type Change, createActiveSession, expiredCalls } from './active-session.ts';
+import type { ClaimedSession } from './claim.ts';
 import { crashFailure, endsCrashCount, isSuspect } from './crashes.ts';
 import {
   cancelForExpired,
@@ -52,23 +53,14 @@ import {
 } from './finish-turn.ts';
 import { modelResponseChange } from './model-response.ts';
 import { offerStep, responderOf } from './offer-step.ts';
-import { createdFileChunks, withFileStorage } from './save-files.ts';
+import { withFileStorage } from './save-files.ts';
 import { createSpending } from './spending.ts';
-import { startCall } from './start-call.ts';
+import { startCall, storeCall } from './start-call.ts';
+import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordToolServers, unavailableText } from './tool-servers.ts';
-import { agentEvent, agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
+import { agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
-
-/** A session as it was claimed. */
-export interface ClaimedSession {
-  row: SessionRow;
-  /** Its node died. */
-  isTakenOver: boolean;
-  transcript: TranscriptEntry[];
-  /** Of the current turn. */
-  operations: Operation[];
-}
 
 export interface TurnRunnerOptions {
   platform: Platform;
@@ -101,7 +93,7 @@ type Proceeding = 'continue' | 'stop'; // whether the machine continues with thi
 
 export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOptions): TurnRunner {
   const { platform, appender } = options;
-  const { db, clock, log, prices } = platform;
+  const { db, clock, log } = platform;
   /** Aborted when the running turn is to stop. */
   let stopping = new AbortController();
   /** Aborted when the turn's timers are not needed any more. */
@@ -116,7 +108,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     platform,
     session,
     state: undefined as unknown as TurnState, // until the turn is loaded
-    position: claimed.transcript.filter(({ turn }) => turn === row.turn).length,
+    position: nextPlace(claimed.transcript, claimed.compaction, row.turn).position,
     startedAt: clock.now(),
     deadline: clock.now(),
   };
@@ -140,12 +132,12 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       case 'responded': {
         const { modelCall, calls } = event;
         const model = modelCall.model!;
-        const usage = { ...event.usage, costUsd: event.usage.costUsd ?? prices.costOf(model, event.usage) };
-        spending.add(usage);
+        const usage = spending.add(model, event.usage);
+        const { reportedTokens } = state;
         const { content, providerData } = state.transcript.at(-1)!;
         const entry = nextEntry(context, { role: 'assistant', content, providerData }, now);
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
-        const change = modelResponseChange(row, { modelCall, calls, model, usage, entry }, rules, now);
+        const change = modelResponseChange(row, { modelCall, calls, model, usage, entry, reportedTokens }, rules, now);
         if (event.end) {
           const entries = event.results ? [{ role: 'tool' as const, content: event.results }] : [];
           return end(event.end, () => ({ ...change, entries }));
@@ -155,10 +147,17 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         return 'continue';
       }
 
+      case 'compactionStarted':
+      case 'compactionFailed':
+      case 'compacted':
+        await storeCompaction(context, event, spending);
+        return event.type === 'compacted' ? unlessLeaving() : 'continue';
+
       case 'modelFailed': {
-        const { code, retryAfterMs } = event.failure;
-        log.warn({ ...logIds(context), model: event.model, code, retryAfterMs }, 'model call failed; retrying');
-        await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
+        const { modelCall, model, failure } = event;
+        const { code, retryAfterMs } = failure;
+        log.warn({ ...logIds(context), model, code, retryAfterMs }, 'model call failed; retrying');
+        await resetText(modelCall, modelCall.kind === 'model' ? [sql`model_calls = model_calls + 1`] : []);
         return 'continue';
       }
 
@@ -175,20 +174,10 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         return 'continue';
 
       case 'callRefused':
-        await session.commit({ items: notRunChunks(event.call), statements: [updateOperation(row, event.call, now)] });
-        return 'continue';
-
       case 'callReturned':
-        await session.commit({ statements: [updateOperation(row, event.call, now)] });
+      case 'callEnded':
+        await storeCall(context, event);
         return 'continue';
-
-      case 'callEnded': {
-        const { call } = event;
-        const unknown = call.status === 'unknown' ? [agentEvent(context, outcomeUnknown(row, call))] : [];
-        const items = [...createdFileChunks(context, call), resultChunk(call)];
-        await session.commit({ items, statements: [updateOperation(row, call, now), ...unknown] });
-        return 'continue';
-      }
 
       case 'inbox':
         await takeInbox();
@@ -238,6 +227,10 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   function beginStep(next: Operation): Proceeding {
     context.state.operations.push(next);
     head.first = true;
+    return unlessLeaving();
+  }
+
+  function unlessLeaving(): Proceeding {
     const reason = options.leaving();
     if (reason) throw reason;
     return 'continue';
@@ -295,6 +288,9 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       },
       transcript,
       operations,
+      // At first, there is no state yet.
+      compaction: context.state ? context.state.compaction : claimed.compaction,
+      reportedTokens: context.state ? context.state.reportedTokens : row.reportedTokens,
       modelCalls: context.state?.modelCalls ?? row.modelCalls,
       shownText: '',
       underWay: new Map(),
@@ -306,10 +302,12 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   async function runOneTurn(): Promise<NextTurn | undefined> {
     nextTurn = undefined;
     context.span = turnSpan(context);
+    const askModel = withModelTelemetry(context, options.ask);
     const ports = {
-      ask: responderOf(context, withModelTelemetry(context, options.ask)),
+      ask: responderOf(context, askModel),
+      askModel,
       run: withToolTelemetry(context, withFileStorage(context, options.tools.run)),
-      refusal: (modelCall: Operation) => spending.refusal(modelCall, context.state.models.map(modelName)),
+      refusal: (operation: Operation, models: readonly Model[]) => spending.refusal(operation, models.map(modelName)),
       clock,
       deadline: context.deadline,
       random: Math.random,
@@ -361,7 +359,9 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     context.deadline = row.turnDeadline ?? context.deadline;
     if (context.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
     const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
-    if (unanswered && head.nextSeq > unanswered.fromSeq!) {
+    // Before it starts, statuses may have been shown.
+    const isCompacting = operations.some(({ kind, status }) => kind === 'compaction' && status === 'pending');
+    if (!isCompacting && unanswered && head.nextSeq > unanswered.fromSeq!) {
       // Text that a stopped turn has shown stays, but not that of one which fails.
       const isStopped = stopping.signal.aborted && (stopping.signal.reason as TurnStopped).why !== 'error';
       if (isStopped) context.state.shownText = await shownText(db, row, unanswered);

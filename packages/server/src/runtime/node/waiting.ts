@@ -42,7 +42,10 @@ export async function parkForModel(
   const stored: Operation = { ...modelCall, fromSeq: head.nextSeq + items.length };
   const change = {
     items,
-    patch: [...waitingPatch(waitingFor, deadline.getTime() - now.getTime()), sql`model_calls = model_calls + 1`],
+    patch: [
+      ...waitingPatch(waitingFor, deadline.getTime() - now.getTime()),
+      ...(modelCall.kind === 'model' ? [sql`model_calls = model_calls + 1`] : []),
+    ],
     statements: [
       updateOperation(row, stored, now),
       // One event for an outage, however often the models are called during it.
@@ -57,13 +60,13 @@ export async function resumeForModel({ session, state, platform: { clock } }: Tu
   const { row, head } = session;
   const now = clock.now();
   const left = row.turnLeftMs;
-  const modelCall = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending')!;
+  const unanswered = state.operations.filter(({ kind, status }) => kind !== 'tool' && status === 'pending');
   const resumed: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
-  modelCall.fromSeq = head.nextSeq + 1;
+  for (const operation of unanswered) operation.fromSeq = head.nextSeq + 1;
   await session.commit({
     items: [resumed],
     patch: resumedPatch(left, now),
-    statements: [updateOperation(row, modelCall, now)],
+    statements: unanswered.map((operation) => updateOperation(row, operation, now)),
   });
   Object.assign(row, {
     status: 'running',

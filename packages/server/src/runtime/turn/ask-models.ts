@@ -15,11 +15,23 @@ import type { Model, SessionError } from '@signalbox/contract';
 import { exponentialMs } from '../../lib/back-off.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { modelName } from '../../usage/prices.ts';
-import { type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
+import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
+import { contextOf } from './context.ts';
 import type { TurnEvent, TurnPorts, TurnState } from './turn.ts';
+
+/** A call of the model of a step, or of the one that writes a summary. */
+export interface ModelRequest {
+  operation: Operation;
+  /** In the order in which they are called. */
+  models: readonly Model[];
+  ask: AskModel;
+  callOf(model: Model): ModelCall;
+}
 
 export interface ModelResponse {
   model: Model;
+  /** A step's text, which is shown while it is written, is `state.shownText` as well. */
+  text: string;
   calls: readonly { name: string; input: unknown }[];
   finish: Extract<ModelEvent, { type: 'finish' }>;
 }
@@ -31,28 +43,46 @@ const FIRST_PARKED_MS = 15_000;
 // With its jitter, at most 5 minutes: as long as users of a provider that is back should wait at most.
 const MAX_PARKED_MS = 150_000;
 
-/** Returns the response. Undefined if the turn has failed, which was yielded; its text is `state.shownText`. */
+/** The call is too long for a model: it may be repeated with a shorter transcript. */
+export interface TooLong {
+  tooLong: SessionError;
+}
+
+/** The call of a step. */
+export function stepRequest(state: TurnState, operation: Operation, { ask }: TurnPorts): ModelRequest {
+  const { view } = contextOf(state);
+  return { operation, models: state.models, ask, callOf: (model) => modelCallOf(state, model, view) };
+}
+
+/** Returns the response. Undefined if the turn has failed, which was yielded. */
 export async function* askModels(
   state: TurnState,
-  modelCall: Operation,
+  request: ModelRequest,
   ports: TurnPorts,
   signal: AbortSignal,
-): AsyncGenerator<TurnEvent, ModelResponse | undefined> {
+): AsyncGenerator<TurnEvent, ModelResponse | TooLong | undefined> {
+  const { operation: modelCall, models } = request;
+  const isStep = modelCall.kind === 'model';
   while (true) {
     // Also after a failure on another node.
     const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
     if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
 
     const failures: ModelFailure[] = [];
-    for (const [index, model] of state.models.entries()) {
-      const outcome = yield* askModel(state, model, ports, signal);
+    for (const [index, model] of models.entries()) {
+      const outcome = yield* askModel(state, request, model, signal);
       if (!(outcome instanceof ModelFailure)) {
-        state.models = [model, ...state.models.filter((other) => other !== model)];
+        if (isStep) state.models = [model, ...models.filter((other) => other !== model)];
         return outcome;
       }
-      state.modelCalls += 1;
+      if (isStep) state.modelCalls += 1;
+      const { code, message } = outcome;
+      if (code === 'model_context_too_long') {
+        yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
+        return { tooLong: { code, message } };
+      }
       failures.push(outcome);
-      if (outcome.isOfRequest || index === state.models.length - 1) break;
+      if (outcome.isOfRequest || index === models.length - 1) break;
       if (!outcome.isSkipped) yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
     }
     const isSkipped = failures.every((failure) => failure.isSkipped);
@@ -61,13 +91,13 @@ export async function* askModels(
     if (next.type === 'fail') {
       modelCall.status = 'failed';
       modelCall.error = next.error.message;
-      yield { type: 'fail', error: next.error, asked: true, voidFrom: modelCall, results: null };
+      yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null, results: null };
       return undefined;
     }
     modelCall.retryAt = next.at;
     const isFirst = modelCall.unavailableSince === null;
     if (next.type === 'park') modelCall.unavailableSince ??= ports.clock.now();
-    const [failure, model] = [failures.at(-1)!, modelName(state.models[failures.length - 1]!)];
+    const [failure, model] = [failures.at(-1)!, modelName(models[failures.length - 1]!)];
     // A parked session is claimed for the next round. It is not parked if something arrived at that moment.
     do {
       yield next.type === 'park'
@@ -80,24 +110,27 @@ export async function* askModels(
 
 async function* askModel(
   state: TurnState,
+  { operation, ask, callOf }: ModelRequest,
   model: Model,
-  ports: TurnPorts,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, ModelResponse | ModelFailure> {
+  const isStep = operation.kind === 'model';
   state.shownText = '';
+  let text = '';
   const calls: ModelResponse['calls'][number][] = [];
   try {
-    for await (const event of ports.ask(modelCallOf(state, model), signal)) {
+    for await (const event of ask(callOf(model), signal)) {
       signal.throwIfAborted();
-      if (event.type === 'text') {
-        state.shownText += event.delta;
-        yield { type: 'text', delta: event.delta };
-      } else if (event.type === 'shown') {
-        state.shownText += event.text;
-      } else if (event.type === 'toolCall') {
+      if (event.type === 'toolCall') {
         calls.push(event);
+      } else if (event.type === 'finish') {
+        return { model, text, calls, finish: event };
       } else {
-        return { model, calls, finish: event };
+        const delta = event.type === 'text' ? event.delta : event.text;
+        text += delta;
+        if (!isStep) continue;
+        state.shownText = text;
+        if (event.type === 'text') yield { type: 'text', delta };
       }
     }
     return new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
@@ -160,8 +193,8 @@ function waitTooLong(message: string, askedMs: number, leftMs: number, limit: st
   return `${message}; the provider asks for a wait of ${asked} seconds, but ${limit.replace('N', String(left))}`;
 }
 
-function modelCallOf(state: TurnState, config: Model): ModelCall {
-  const { organizationId, sessionId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
+function modelCallOf(state: TurnState, config: Model, transcript: ModelCall['transcript']): ModelCall {
+  const { organizationId, sessionId, environment, definition, modelCalls, tools, unavailable } = state;
   return {
     organizationId,
     sessionId,

@@ -6,6 +6,7 @@ import { storableJson, storableText } from '../../lib/text.ts';
 import { type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool.ts';
+import { thatFit } from './transcript-size.ts';
 
 /** The status of a call that has started, by what runs it. */
 export const STARTED = {
@@ -115,7 +116,7 @@ export function resultParts(
   transcript: readonly { role: string; content: readonly MessagePart[] }[],
 ): MessagePart[] {
   const response = transcript.findLast(({ role }) => role === 'assistant');
-  return calls.map((call) => {
+  const results = calls.map((call): MessagePart => {
     const toolCallId = toolCallIdOf(call);
     const asked = response?.content.find((part) => part.type === 'tool_call' && part.toolCallId === toolCallId);
     return {
@@ -126,6 +127,7 @@ export function resultParts(
       ...(call.status === 'unknown' && { outcomeUnknown: true }),
     };
   });
+  return thatFit(results);
 }
 
 /** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */

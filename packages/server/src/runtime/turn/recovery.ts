@@ -10,7 +10,7 @@ import type { RunsAs } from '../tools/tool.ts';
 export type AfterCrash =
   /** It is not repeated: its result is used, or the submission of its worker. */
   | 'reused'
-  /** It runs again: a model call after a `message.reset`, a tool call with the same `Idempotency-Key`. */
+  /** It runs again: a model call after a `message.reset`, a compaction, a tool call with the same `Idempotency-Key`. */
   | 'retried'
   /** It had not started, and may start. */
   | 'started'

@@ -20,7 +20,6 @@ import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { callsOf, endCall, resultParts } from './calls.ts';
 import { afterStop } from './recovery.ts';
-import { thatFit } from './transcript-size.ts';
 import type { TurnState } from './turn.ts';
 
 /** Why a turn is stopped: the reason with which its signal is aborted. */
@@ -39,7 +38,9 @@ export class TurnStopped extends Error {
 }
 
 /** What ending a stopped turn needs of its state. */
-export type UnderWay = Pick<TurnState, 'operations' | 'transcript' | 'shownText'>;
+export interface UnderWay extends Pick<TurnState, 'operations' | 'shownText'> {
+  transcript: readonly Pick<TurnState['transcript'][number], 'role' | 'content'>[];
+}
 
 export interface StopChange {
   items: NewChunk[];
@@ -98,7 +99,7 @@ export function stopChange(
   // The results of earlier steps are in the transcript already.
   if (calls.length > 0) {
     const ended = calls.map((call) => stopped.get(call) ?? call);
-    change.entries.push({ role: 'tool', content: thatFit(state.transcript, resultParts(ended, state.transcript)) });
+    change.entries.push({ role: 'tool', content: resultParts(ended, state.transcript) });
   }
   if ([...stopped.keys()].some(({ kind }) => kind === 'model')) change.patch.push(sql`model_calls = model_calls + 1`);
   return change;

@@ -14,12 +14,13 @@ import { orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
+import type { Compaction } from '../../sessions/state/compactions.ts';
 import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { modelName } from '../../usage/prices.ts';
 import type { AskModel, ModelFailure } from '../models/model.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
-import { askModels, type ModelResponse } from './ask-models.ts';
+import { askModels, type ModelResponse, stepRequest } from './ask-models.ts';
 import {
   CUT_OFF,
   callsOf,
@@ -32,9 +33,10 @@ import {
   STARTED,
   toolOf,
 } from './calls.ts';
+import { compact } from './compact.ts';
+import { nextPlace, type PlacedEntry } from './compaction.ts';
 import { firstOfResponse, isLastStep, judge } from './output.ts';
 import { afterCrash } from './recovery.ts';
-import { refusalOfLength, thatFit } from './transcript-size.ts';
 
 export interface TurnState {
   readonly organizationId: string;
@@ -50,8 +52,12 @@ export interface TurnState {
   unavailable: readonly string[];
   /** Changed in place. */
   readonly grantedTools: readonly string[];
-  /** Messages, responses and tool results of all turns. */
-  transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[]; providerData?: unknown }[];
+  /** Messages, responses and tool results of all turns, without those that a summary replaces. */
+  transcript: (PlacedEntry & { content: MessagePart[] })[];
+  /** The summary; null if it has none. */
+  compaction: Compaction | null;
+  /** What the last model call of the session read and wrote, in tokens; null if nothing is known of it. */
+  reportedTokens: number | null;
   /** Of this turn, in order; changed in place. */
   operations: Operation[];
   /** Of the session, this turn included. */
@@ -64,10 +70,13 @@ export interface TurnState {
 
 /** What the machine needs from outside. */
 export interface TurnPorts {
+  /** What responds to a step: a model, or a worker. */
   ask: AskModel;
+  /** For summaries. */
+  askModel: AskModel;
   run: RunTool;
   /** Called before each model call: why it is not made. Otherwise it counts as made from then on. */
-  refusal(modelCall: Operation): Promise<'budgetReached' | SessionError | undefined>;
+  refusal(modelCall: Operation, models: readonly Model[]): Promise<'budgetReached' | SessionError | undefined>;
   clock: Pick<Clock, 'now' | 'sleep'>;
   /** When the turn times out. */
   deadline: Date;
@@ -100,6 +109,19 @@ export type TurnEvent =
       providerData?: unknown;
       end: NormalEnd | null;
       results: MessagePart[] | null;
+    }
+  /** A compaction starts when the runner asks for the next event. */
+  | { type: 'compactionStarted'; operation: Operation }
+  /** The messages were too long for the model that was to write the summary. Another compaction, of fewer of them, follows. */
+  | { type: 'compactionFailed'; operation: Operation }
+  /** From now on, the model gets the summary. `usage`: null if no model wrote it. */
+  | {
+      type: 'compacted';
+      operation: Operation;
+      compaction: Compaction;
+      tokensBefore: number;
+      tokensAfter: number;
+      usage: (TokenUsage & { costUsd?: number }) | null;
     }
   /** A model failed, and it or another is called: text that it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; model: string; failure: ModelFailure }
@@ -144,19 +166,32 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
   while (true) {
     signal.throwIfAborted();
     const step = Math.max(...operations.map((operation) => operation.step));
-    const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
+    const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model');
+    if (!modelCall) {
+      // A turn without a message: a caller asked for a compaction.
+      if ((yield* compact(state, step, 'requested', ports, signal)) === 'over') return;
+      return yield { type: 'end', end: { stopReason: 'endTurn' }, results: null };
+    }
     if (modelCall.status === 'pending') {
       // A worker's submission has been counted already.
       if (!isSubmitted(modelCall)) {
-        const refusal = refusalOfLength(state.transcript) ?? (await ports.refusal(modelCall));
+        if ((yield* compact(state, step, 'due', ports, signal)) === 'over') return;
+        const refusal = await ports.refusal(modelCall, state.models);
         if (refusal) return yield refused(modelCall, refusal);
         if (definition.model.provider === 'worker') {
           yield { type: 'offer' };
           continue;
         }
       }
-      const response = yield* askModels(state, modelCall, ports, signal);
-      if (!response || (yield* takeResponse(state, modelCall, response))) return;
+      const response = yield* askModels(state, stepRequest(state, modelCall, ports), ports, signal);
+      if (!response) return;
+      if ('tooLong' in response) {
+        const compacted = yield* compact(state, step, 'refused', ports, signal);
+        if (compacted === 'over') return;
+        if (compacted === 'nothing') return yield refused(modelCall, response.tooLong);
+        continue;
+      }
+      if (yield* takeResponse(state, modelCall, response)) return;
     }
 
     const calls = callsOf(operations, step);
@@ -171,7 +206,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
         continue;
       }
       if (isLastStep(state)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
-      state.transcript.push({ role: 'user', content: [{ type: 'text', text: judgement.message }] });
+      addEntry(state, { role: 'user', content: [{ type: 'text', text: judgement.message }] });
       const first = firstOfResponse(operations, modelCall);
       yield { type: 'repair', first, message: judgement.message, nextStep: step + 1 };
       continue;
@@ -179,25 +214,31 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     yield* runCalls(state, step, ports, signal);
 
     const results = resultParts(callsOf(operations, step), state.transcript);
-    const tooLong = refusalOfLength(state.transcript, results);
-    if (tooLong) return yield failed(tooLong, { results: thatFit(state.transcript, results) });
     if (isLastStep(state)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
-    state.transcript.push({ role: 'tool', content: results });
+    addEntry(state, { role: 'tool', content: results });
     yield { type: 'stepEnded', results, nextStep: step + 1 };
   }
 }
 
-function failed(
+export function failed(
   error: SessionError,
   more: Partial<Omit<Extract<TurnEvent, { type: 'fail' }>, 'type' | 'error'>> = {},
 ): TurnEvent {
   return { type: 'fail', error, asked: false, voidFrom: null, results: null, ...more };
 }
 
-function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
+/** The end of a turn whose model call, or compaction, is refused. */
+export function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
   if (refusal === 'budgetReached') return { type: 'end', end: { stopReason: refusal }, results: null };
   Object.assign(modelCall, { status: 'failed', error: refusal.message });
   return failed(refusal);
+}
+
+function addEntry(
+  state: TurnState,
+  entry: Pick<TurnState['transcript'][number], 'role' | 'content' | 'providerData'>,
+): void {
+  state.transcript.push({ ...entry, ...nextPlace(state.transcript, state.compaction, state.turn) });
 }
 
 /** Returns whether the turn is over. */
@@ -215,7 +256,10 @@ async function* takeResponse(
   state.modelCalls += 1;
   state.shownText = '';
   state.operations.push(...calls);
-  state.transcript.push({ role: 'assistant', content: responseParts(text, calls), ...kept });
+  addEntry(state, { role: 'assistant', content: responseParts(text, calls), ...kept });
+  // Some providers report nothing, and a worker may report several calls.
+  const isKnown = usage.inputTokens > 0 && model.provider !== 'worker';
+  state.reportedTokens = isKnown ? usage.inputTokens + usage.outputTokens : null;
   modelCall.status = 'succeeded';
   modelCall.model = modelName(model);
   if (reason === 'refusal' || wasCut) modelCall.output = { stopReason: reason };

@@ -56,7 +56,7 @@ export function inheritTurns(
       c.tokens_after, c.model, c.max_tokens, c.max_tokens_of, c.created_at
     from compactions c
     where c.organization_id = ${organizationId} and c.session_id = ${origin.sessionId}
-      and (c.from_turn, c.from_position) <= (${turn}, ${lastPosition})
+      and (c.from_turn, c.from_position) <= (${turn + 1}, 0)
     order by c.from_turn desc, c.from_position desc limit 1`;
   const isIndexed = sql`
     insert into session_forks (organization_id, session_id, origin_session_id)

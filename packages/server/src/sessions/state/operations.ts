@@ -96,10 +96,20 @@ export function toolCallIdOf(operation: { operationId: string }): string {
 
 /** The model call of a step, as it is stored before it starts. `fromSeq`: the first seq that its text can have. */
 export function newModelCall(turn: number, step: number, fromSeq: number): Operation {
+  return { ...newCallOfModel(turn, step, 0), fromSeq };
+}
+
+/** The next compaction of a step, as it is stored before it starts. It shows no text. */
+export function newCompaction(turn: number, step: number, operations: readonly Operation[]): Operation {
+  const before = operations.filter((operation) => operation.kind === 'compaction' && operation.step === step);
+  return { ...newCallOfModel(turn, step, -1 - before.length), kind: 'compaction' };
+}
+
+function newCallOfModel(turn: number, step: number, index: number): Operation {
   return {
     turn,
     step,
-    index: 0,
+    index,
     operationId: newUuid(),
     kind: 'model',
     status: 'pending',
@@ -109,7 +119,7 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     output: null,
     error: null,
     usage: null,
-    fromSeq,
+    fromSeq: null,
     failures: 0,
     retryAt: null,
     unavailableSince: null,

@@ -52,6 +52,8 @@ export interface SessionRow {
   toolCalls: number;
   costUsd: number | null;
   modelCalls: number;
+  /** What the last model call read and wrote, in tokens; null if nothing is known of it. */
+  reportedTokens: number | null;
   createdAt: Date;
   updatedAt: Date;
   endedAt: Date | null;
@@ -69,7 +71,7 @@ export const sessionColumns: Sql = sql`
   s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens",
   s.cache_write_tokens as "cacheWriteTokens", s.steps,
-  s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
+  s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.context_tokens as "reportedTokens", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
 
 /** 404 if the organization has no such session. */
