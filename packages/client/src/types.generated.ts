@@ -226,9 +226,9 @@ export interface ContextCompactedChunk {
   operationId: string;
   /** The turn of the last message that the summary replaces: this turn, if its own first steps are in it. */
   untilTurn: number;
-  /** What the next model call would have had to read, estimated. */
+  /** Estimated tokens that the next model call would have read. */
   tokensBefore: number;
-  /** What it has to read now, estimated. */
+  /** Estimated tokens that it reads now. */
   tokensAfter: number;
   summary: string;
   /** `provider/model` that wrote the summary; null if no model did, and it only says what is left out. */
@@ -412,7 +412,7 @@ export interface FileInput {
 export interface FilePart {
   type: 'file';
   fileId: string;
-  /** The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  /** Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
   mediaType: string;
   /** The size of the content. */
   bytes: number;
@@ -494,7 +494,7 @@ export interface Limits {
   continueWhenCut?: number | undefined;
   /** How long a turn can run; time spent `waiting` does not count. Default: `600`. */
   turnTimeoutSeconds?: number | undefined;
-  /** How long a turn waits for a model that is unavailable; the session is `waiting` meanwhile, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its quick retries. Default: `900`. */
+  /** How long a turn waits for a model that is unavailable; the session is `waiting`, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its first retries. Default: `900`. */
   modelOutageSeconds?: number | undefined;
   /** How long an approval stays open; null: no limit. */
   approvalTimeoutSeconds?: number | null | undefined;
@@ -921,7 +921,7 @@ export interface StoredFile {
   environment: string;
   /** Without a path. */
   filename: string | null;
-  /** The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  /** Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
   mediaType: string;
   /** The size of the content. */
   bytes: number;

@@ -235,8 +235,8 @@ export const ContextCompactedChunk = Type.Object(
       description:
         'The turn of the last message that the summary replaces: this turn, if its own first steps are in it.',
     }),
-    tokensBefore: Type.Integer({ description: 'What the next model call would have had to read, estimated.' }),
-    tokensAfter: Type.Integer({ description: 'What it has to read now, estimated.' }),
+    tokensBefore: Type.Integer({ description: 'Estimated tokens that the next model call would have read.' }),
+    tokensAfter: Type.Integer({ description: 'Estimated tokens that it reads now.' }),
     summary: Type.String(),
     model: Nullable(Type.String(), {
       description: '`provider/model` that wrote the summary; null if no model did, and it only says what is left out.',

@@ -35,7 +35,7 @@ export const errorCodes = {
   approval_already_resolved: [409, 'The approval is already resolved'],
   turn_lost: [409, 'The turn no longer belongs to this worker'],
   agent_archived: [409, 'The agent is archived'],
-  storage_full: [409, 'There is no room for more files'],
+  storage_full: [409, 'The storage limit for files is reached'],
   payload_too_large: [413, 'The request body is too large'],
   uri_too_long: [414, 'The URL is too long'],
   unsupported_media_type: [415, 'The content type is not supported'],

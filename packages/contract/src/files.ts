@@ -6,7 +6,7 @@ export const maxFileBytes = 32 * 1024 * 1024;
 
 const mediaType = Type.String({
   description:
-    'The type that the bytes have, such as `image/png`: never just what the upload claimed. Text in UTF-8 keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown.',
+    'Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown.',
   examples: ['image/png'],
 });
 const bytes = Type.Integer({ description: 'The size of the content.' });

@@ -88,8 +88,8 @@ function LimitsForm() {
         />
         <DraftNumber
           path="limits.continueWhenCut"
-          label="Continue when cut"
-          hint="How often in a turn the model continues a response that reached its token limit. Each time is a step."
+          label="Continue cut responses"
+          hint="How many times per turn the model continues a response that reached its token limit. Each time is a step."
         />
         <DraftNumber
           path="limits.turnTimeoutSeconds"

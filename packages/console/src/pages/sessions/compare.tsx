@@ -65,7 +65,7 @@ function Compared({ session }: { session: Session }) {
         <p className="quiet">
           {shared === 0
             ? 'They have no turns in common.'
-            : `${shared === 1 ? 'Turn 1 is' : `Turns 1 to ${shared} are`} the same in both. What follows is below.`}
+            : `${shared === 1 ? 'Turn 1 is' : `Turns 1 to ${shared} are`} the same in both. Later turns are below.`}
         </p>
         {others.length > 0 && (
           <Select

@@ -67,7 +67,7 @@ export function ForkDialog({
           value={where}
           onChange={setWhere}
           options={[
-            { value: 'before', label: 'Before this message', about: 'Try it again, as it is or changed.' },
+            { value: 'before', label: 'Before this message', about: 'Send it again, unchanged or edited.' },
             { value: 'after', label: `After turn ${turn}`, about: 'Continue with another message.' },
           ]}
         />
@@ -87,7 +87,7 @@ export function ForkDialog({
         error={fieldError(fork.error, 'agentVersion')}
         onChange={({ currentTarget }) => setVersion(currentTarget.value)}
         options={[
-          { value: '', label: 'As this session' },
+          { value: '', label: 'Same as this session' },
           ...(versions ?? []).map((one, index) => ({
             value: String(one.version),
             label: `Version ${one.version}${index === 0 ? ' (newest)' : ''}`,
