@@ -38,7 +38,7 @@ let text = '';
 for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
     if (chunk.type === 'message.chunk') text += chunk.delta;
-    // The model call failed and is retried: discard the text so far.
+    // The model call failed: discard the text so far.
     if (chunk.type === 'message.reset') text = '';
   }
 }

@@ -62,10 +62,11 @@ function show(chunk: Chunk): void {
       row(chunk.notRun ? 'not run' : 'result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
       break;
     case 'message.reset':
-      row('agent', styled('dim', 'the model call failed and is retried'));
+      row('agent', styled('dim', 'the text of this model call is void'));
       break;
     case 'turn.completed':
       row('turn', `ended: ${chunk.stopReason}, ${chunk.usage.inputTokens} tokens in, ${chunk.usage.outputTokens} out`);
+      if (chunk.error) row('turn', styled('red', `${chunk.error.code}: ${chunk.error.message}`));
       break;
     case 'session.status':
       row('status', styled(chunk.status === 'failed' ? 'red' : 'cyan', chunk.status) + awaited(chunk.waitingFor));

@@ -130,6 +130,22 @@ test('watching a session shows text as it is generated, calls, approvals with th
   expect(screen).toMatch(/-- completed\nThe session has ended\.\n$/);
 });
 
+test('a turn that failed is listed with its error, and retried once', async () => {
+  const settings = { script: [{ failWith: 'rejected' as const }, { text: 'Better.' }] };
+  const model = { provider: 'scripted' as const, model: 'x', settings };
+  const { agentId } = await service.client.agents.create({ name: 'Failing', model });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  const stateNow = async () => (await service.client.sessions.get(sessionId)).stopReason;
+  await expect.poll(stateNow).toBe('error');
+  const listed = await run('sessions', 'list', '--agent', agentId);
+  expect(listed.stdout).toMatch(/idle: error .*The script lets the model reject the request/);
+  expect((await run('sessions', 'retry', sessionId)).stdout).toBe(`${sessionId} is running\n`);
+  await expect.poll(stateNow).toBe('endTurn');
+  const again = await run('sessions', 'retry', sessionId);
+  expect(again.code).toBe(1);
+  expect(again.stderr).toContain('Its last turn did not fail.');
+});
+
 test('a schedule is paused and enabled; unknown ids, missing permissions and wrong usage give a message', async () => {
   const { agentId } = await service.client.agents.create({ name: 'Reporter', model: 'scripted/x' });
   const schedule = { agentId, environment: 'staging', cron: '0 9 * * *', timezone: 'Europe/Berlin' };
