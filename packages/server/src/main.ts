@@ -154,7 +154,7 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
-  const files = createFileStores(db, config);
+  const files = createFileStores(db, log, config);
   const localRunners = createLocalRunners();
   return {
     platform: {

@@ -13,6 +13,7 @@ import {
   parseCount,
   parseDatabaseUrl,
   parseDays,
+  parseFilesUrl,
   parseHeaders,
   parseHost,
   parseIssuer,
@@ -193,6 +194,11 @@ export const settings = {
     about:
       'days that sessions are kept after they end; an environment can set less; without it, until they are deleted',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
+  }),
+  filesUrl: setting({
+    variable: 'SIGNALBOX_FILES_URL',
+    about: 'S3-compatible bucket for files, such as s3://bucket/prefix?region=eu-west-1; without it the database',
+    parse: parseFilesUrl,
   }),
   filesKeptDays: required({
     variable: 'SIGNALBOX_UNUSED_FILES_KEPT_DAYS',

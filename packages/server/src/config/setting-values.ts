@@ -30,6 +30,38 @@ export function parseIssuer(text: string): string {
   return text;
 }
 
+/** A bucket of an S3-compatible store. Its credentials are those that the AWS SDK finds. */
+export interface S3Location {
+  bucket: string;
+  /** Of every key; empty, or ends with `/`. */
+  prefix: string;
+  region: string;
+  /** Undefined: that of AWS. */
+  endpoint: string | undefined;
+  /** Whether the bucket is in the path rather than in the host. */
+  usesPaths: boolean;
+}
+
+/** `s3://bucket/prefix?region=eu-west-1&endpoint=https://s3.example.com` */
+export function parseFilesUrl(text: string): S3Location {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const { region, endpoint, ...others } = Object.fromEntries(url?.searchParams ?? []);
+  const isOrigin = (address: string) => URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
+  if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.hostname) || url.username) {
+    throw new Error('it is not a bucket; use s3://BUCKET, with a prefix, region and endpoint if needed');
+  }
+  if (Object.keys(others).length > 0) throw new Error('only region and endpoint can follow the bucket');
+  if (endpoint !== undefined && !isOrigin(endpoint)) throw new Error('the endpoint is not an http or https address');
+  const prefix = url.pathname.replace(/^\//, '').replace(/\/*$/, '');
+  return {
+    bucket: url.hostname,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    region: region ?? 'us-east-1',
+    endpoint,
+    usesPaths: endpoint !== undefined,
+  };
+}
+
 export function parseSeconds(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
   const seconds = Number(text);
   if (!/^\d{1,6}$/.test(text) || seconds < minimum || seconds > maximum)

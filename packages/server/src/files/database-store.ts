@@ -6,6 +6,7 @@
 import sql from 'sql-template-tag';
 import { DatabaseUnavailable, type Db } from '../db/db.ts';
 import { createFairGate } from '../lib/fair-gate.ts';
+import { piecesOf } from './pieces.ts';
 import type { FileStore } from './store.ts';
 
 const PIECE_BYTES = 1024 * 1024;
@@ -25,7 +26,7 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
     async write({ organizationId, fileId }, content) {
       let position = 0;
       let total = 0;
-      for await (const { bytes, isLast } of piecesOf(content)) {
+      for await (const { bytes, isLast } of piecesOf(content, PIECE_BYTES)) {
         const leave = await writing.enter(organizationId);
         try {
           await db.batch([
@@ -70,36 +71,4 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
       await db.query(sql`delete from file_pieces where organization_id = ${organizationId} and file_id = ${fileId}`);
     },
   };
-}
-
-interface Piece {
-  readonly bytes: Uint8Array;
-  readonly isLast: boolean;
-}
-
-/**
- * The content in pieces of 1 MiB; the last may be smaller. A piece is valid until the next is requested. It is copied as it arrives:
- * chunks that were kept instead could be one byte each, with a hundred bytes around it.
- */
-async function* piecesOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Piece> {
-  let piece = Buffer.allocUnsafeSlow(64 * 1024);
-  let filled = 0;
-  for await (let rest of content) {
-    while (rest.length > 0) {
-      if (filled === PIECE_BYTES) {
-        yield { bytes: piece, isLast: false };
-        filled = 0;
-      }
-      if (filled === piece.length) {
-        const larger = Buffer.allocUnsafeSlow(filled * 2);
-        larger.set(piece);
-        piece = larger;
-      }
-      const part = rest.subarray(0, piece.length - filled);
-      piece.set(part, filled);
-      filled += part.length;
-      rest = rest.subarray(part.length);
-    }
-  }
-  if (filled > 0) yield { bytes: piece.subarray(0, filled), isLast: true };
 }

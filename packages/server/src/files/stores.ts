@@ -1,6 +1,9 @@
 // The stores of this node: the one that takes new files, and those that older files may be in.
+import type { S3Location } from '../config/setting-values.ts';
 import type { Db } from '../db/db.ts';
+import type { Log } from '../lib/log.ts';
 import { createDatabaseStore } from './database-store.ts';
+import { createS3Store } from './s3-store.ts';
 import type { FileStore } from './store.ts';
 
 export interface FileStores {
@@ -15,15 +18,21 @@ export interface FileStores {
 export interface FileSettings {
   /** 0 is no limit. */
   readonly maxFileMegabytes: number;
+  /** Where new files go; undefined: into the database. */
+  readonly filesUrl?: S3Location | undefined;
 }
 
-export function createFileStores(db: Db, { maxFileMegabytes }: FileSettings): FileStores {
-  const own = createDatabaseStore(db);
-  const all = [own];
+export function createFileStores(
+  db: Db,
+  log: Pick<Log, 'warn'>,
+  { maxFileMegabytes, filesUrl }: FileSettings,
+): FileStores {
+  const database = createDatabaseStore(db);
+  const own = filesUrl ? createS3Store(filesUrl, log) : database;
   return {
     own,
     named(name) {
-      const store = all.find((one) => one.name === name);
+      const store = [own, database].find((one) => one.name === name);
       if (!store) throw new Error(`A file is in the store "${name}", which this node is not configured for`);
       return store;
     },

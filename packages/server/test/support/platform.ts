@@ -76,7 +76,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       live,
       egress,
       prices,
-      files: createFileStores(db, { maxFileMegabytes: 0 }),
+      files: createFileStores(db, log, { maxFileMegabytes: 0 }),
       offers,
       localRunners: createLocalRunners(),
       eventWatch,

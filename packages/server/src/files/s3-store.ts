@@ -1,0 +1,123 @@
+// Keeps files in a bucket of an S3-compatible store, each as one object. A content is sent in parts of 5 MiB, the least that S3 takes, so
+// that no request to the store waits for a slow client; for the same reason it is read in windows.
+//
+// The address is the operator's, like that of the database, so its requests do not go through egress/.
+import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
+import type { S3Location } from '../config/setting-values.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { createFairGate } from '../lib/fair-gate.ts';
+import type { Log } from '../lib/log.ts';
+import { type Piece, piecesOf } from './pieces.ts';
+import type { FileKey, FileStore } from './store.ts';
+
+const PART_BYTES = 5 * 1024 * 1024;
+const WINDOW_BYTES = 1024 * 1024;
+/** Requests to the store at a time. */
+const MAX_AT_ONCE = 32;
+const CONNECT_TIMEOUT_MS = 5_000;
+const SILENCE_TIMEOUT_MS = 30_000;
+
+type S3 = typeof import('@aws-sdk/client-s3');
+
+export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): FileStore {
+  const { bucket, prefix } = location;
+  const gate = createFairGate(MAX_AT_ONCE);
+  let loading: Promise<{ s3: S3; client: S3Client }> | undefined;
+
+  /** Loaded by the first use: it takes 20 MB, which a node without files does not need. */
+  function load(): Promise<{ s3: S3; client: S3Client }> {
+    loading ??= import('@aws-sdk/client-s3').then((s3) => ({ s3, client: clientOf(s3, location) }));
+    return loading;
+  }
+
+  const objectOf = ({ organizationId, fileId }: FileKey) => ({
+    Bucket: bucket,
+    Key: `${prefix}${organizationId}/${fileId}`,
+  });
+
+  /** Sends requests to the store. A failure of the store is a 503, and is logged without what the store says: that may have keys. */
+  async function request<T>(organizationId: string, act: (s3: S3, client: S3Client) => Promise<T>): Promise<T> {
+    const { s3, client } = await load();
+    const leave = await gate.enter(organizationId);
+    try {
+      return await act(s3, client);
+    } catch (error) {
+      const { name, $metadata } = error as Partial<S3ServiceException>;
+      log.warn({ error: name, status: $metadata?.httpStatusCode }, 'the store of files failed');
+      throw new ApiError('unavailable', 'The store of files is not available. Retry in a moment.', {
+        retryAfterSeconds: 1,
+      });
+    } finally {
+      leave?.();
+    }
+  }
+
+  async function writeParts(file: FileKey, pieces: AsyncIterable<Piece>): Promise<void> {
+    const object = objectOf(file);
+    let UploadId: string | undefined;
+    const parts: { PartNumber: number; ETag: string | undefined }[] = [];
+    try {
+      for await (const { bytes, isLast } of pieces) {
+        const PartNumber = parts.length + 1;
+        await request(file.organizationId, async (s3, client) => {
+          if (isLast && PartNumber === 1) {
+            await client.send(new s3.PutObjectCommand({ ...object, Body: bytes }));
+            return;
+          }
+          UploadId ??= (await client.send(new s3.CreateMultipartUploadCommand(object))).UploadId;
+          const part = { ...object, UploadId, PartNumber, Body: bytes };
+          parts.push({ PartNumber, ETag: (await client.send(new s3.UploadPartCommand(part))).ETag });
+        });
+      }
+      if (UploadId === undefined) return;
+      const whole = { ...object, UploadId, MultipartUpload: { Parts: parts } };
+      await request(file.organizationId, (s3, client) => client.send(new s3.CompleteMultipartUploadCommand(whole)));
+    } catch (error) {
+      const upload = { ...object, UploadId };
+      if (UploadId) {
+        await request(file.organizationId, (s3, client) =>
+          client.send(new s3.AbortMultipartUploadCommand(upload)),
+        ).catch(() => {});
+      }
+      throw error;
+    }
+  }
+
+  return {
+    name: 's3',
+
+    write: (file, content) => writeParts(file, piecesOf(content, PART_BYTES)),
+
+    async *read(file, { start, end }, signal) {
+      for (let at = start; at < end && !signal?.aborted; ) {
+        const to = Math.min(at + WINDOW_BYTES, end);
+        const range = { ...objectOf(file), Range: `bytes=${at}-${to - 1}` };
+        const bytes = await request(file.organizationId, async (s3, client) => {
+          const { Body, ContentRange = 'bytes 0-' } = await client.send(new s3.GetObjectCommand(range));
+          const received = await Body!.transformToByteArray();
+          // Not all stores know every range: one may send more after it.
+          return ContentRange.startsWith(`bytes ${at}-`) ? received.subarray(0, to - at) : undefined;
+        });
+        if (bytes?.length !== to - at) throw new Error('The content of a file is not there any more');
+        yield bytes;
+        at = to;
+      }
+    },
+
+    async remove(file) {
+      await request(file.organizationId, (s3, client) => client.send(new s3.DeleteObjectCommand(objectOf(file))));
+    },
+  };
+}
+
+function clientOf(s3: S3, { endpoint, region, usesPaths }: S3Location): S3Client {
+  return new s3.S3Client({
+    region,
+    ...(endpoint && { endpoint }),
+    forcePathStyle: usesPaths,
+    // Compatible stores do not all have the newer checksums. TLS protects the way, and the file has its own SHA-256.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
+  });
+}
