@@ -17,6 +17,10 @@ export const exceptions: Exception[] = [
     reason: 'metrics report how long sessions wait for a node',
   },
   {
+    like: /^select count\(\*\) filter \(where waiting_for->>'type' = 'model'\)::integer as count from \( select waiting_for from sessions /,
+    reason: 'metrics count the sessions that wait for their models',
+  },
+  {
     like: /^select w\.status, sum\(d\.count\)::integer as count from webhook_subscriptions w cross join lateral /,
     reason: 'metrics count sessions with undelivered chunks',
   },

@@ -113,3 +113,35 @@ describe.each(pairs)('%s, with a fallback of %s', (name, other) => {
     if (shown.includes('void')) expect(chunks.some(({ type }) => type === 'message.reset')).toBe(true);
   });
 });
+
+test('a fallback of Anthropic that reasons takes over within a turn, whose tool calls came without its reasoning', async () => {
+  const openai = await startProviderServer(responses.basePath);
+  const anthropic = await startProviderServer(anthropicMessages.basePath, async (response, request) => {
+    // As Anthropic does: "When `thinking` is enabled, a final `assistant` message must start with a thinking block".
+    const reply = anthropicMessages.respond({ parts: [{ text: ['from the fallback'] }] });
+    await (request.body.thinking ? refuse(400) : reply)(response, request);
+  });
+  openai.next(responses.respond({ parts: [{ call: 'look', input: {} }] }) as Reply, refuse(503));
+  await world.work({ ask: createModels(world.platform), run: async () => ({ output: { found: true } }) });
+  const model = {
+    provider: 'openai' as const,
+    model: 'm',
+    baseUrl: openai.url,
+    fallbacks: [
+      {
+        provider: 'anthropic' as const,
+        model: 'claude-sonnet-4-5',
+        baseUrl: anthropic.url,
+        settings: { reasoning: 'low' as const, temperature: 0.5 },
+      },
+    ],
+  };
+  const sessionId = await world.open(await world.agent([httpTool('look')], { model }));
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(chunks.filter(({ type }) => type === 'turn.completed')).toMatchObject([{ stopReason: 'endTurn' }]);
+  expect(anthropic.requests.map(({ body }) => [body.thinking !== undefined, body.temperature])).toEqual([
+    [true, undefined],
+    [false, 0.5],
+  ]);
+  await Promise.all([openai.close(), anthropic.close()]);
+});

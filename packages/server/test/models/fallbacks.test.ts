@@ -116,6 +116,23 @@ test.each([
   expect(ask.asked).toEqual(['first']);
 });
 
+test('a fallback that rejects the request does not end the turn, which waits for the first model', async () => {
+  let isDown = true;
+  const ask = asking({
+    first: (call, signal) => (isDown ? failing()(call, signal) : answering([{ text: 'ok' }])(call, signal)),
+    second: failing({ code: 'model_rejected', retryable: false, httpStatus: 400 }),
+    third: (call, signal) => {
+      isDown = false;
+      return failing({ code: 'model_key_rejected', retryable: false, httpStatus: 401 })(call, signal);
+    },
+  });
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent([], { model }));
+  const chunks = await clock.passWhile(world.until(sessionId, ended));
+  expect(chunks.find(ended)).toMatchObject({ stopReason: 'endTurn' });
+  expect(ask.asked).toEqual(['first', 'second', 'third', 'first']);
+});
+
 test('the fallback that responded is called first for the rest of the turn, and the agent’s own model in the next turn', async () => {
   let isDown = true;
   const ask = asking({

@@ -59,13 +59,28 @@ export function toAssistantParts(
   return whole;
 }
 
-/** The same call without provider data, which may be refused after a change of the API key or of anything that it signs. */
-export function withoutProviderData(call: ModelCall): ModelCall {
-  return { ...call, transcript: call.transcript.map(({ role, content }) => ({ role, content })) };
+/** Whether a provider may refuse the call because of data of an earlier response, or because there is none. */
+export function dependsOnProviderData(call: ModelCall): boolean {
+  return call.transcript.some(({ providerData }) => isProviderData(providerData)) || reasonsWithinTurn(call);
 }
 
-export function hasProviderData({ transcript }: ModelCall): boolean {
-  return transcript.some(({ providerData }) => isProviderData(providerData));
+/**
+ * The same call without provider data, which may be refused after a change of the API key or of anything that it signs. Within a
+ * turn it does not ask for reasoning either: Anthropic refuses to reason about tool calls that came without its own reasoning, as
+ * those of another model do.
+ */
+export function withoutProviderData(call: ModelCall): ModelCall {
+  const { settings: { reasoning, ...settings } = {}, ...config } = call.config;
+  return {
+    ...call,
+    config: reasonsWithinTurn(call) ? { ...config, settings } : call.config,
+    transcript: call.transcript.map(({ providerData: _, ...entry }) => entry),
+  };
+}
+
+function reasonsWithinTurn({ config, transcript }: ModelCall): boolean {
+  const { reasoning = 'none' } = config.settings ?? {};
+  return reasoning !== 'none' && transcript.at(-1)?.role !== 'user';
 }
 
 function toToolCall({ toolCallId, tool, input }: ToolCall): Extract<AssistantPart, { type: 'tool-call' }> {

@@ -13,7 +13,7 @@ import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './
 import { toCallOptions } from './prompt.ts';
 import { loadPromptFiles } from './prompt-files.ts';
 import { openConnection, type ProviderConnection } from './provider-connection.ts';
-import { hasProviderData, withoutProviderData } from './provider-data.ts';
+import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
 
@@ -109,7 +109,7 @@ export function createProviderModel(
       // The provider may no longer accept its own data from earlier steps. The session can continue without it.
       const isBadRequest =
         error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
-      if (!isBadRequest || hasShown || !hasProviderData(call)) throw error;
+      if (!isBadRequest || hasShown || !dependsOnProviderData(call)) throw error;
       yield* askOnce(withoutProviderData(call), signal);
     }
   };

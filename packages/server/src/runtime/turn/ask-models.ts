@@ -1,7 +1,7 @@
 // The attempts of one model call: the agent's model, its fallbacks, and the waits between.
 //
 // A round calls the models one after another until one responds, so a fallback is called before an earlier model is called a second
-// time. Only a failure that is the request's own fault ends the turn at once. After a round without a response:
+// time. If the first of them finds the request at fault, the turn fails at once. After a round without a response:
 //
 //   1. The next round follows after a short wait, on this node: five rounds in all.
 //   2. Then the session is parked until the next round, for as long as the agent waits for its models
@@ -82,7 +82,8 @@ export async function* askModels(
         return { tooLong: { code, message } };
       }
       failures.push(outcome);
-      if (outcome.isOfRequest || index === models.length - 1) break;
+      // The request may still be right for another model if this one was called only because the first is unavailable.
+      if ((outcome.isOfRequest && index === 0) || index === models.length - 1) break;
       if (!outcome.isSkipped) yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
     }
     const isSkipped = failures.every((failure) => failure.isSkipped);
@@ -162,7 +163,7 @@ function afterRound(
   const after = (ms: number) => new Date(now.getTime() + Math.ceil(ms));
   // The first that may be called again.
   const askedMs = Math.min(...retryable.map(({ retryAfterMs = 0 }) => retryAfterMs));
-  if (failures.at(-1)!.isOfRequest || retryable.length === 0) return { type: 'fail', error: { code, message } };
+  if (retryable.length === 0) return { type: 'fail', error: { code, message } };
 
   const outageMs = definition.limits.modelOutageSeconds * 1000;
   const leftMs = deadline.getTime() - now.getTime();
@@ -175,7 +176,8 @@ function afterRound(
   }
   const outageLeftMs = (unavailableSince ?? now).getTime() + outageMs - now.getTime();
   if (outageLeftMs <= 0) return { type: 'fail', error: { code, message } };
-  if (askedMs > outageLeftMs)
+  // The pause of a model that was not called is the node's own.
+  if (!isSkipped && askedMs > outageLeftMs)
     return {
       type: 'fail',
       error: { code, message: waitTooLong(message, askedMs, outageLeftMs, 'the session waits N at most') },
