@@ -19,7 +19,6 @@ import {
   run,
   tool,
 } from '@openai/agents';
-import { sleep } from '../time.ts';
 import type { ClientTool } from '../types.generated.ts';
 import type { ToolFunction } from './calls.ts';
 import {
@@ -137,7 +136,6 @@ export function toolsOf(turn: Turn): AnyTool[] {
 }
 
 function guardedTools(turn: Turn, guard?: ResponseGuard): AnyTool[] {
-  let eventsRead: Promise<void> | undefined;
   return turn.tools.map(({ name, description, inputSchema }) =>
     tool({
       name,
@@ -146,12 +144,6 @@ function guardedTools(turn: Turn, guard?: ResponseGuard): AnyTool[] {
       strict: false,
       parameters: parametersOf(inputSchema),
       execute: async (input) => {
-        // The run does not wait until the end of the response has been read. One promise for all calls of a response, so that they
-        // continue, and are made, together.
-        eventsRead ??= sleep(0).finally(() => {
-          eventsRead = undefined;
-        });
-        await eventsRead;
         guard?.check();
         return (await callForModel(turn, name, input)).text;
       },

@@ -314,6 +314,33 @@ describe.each(frameworks)('$name', (framework) => {
     expect(world.server.requests).toHaveLength(1);
   });
 
+  test('a response that arrives all at once is read before its calls are made', async () => {
+    const event = (id: string, choice: object) =>
+      `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1, model: 'any', choices: [{ index: 0, finish_reason: null, ...choice }] })}\n\n`;
+    const call = { index: 0, type: 'function', function: { name: 'pay', arguments: '{"order":"1"}' } };
+    const words = Array.from({ length: 3_000 }, (_, index) => `word ${index} `);
+    const events = (reason: string) => [
+      event(reason, { delta: { role: 'assistant', content: '' } }),
+      ...words.map((content) => event(reason, { delta: { content } })),
+      event(reason, { delta: { tool_calls: [{ ...call, id: reason }] } }),
+      event(reason, { delta: {}, finish_reason: reason }),
+      'data: [DONE]\n\n',
+    ];
+    const paid: unknown[] = [];
+    run({ tools: { pay: (input) => paid.push(input) } });
+    world.server.next(raw([events('tool_calls').join('')]), raw([events('length').join('')]));
+    const session = await open({ tools: [pay()] });
+    expect(stopReasonOf(await until(session, isEnded))).toBe('maxOutputTokens');
+    expect(paid).toHaveLength(1);
+    const { data } = await world.service.client.sessions.messages(session.sessionId);
+    expect(data.map(({ content }) => content[0])).toMatchObject([
+      {},
+      { text: words.join('') },
+      {},
+      { text: words.join('') },
+    ]);
+  });
+
   test('a response that its token limit has cut ends the turn as maxOutputTokens', async () => {
     world.server.next(respond({ text: 'One, two', finishReason: 'length' }));
     run();
