@@ -141,6 +141,16 @@ describe('on a running service, where everything it created is deleted again', (
     expect(printed).toMatch(/refunds +1 made by the shop: 20\.00 EUR/);
   });
 
+  test('files: what is sent and what a tool returns are the same bytes when they are read again', async () => {
+    const printed = await play(['--scenario', 'files', '--yes']);
+    expect(printed).toMatch(/upload +parcel\.png: 70 of 70 bytes/);
+    expect(printed).toMatch(/tool +write_report\(order: "1042"\)/);
+    expect(printed).toMatch(/result +.*report\.csv/);
+    expect(printed).toContain('The report is attached.');
+    expect(printed.match(/the same bytes/g)).toHaveLength(2);
+    expect(printed).not.toContain('OTHER BYTES');
+  });
+
   test("worker: the program's own loop requests approval through the service and gets the result", async () => {
     const approved = await play(['--scenario', 'worker', '--amount', '20']);
     expect(approved).toMatch(/approval +requested for refund_order\(orderId: "1042", amount: 42\.5\)/);

@@ -58,6 +58,9 @@ function show(chunk: Chunk): void {
     case 'tool.call':
       if (!chunk.notRun) row('tool', `${chunk.tool}(${compact(chunk.input)})`);
       break;
+    case 'file.created':
+      row('file', `${chunk.file.filename ?? chunk.file.fileId}, ${chunk.file.mediaType}, ${chunk.file.bytes} bytes`);
+      break;
     case 'tool.result':
       row(chunk.notRun ? 'not run' : 'result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
       break;

@@ -2,6 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { approval } from './scenarios/approval.ts';
 import { clientTool } from './scenarios/client-tool.ts';
+import { files } from './scenarios/files.ts';
 import { outage } from './scenarios/outage.ts';
 import { subAgent } from './scenarios/sub-agent.ts';
 import { tools } from './scenarios/tools.ts';
@@ -15,7 +16,7 @@ export interface Scenario {
   play(stage: Stage): Promise<Session>;
 }
 
-export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker' | 'outage';
+export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker' | 'outage' | 'files';
 
 /** `npm run demo` runs the first one. */
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
@@ -25,4 +26,5 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   'sub-agent': { shows: 'an agent that calls another agent, which asks for its own approval', play: subAgent },
   worker: { shows: 'an agent whose turns your own program runs', play: worker },
   outage: { shows: 'a session that waits while its models are down, and continues by itself', play: outage },
+  files: { shows: 'a photo in a message, and a table that a tool returns', play: files },
 };

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   type Agent,
+  type Content,
   type CreateAgent,
   type Model,
   type ScriptStep,
@@ -30,7 +31,7 @@ export interface Stage {
   model(name: string, script: ScriptStep[]): Model;
   createAgent(agent: CreateAgent): Promise<Agent>;
   /** Opens a session and follows it until it ends. Resolves with its final state. */
-  converse(agent: Agent, input: string, following?: Following): Promise<Session>;
+  converse(agent: Agent, input: Content, following?: Following): Promise<Session>;
 }
 
 /** Deletes what was created, in reverse order. */
@@ -101,11 +102,16 @@ export async function setStage(
     async converse({ agentId }, input, following = {}) {
       const opened = await client.sessions.open({ agentId, environment, input, closeOnIdle: true });
       heading(`Session ${opened.sessionId}`);
-      row('customer', input);
+      row('customer', textOf(input));
       await follow(client, opened.sessionId, person, following);
       return await client.sessions.get(opened.sessionId);
     },
   };
+}
+
+function textOf(input: Content): string {
+  if (typeof input === 'string') return input;
+  return input.map((part) => (part.type === 'text' ? part.text : `[${part.fileId}]`)).join(' ');
 }
 
 function about(tool: Tool): string {
@@ -115,13 +121,14 @@ function about(tool: Tool): string {
   return 'read-only';
 }
 
-/** Deleting a session deletes its children too. */
+/** And files. Deleting a session deletes its children too. */
 async function deleteSessions(client: Signalbox, environment: string): Promise<void> {
   for await (const { sessionId, parentSessionId, endedAt } of client.sessions.list({ environment })) {
     if (parentSessionId !== null) continue;
     if (endedAt === null) await client.sessions.cancel(sessionId);
     await client.sessions.delete(sessionId);
   }
+  for await (const { fileId } of client.files.list({ environment })) await client.files.delete(fileId);
 }
 
 function explainAddress(error: unknown): never {

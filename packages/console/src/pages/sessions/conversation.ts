@@ -190,6 +190,7 @@ export function entriesOf(messages: readonly Message[]): Entry[] {
           ...(entries[index] as CallEntry),
           ...(part.input !== undefined && { editedInput: part.input }),
           result: definedOf({ output, error, outcomeUnknown }),
+          files: filesIn(output),
         };
       }
     }
@@ -201,6 +202,15 @@ export function userEntry({ messageId, turn, content, createdAt }: Message): Use
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
   const files = content.filter((part) => part.type === 'file');
   return { kind: 'user', key: messageId, turn, text, files, createdAt, isRepair: false };
+}
+
+/** The files that a tool returned: its output, or items of it. */
+function filesIn(output: unknown): FilePart[] {
+  return [output].flat().filter((item): item is FilePart => {
+    const { type, fileId, mediaType, bytes, filename = '' } = (item ?? {}) as Partial<FilePart>;
+    const isFile = type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string';
+    return isFile && typeof bytes === 'number' && typeof filename === 'string';
+  });
 }
 
 function textKey(turn: number, count: number): string {
