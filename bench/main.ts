@@ -8,6 +8,7 @@ import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { files } from './files.ts';
 import { firstToken } from './first-token.ts';
+import { forks } from './forks.ts';
 import { growth } from './growth.ts';
 import { lists } from './lists.ts';
 import { parked } from './parked.ts';
@@ -32,6 +33,7 @@ const benchmarks = [
   twoNodes,
   parked,
   growth,
+  forks,
   lists,
   files,
   start,
