@@ -118,6 +118,27 @@ test('a fork can be compared with another fork of its origin, and stays readable
   await page.getByRole('region', { name: 'Conversation' }).getByText('First: Hello.').waitFor();
 });
 
+test('a message with a file is tried again with its file', async () => {
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({ name: 'Reader', model: modelSaying('Read.') });
+  const { fileId } = await client.files.upload(new TextEncoder().encode('a list'), {
+    environment: 'staging',
+    filename: 'list.txt',
+  });
+  const input = [
+    { type: 'text' as const, text: 'Read this' },
+    { type: 'file' as const, fileId },
+  ];
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input });
+  const page = await console.open(member, `/sessions/${sessionId}`, desktop);
+  await page.getByText('Read.').first().waitFor();
+  await page.getByRole('button', { name: 'Fork at turn 1' }).click();
+  await page.getByText('Sent with 1 file of this message.').waitFor();
+  await page.getByRole('button', { name: 'Open fork' }).click();
+  await side(page, 'Fork').getByText('list.txt').waitFor();
+  await said(page, 'Fork', 'Read.').waitFor();
+});
+
 test('a viewer sees forks and can’t create them', async () => {
   const origin = await conversation('Hello');
   const viewer = await console.person('viewer');

@@ -3,6 +3,7 @@ import type { ForkSession, Session } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { counted } from '../../text-format.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices, Select, TextArea } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
@@ -33,13 +34,16 @@ export function ForkDialog({
     client.agents.versions(agentId, { limit: MOST_VERSIONS }),
   ).data?.data;
   const fork = useApiMutation((client, body: ForkSession) => client.sessions.fork(sessionId, body), ['sessions']);
+  // They belong to the message that is tried again.
+  const files = where === 'before' ? entry.files.map(({ fileId }) => ({ type: 'file' as const, fileId })) : [];
   const isRunning = isBusy(session) && turn === session.turn;
 
   async function submit() {
-    const input = texts[where];
+    const text = texts[where].trim() === '' ? [] : [{ type: 'text' as const, text: texts[where] }];
+    const input = [...text, ...files];
     const opened = await fork.mutateAsync({
       atTurn: where === 'before' ? turn - 1 : turn,
-      ...(input.trim() !== '' && { input }),
+      ...(input.length > 0 && { input }),
       ...(version !== '' && { agentVersion: Number(version) }),
     });
     await navigate({
@@ -74,7 +78,11 @@ export function ForkDialog({
       )}
       <TextArea
         label="Next message"
-        hint="Leave empty to open the fork without starting a turn."
+        hint={
+          files.length > 0
+            ? `Sent with ${counted(files.length, 'file')} of this message.`
+            : 'Leave empty to open the fork without starting a turn.'
+        }
         rows={4}
         maxLength={500_000}
         value={texts[where]}
