@@ -223,6 +223,11 @@ class Screen {
         return this.line(`!  ${chunk.decision}${chunk.reason === undefined ? '' : `: ${shown(chunk.reason)}`}`);
       case 'session.status':
         return this.line(`-- ${stateOf({ stopReason: null, ...chunk } as unknown as Session)}`);
+      case 'context.compacted': {
+        const { untilTurn, tokensBefore, tokensAfter, summary } = chunk;
+        const before = `-- summarised the messages up to turn ${untilTurn}: ${tokensBefore} -> ${tokensAfter} tokens`;
+        return this.line(`${before}${summary === '' ? '' : `\n   ${shown(summary)}`}`);
+      }
       case 'turn.completed':
         return this.line(`-- turn ${chunk.turn} ended: ${chunk.error ? errorOf(chunk.error) : chunk.stopReason}`);
       default:

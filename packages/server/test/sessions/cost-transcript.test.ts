@@ -1,5 +1,5 @@
 // A transcript of the maximum length is read, sent to a model and given to a worker without blocking the event loop for more than
-// 250 ms of its thread's CPU time. A longer one is not sent.
+// 250 ms of its thread's CPU time. A longer one becomes shorter first.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ const MOST_MS = 250;
 /** A measurement may include garbage collection, or code that runs for the first time. */
 const TRIES = 3;
 const PART_BYTES = 1_000_000;
-/** As many results as fit into 4 MiB. */
+/** As many results as a worker gets before the oldest are left out. */
 const PARTS = 4;
 
 const outputs: Record<string, unknown> = {
@@ -118,19 +118,17 @@ test.each(Object.entries(outputs))(
       const sessionId = await sessionWith(agentId, Array(PARTS).fill(output));
       await service.client.sessions.sendMessage(sessionId, { content: 'go' });
       await errorOf(sessionId).not.toBeNull();
-      expect(model.received.at(-1)).toBeGreaterThan(PARTS * PART_BYTES * 0.9);
+      // A summary is requested, of the beginnings and ends of the results.
+      expect(model.received.at(-1)).toBeGreaterThan(100_000);
+      expect(model.received.at(-1)).toBeLessThan(PART_BYTES);
     });
     expect(ms).toBeLessThan(MOST_MS);
   },
 );
 
-test('a turn with a longer transcript fails without a model call', { timeout: 120_000 }, async () => {
-  const asked = model.received.length;
-  for (const agent of [agentOfWorker, agentOfModel]) {
-    const { agentId } = await agent();
-    const sessionId = await sessionWith(agentId, Array(PARTS + 1).fill(outputs['one text']));
-    await service.client.sessions.sendMessage(sessionId, { content: 'go' });
-    await errorOf(sessionId).toMatchObject({ code: 'transcript_too_long' });
-  }
-  expect(model.received).toHaveLength(asked);
+test('a turn with a longer transcript begins with its oldest messages left out', { timeout: 120_000 }, async () => {
+  const { agentId } = await agentOfWorker();
+  const sessionId = await sessionWith(agentId, Array(PARTS + 1).fill(outputs['one text']));
+  await service.client.sessions.sendMessage(sessionId, { content: 'go' });
+  expect(await claimed()).toBeLessThan(PARTS * PART_BYTES);
 });

@@ -24,6 +24,7 @@ const types: readonly ChunkType[] = [
   'approval.resolved',
   'session.status',
   'turn.completed',
+  'context.compacted',
 ];
 const ROW_PX = 38;
 const AHEAD_ROWS = 100;

@@ -13,6 +13,7 @@ import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { Call } from './call.tsx';
+import { Compactions } from './compactions.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
@@ -103,7 +104,11 @@ export function Conversation({
                   />
                 )}
               </li>
+              {entry.kind === 'user' && !entry.isRepair && <Compactions turns={[ends.get(entry.turn!)]} />}
               {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
+              {isLastOfTurn(shown, index) && (
+                <Compactions turns={turnsBetween(turns, entry.turn!, shown[index + 1]?.turn)} />
+              )}
               {forkedFrom && entry.turn === forkedFrom.turn && isLastOfTurn(shown, index) && (
                 <ForkedHere session={session} from={forkedFrom} />
               )}
@@ -121,6 +126,11 @@ export function Conversation({
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
     </>
   );
+}
+
+/** Turns without a message: a caller asked for a summary. */
+function turnsBetween(turns: readonly SessionTurn[], after: number, before: number | null | undefined): SessionTurn[] {
+  return turns.filter(({ turn }) => turn > after && (before == null || turn < before)).toReversed();
 }
 
 function isLastOfTurn(entries: readonly Entry[], index: number): boolean {

@@ -1,0 +1,313 @@
+// Sessions that get too long for their model: over the wire against a server that refuses what it can't read, after crashes, while
+// they are stopped, and as their readers see them.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Chunk } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { afterEach, describe, expect, test } from 'vitest';
+import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { compactSession } from '../../src/sessions/compact.ts';
+import { cancelSession, interruptSession } from '../../src/sessions/end-session.ts';
+import { forkSession } from '../../src/sessions/forks.ts';
+import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { retrySession } from '../../src/sessions/retry.ts';
+import { getSession } from '../../src/sessions/sessions.ts';
+import { loadTranscripts } from '../../src/sessions/state/load-transcripts.ts';
+import { listTurns } from '../../src/sessions/timeline.ts';
+import { openAiError, respond, startOpenAiServer } from '../support/openai-server.ts';
+import { startTestService } from '../support/service.ts';
+import { answering, createWorld, never, type World } from '../support/session-world.ts';
+
+const WINDOW_TOKENS = 8_000;
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+// ── Over the wire ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A server with a window of 8,000 tokens, of four characters each. It calls the tool once in each turn. */
+async function startSmallModel() {
+  const sizes: number[] = [];
+  const refused: number[] = [];
+  const server = await startOpenAiServer((response, request) => {
+    const { messages, tools = [] } = request.body;
+    const tokens = Math.ceil(JSON.stringify([messages, tools]).length / 4);
+    sizes.push(tokens);
+    if (tokens > WINDOW_TOKENS) {
+      refused.push(tokens);
+      const sentence = `This model's maximum context length is ${WINDOW_TOKENS} tokens. However, you requested ${tokens}.`;
+      response.writeHead(400, { 'Content-Type': 'application/json' });
+      return void response.end(JSON.stringify(openAiError(400, sentence)));
+    }
+    const usage = { prompt: tokens, completion: 10 };
+    const isSummary = tools.length === 0;
+    const wantsTool = !isSummary && messages.at(-1)!.role === 'user';
+    const reply = wantsTool
+      ? respond({ toolCalls: [{ name: 'fetch_report', arguments: {} }], usage })
+      : respond({ text: isSummary ? 'They talk about reports.' : 'Read it.', usage });
+    return reply(response, request);
+  });
+  const report = createServer((_, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/plain' }).end('r'.repeat(1024 * 1024 - 100));
+  }).listen(0, '127.0.0.1');
+  await once(report, 'listening');
+  closing.push(
+    () => server.close(),
+    () => report.close(),
+  );
+  const reportUrl = `http://127.0.0.1:${(report.address() as AddressInfo).port}/`;
+  return { server, sizes, refused, reportUrl };
+}
+
+test('2,000 messages and results of 1 MiB never fail a model of 8,000 tokens, which gets no request that is longer', {
+  timeout: 240_000,
+}, async () => {
+  const { server, sizes, refused, reportUrl } = await startSmallModel();
+  const service = await startTestService();
+  closing.push(() => service.stop());
+  const { client } = service;
+  const { agentId } = await client.agents.create({
+    name: 'Analyst',
+    model: { provider: 'openai-compatible', model: 'small', baseUrl: server.url, contextTokens: WINDOW_TOKENS },
+    tools: [
+      {
+        type: 'http',
+        name: 'fetch_report',
+        description: 'Fetches the report',
+        inputSchema: { type: 'object' },
+        request: { method: 'GET', url: reportUrl },
+      },
+    ],
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production' });
+  await service.db.execute(sql`
+    insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+    select s.organization_id, s.session_id, t, p, gen_random_uuid(), case when p = 0 then 'user' else 'assistant' end,
+      json_build_array(json_build_object('type', 'text', 'text', repeat('word ', 20))), now()
+    from sessions s cross join generate_series(1, 1000) t cross join generate_series(0, 1) p
+    where s.organization_id = ${uuidOf('org', service.organizationId)} and s.session_id = ${uuidOf('ses', sessionId)}`);
+  await service.db.execute(sql`
+    update sessions set turn = 1000
+    where organization_id = ${uuidOf('org', service.organizationId)} and session_id = ${uuidOf('ses', sessionId)}`);
+
+  for (let turn = 1001; turn <= 1005; turn++) {
+    await client.sessions.sendMessage(sessionId, { content: `Fetch report ${turn}` });
+    await expect
+      .poll(async () => (await client.sessions.get(sessionId)).status, { timeout: 120_000, interval: 20 })
+      .toBe('idle');
+    expect(await client.sessions.get(sessionId)).toMatchObject({ turn, stopReason: 'endTurn', error: null });
+  }
+  expect(refused).toEqual([]);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(WINDOW_TOKENS);
+  // Nothing is missing from the transcript.
+  const { data } = await client.sessions.messages(sessionId, { order: 'desc', limit: 3 });
+  expect(JSON.stringify(data)).toContain('r'.repeat(1_000_000));
+  const turns = (await client.sessions.turns(sessionId, { limit: 5 })).data;
+  const compactions = turns.flatMap(({ operations }) => operations.filter(({ kind }) => kind === 'compaction'));
+  expect(compactions.length).toBeGreaterThan(10);
+  expect(compactions.every(({ status, compaction }) => status === 'succeeded' && compaction!.summary !== '')).toBe(
+    true,
+  );
+});
+
+// ── On nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const LIMITS = { compactAtTokens: 2_000 };
+const usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
+
+/** Responds to steps at once, and to summaries as `summarise` does. */
+function model(summarise: AskModel, calls: ModelCall[] = []): AskModel {
+  return (call, signal) => {
+    calls.push(call);
+    return (call.purpose === 'summary' ? summarise : answering([{ text: 'ok' }]))(call, signal);
+  };
+}
+
+const summary: AskModel = async function* () {
+  yield { type: 'text', delta: 'They talked.' };
+  yield { type: 'finish', reason: 'endTurn', usage: { ...usage, inputTokens: 100, outputTokens: 10 } };
+};
+const hanging: AskModel = async function* (_call, signal) {
+  yield { type: 'text', delta: 'They' };
+  await never(signal);
+};
+
+async function worldOf(): Promise<World> {
+  const world = await createWorld();
+  closing.push(() => world.close());
+  return world;
+}
+
+/** An idle session with so many turns of 100 tokens. */
+async function conversation(world: World, turns: number, more: object = {}): Promise<string> {
+  const agentId = await world.agent([], { limits: LIMITS, ...more });
+  const sessionId = await world.open(agentId, { input: undefined });
+  const ids = [uuidOf('ses', sessionId), world.organizationId];
+  for (let turn = 1; turn <= turns; turn++) {
+    for (const [position, role] of ['user', 'assistant'].entries())
+      await world.platform.db.execute(sql`
+        insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+        values (${ids[1]}, ${ids[0]}, ${turn}, ${position}, ${newUuid()}, ${role},
+          ${JSON.stringify([{ type: 'text', text: `${turn}`.padEnd(102, '.') }])}, now())`);
+  }
+  await world.platform.db.execute(sql`
+    update sessions set turn = ${turns} where organization_id = ${ids[1]} and session_id = ${ids[0]}`);
+  return sessionId;
+}
+
+const operationsOf = async (world: World, sessionId: string) =>
+  (await listTurns(world.ctx, { sessionId, limit: 1 })).data[0]!.operations;
+
+describe('a session whose transcript is too long', () => {
+  test('shows a summary as a chunk and in the timeline, with its usage, and the next node loads only what follows', async () => {
+    const world = await worldOf();
+    await world.work({ ask: model(summary) });
+    const sessionId = await conversation(world, 20);
+    await sendMessage(world.ctx, { sessionId, content: 'go on' });
+    const chunks = await world.until(sessionId, is('idle'));
+    const chunk = chunks.find(({ type }) => type === 'context.compacted');
+    expect(chunk).toMatchObject({ summary: 'They talked.', model: 'scripted/test', usage: { inputTokens: 100 } });
+    expect(await operationsOf(world, sessionId)).toMatchObject([
+      { kind: 'compaction', status: 'succeeded', usage: { inputTokens: 100 }, compaction: { summary: 'They talked.' } },
+      { kind: 'model', status: 'succeeded' },
+    ]);
+    const { session } = await getSession(world.ctx, { sessionId });
+    expect(session.usage).toMatchObject({ steps: 2, inputTokens: 103 });
+    expect((await listMessages(world.ctx, { sessionId, limit: 100 })).data).toHaveLength(42);
+
+    const row = { organizationId: world.organizationId, sessionId: uuidOf('ses', sessionId) };
+    const [loaded] = await loadTranscripts(world.platform.db, [row]);
+    expect(loaded!.compaction).toMatchObject({ summary: 'They talked.' });
+    expect(loaded!.transcript.length).toBeLessThan(20);
+    expect(loaded!.transcript[0]).toMatchObject({ turn: 1, position: 0 });
+  });
+
+  test('is compacted once by the node that takes it over, if its node dies meanwhile', async () => {
+    const world = await worldOf();
+    const started = Promise.withResolvers<void>();
+    const { nodeId } = await world.work({
+      ask: model((call, signal) => {
+        started.resolve();
+        return hanging(call, signal);
+      }),
+    });
+    const sessionId = await conversation(world, 20);
+    await sendMessage(world.ctx, { sessionId, content: 'go on' });
+    await started.promise;
+    await world.expireLease(nodeId);
+    const calls: ModelCall[] = [];
+    await world.work({ ask: model(summary, calls) });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(calls.map(({ purpose }) => purpose)).toEqual(['summary', undefined]);
+    expect(chunks.filter(({ type }) => type === 'context.compacted')).toHaveLength(1);
+    expect((await operationsOf(world, sessionId)).map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+  });
+
+  test('can be interrupted, steered and cancelled while the summary is written', async () => {
+    const world = await worldOf();
+    let isHanging = true;
+    await world.work({ ask: model((call, signal) => (isHanging ? hanging : summary)(call, signal)) });
+    const begun = async () => {
+      const sessionId = await conversation(world, 20);
+      await sendMessage(world.ctx, { sessionId, content: 'go on' });
+      await expect.poll(async () => (await operationsOf(world, sessionId))[0]?.kind).toBe('compaction');
+      return sessionId;
+    };
+    const [interrupted, cancelled, steered] = [await begun(), await begun(), await begun()];
+    await interruptSession(world.ctx, { sessionId: interrupted });
+    const chunks = await world.until(interrupted, is('idle'));
+    expect(chunks.at(-2)).toMatchObject({ type: 'turn.completed', stopReason: 'interrupted' });
+    expect((await operationsOf(world, interrupted)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+    await cancelSession(world.ctx, { sessionId: cancelled });
+    expect((await operationsOf(world, cancelled)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+    isHanging = false;
+    await sendMessage(world.ctx, { sessionId: steered, content: 'rather this', onBusy: 'steer' });
+    await world.until(steered, (chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'endTurn');
+  });
+
+  test('continues after its model refused a call as too long', async () => {
+    const world = await worldOf();
+    const calls: ModelCall[] = [];
+    const ask: AskModel = (call, signal) => {
+      calls.push(call);
+      if (call.purpose === 'summary') return summary(call, signal);
+      if (JSON.stringify(call.transcript).length < 3_000) return answering([{ text: 'ok' }])(call, signal);
+      throw new ModelFailure('model_context_too_long', 'Too long', { retryable: false, httpStatus: 400 });
+    };
+    await world.work({ ask });
+    const sessionId = await conversation(world, 30, { limits: {} });
+    await sendMessage(world.ctx, { sessionId, content: 'go on' });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(chunks.at(-2)).toMatchObject({ type: 'turn.completed', stopReason: 'endTurn' });
+    expect(chunks.some(({ type }) => type === 'message.reset')).toBe(false);
+    expect(calls[0]!.purpose).toBeUndefined();
+  });
+});
+
+describe('a caller can compact a session', () => {
+  test('that is idle, as a turn without a message, after which a message continues from the summary', async () => {
+    const world = await worldOf();
+    const calls: ModelCall[] = [];
+    await world.work({ ask: model(summary, calls) });
+    const sessionId = await conversation(world, 3);
+    const { session } = await compactSession(world.ctx, { sessionId });
+    expect(session).toMatchObject({ status: 'running', turn: 4 });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(chunks.map(({ type }) => type)).toEqual([
+      'session.status',
+      'context.compacted',
+      'turn.completed',
+      'session.status',
+    ]);
+    await expect(compactSession(world.ctx, { sessionId })).rejects.toMatchObject({ code: 'conflict' });
+    await sendMessage(world.ctx, { sessionId, content: 'and now?' });
+    await world.until(sessionId, (chunk) => chunk.type === 'turn.completed' && chunk.turn === 5);
+    const [message, ...others] = calls.at(-1)!.transcript;
+    expect(others).toEqual([]);
+    expect(message!.content).toMatchObject([
+      { text: '1'.padEnd(102, '.') },
+      { text: expect.stringContaining('They talked.') },
+      { text: 'and now?' },
+    ]);
+    const fork = await forkSession(world.ctx, { sessionId, atTurn: 4, input: 'and in the fork?' });
+    await world.until(fork.session.sessionId, is('idle'));
+    expect(JSON.stringify(calls.at(-1)!.transcript)).toContain('They talked.');
+    expect(JSON.stringify(calls.at(-1)!.transcript)).not.toContain('and now?');
+  });
+
+  test('not while it is busy, without messages, or after it has ended', async () => {
+    const world = await worldOf();
+    await world.work({ ask: model(hanging) });
+    const empty = await world.open(await world.agent(), { input: undefined });
+    await expect(compactSession(world.ctx, { sessionId: empty })).rejects.toMatchObject({ code: 'conflict' });
+    const busy = await conversation(world, 3);
+    await compactSession(world.ctx, { sessionId: busy });
+    await expect(compactSession(world.ctx, { sessionId: busy })).rejects.toMatchObject({ code: 'session_busy' });
+    await cancelSession(world.ctx, { sessionId: busy });
+    await expect(compactSession(world.ctx, { sessionId: busy })).rejects.toMatchObject({ code: 'session_ended' });
+    const sessionId = formatId('ses', newUuid());
+    await expect(compactSession(world.ctx, { sessionId })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('and retry it, if it failed', async () => {
+    const world = await worldOf();
+    let isBroken = true;
+    const broken: AskModel = () => {
+      throw new ModelFailure('model_rejected', 'No.', { retryable: false, httpStatus: 400 });
+    };
+    await world.work({ ask: model((call, signal) => (isBroken ? broken : summary)(call, signal)) });
+    const sessionId = await conversation(world, 3);
+    await compactSession(world.ctx, { sessionId });
+    await world.until(sessionId, is('idle'));
+    expect((await getSession(world.ctx, { sessionId })).session).toMatchObject({ error: { code: 'model_rejected' } });
+    isBroken = false;
+    await retrySession(world.ctx, { sessionId });
+    await world.until(sessionId, ({ type }) => type === 'context.compacted');
+    await world.until(sessionId, (_, all) => all.filter(is('idle')).length === 2);
+    expect((await operationsOf(world, sessionId)).map(({ status }) => status)).toEqual(['failed', 'succeeded']);
+  });
+});
