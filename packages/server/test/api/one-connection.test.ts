@@ -85,8 +85,17 @@ describe('a node whose pool has one connection', () => {
     await call('forkSession', { sessionId, atTurn: 1, agentVersion: 1, input: 'other' });
     await call('interruptSession', { sessionId });
     await until(sessionId, 'idle');
+    await call('compactSession', { sessionId });
+    await until(sessionId, 'idle');
     await call('closeSession', { sessionId });
     await call('deleteSession', { sessionId });
+
+    const failing = await open(
+      await agentWith([{ text: 'no' }, { text: 'no' }, { text: '{}' }], { outputSchema: { type: 'object' } }),
+    );
+    await until(failing, 'idle');
+    await call('retrySession', { sessionId: failing });
+    await until(failing, 'idle');
 
     const client = { type: 'client', name: 'ask', description: 'Asks.', inputSchema: { type: 'object' } };
     const asking = await agentWith([{ toolCalls: [{ name: 'ask', input: {} }] }, {}], { tools: [client] });
@@ -118,6 +127,14 @@ describe('a node whose pool has one connection', () => {
       chunks.flatMap((chunk) => ('toolCallId' in chunk ? [chunk.toolCallId] : [])),
     )[0]!;
   }
+
+  test('completes every change of files', async () => {
+    const uploaded = await service.fetch('/api/v1/files?environment=production', { method: 'POST', body: 'text' });
+    expect(uploaded.status).toBe(201);
+    called.add('uploadFile');
+    const { file } = (await uploaded.json()) as { file: { fileId: string } };
+    await call('deleteFile', { fileId: file.fileId });
+  });
 
   test('completes every change of worker turns', async () => {
     const { agentId } = (await call('createAgent', { name: 'W', model: { provider: 'worker', queue: 'q' } })).agent;
