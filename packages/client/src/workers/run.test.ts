@@ -170,6 +170,41 @@ test('after a lost response, text is sent again for the same position, and a com
   expect(keys[0]).toBe(keys[1]);
 });
 
+test('a result for a model is the one in the transcript, or the outcome if a summary has replaced it', async () => {
+  const outcome = (toolCallId: string, error?: string) => {
+    const how = error === undefined ? { status: 'succeeded', output: 1 } : { status: 'unknown', error };
+    return { toolCallId, index: 0, tool: 't', ...how } as WorkerTurn['outcomes'][number];
+  };
+  const kept = { type: 'tool_result' as const, toolCallId: 'call_0', input: { n: 2 }, output: 1 };
+  const message = { messageId: 'msg_1', role: 'tool' as const, turn: 1, content: [kept], createdAt: '' };
+  let results: unknown;
+  const program = await programOf(
+    {
+      claims: [claimed()],
+      nexts: [
+        claimed({
+          workerTurnId: 'wtn_2',
+          step: 2,
+          messages: [message],
+          outcomes: [outcome('call_0'), outcome('call_1'), outcome('call_2', 'Cut off')],
+        }),
+      ],
+    },
+    {
+      onTurn: async (turn) => {
+        results = await Promise.all([0, 1, 2].map((n) => turn.toolResult('t', { n })));
+      },
+    },
+  );
+  await program.until('complete', 2);
+  expect(results).toEqual([
+    kept,
+    { type: 'tool_result', toolCallId: 'call_1', output: 1, outcomeUnknown: false },
+    { type: 'tool_result', toolCallId: 'call_2', error: 'Cut off', outcomeUnknown: true },
+  ]);
+  await program.stop();
+});
+
 test('calls made together complete one step, with the text before them and its usage; later calls complete the next', async () => {
   const outcome = (index: number, output: unknown) =>
     ({ toolCallId: `call_${index}`, index, tool: 't', status: 'succeeded', output }) as const;

@@ -297,11 +297,12 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     return promise;
   }
 
-  function resultOf({ toolCallId }: CallOutcome): ToolResultPart {
-    const parts = claim.messages.flatMap(({ content }) => content);
-    const found = parts.findLast((part) => part.type === 'tool_result' && part.toolCallId === toolCallId);
-    if (!found) throw new Error('The transcript has no result of the call');
-    return found as ToolResultPart;
+  /** From the transcript, which also has an edited input, unless a summary has replaced that part of it. */
+  function resultOf({ toolCallId, output, error, status }: CallOutcome): ToolResultPart {
+    const parts = claim.messages.flatMap(({ content }) => content.filter((part) => part.type === 'tool_result'));
+    const found = parts.findLast((part) => part.toolCallId === toolCallId);
+    const outcome = { ...(error === undefined ? { output } : { error }), outcomeUnknown: status === 'unknown' };
+    return found ?? { type: 'tool_result', toolCallId, ...outcome };
   }
 
   /** Why the turn accepts no more calls. */
