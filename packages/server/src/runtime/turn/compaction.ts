@@ -221,10 +221,11 @@ export function summaryInstructions(room: number): string {
 export function summaryInput(entries: readonly PlacedEntry[], previous: string, room: number): string {
   const summary = boundedSummary(previous, room);
   const before = summary === '' ? '' : `<summary_of_earlier_messages>\n${summary}\n</summary_of_earlier_messages>\n\n`;
-  const max = Math.floor((room * SHARE_OF_PART) / entries.length);
-  const total = tokensOfAll(entries);
+  const some = entries.map((entry) => fitted(entry, room));
+  const max = room * SHARE_OF_PART;
+  const isTooLong = tokensOfAll(some) > max;
   // A group that is longer than a part is in a part of its own.
-  const texts = entries.map((entry) => written(total <= room * SHARE_OF_PART ? entry : cutEntry(entry, max)));
+  const texts = some.map((entry) => written(isTooLong ? cutEntry(entry, Math.floor(max / entries.length)) : entry));
   return `${before}<messages>\n${texts.join('\n')}\n</messages>`;
 }
 
