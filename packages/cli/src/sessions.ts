@@ -229,12 +229,25 @@ class Screen {
         return this.line(`${before}${summary === '' ? '' : `\n   ${shown(summary)}`}`);
       }
       case 'turn.completed':
-        return this.line(`-- turn ${chunk.turn} ended: ${chunk.error ? errorOf(chunk.error) : chunk.stopReason}`);
+        return this.line(
+          `-- turn ${chunk.turn} ended: ${chunk.error ? errorOf(chunk.error) : chunk.stopReason} (${tokensOf(chunk.usage)})`,
+        );
+      case 'file.created':
+        return this.line(`+  ${chunk.file.fileId} ${chunk.file.mediaType}, ${counted(chunk.file.bytes, 'byte')}`);
       default:
         // A chunk type of a newer service.
         return '';
     }
   }
+}
+
+/** `1200 tokens in (800 cached, 100 written to the cache), 50 out`. */
+function tokensOf({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }: Session['usage']): string {
+  const cache = [
+    cachedTokens > 0 && `${cachedTokens} cached`,
+    cacheWriteTokens > 0 && `${cacheWriteTokens} written to the cache`,
+  ].filter((part) => part !== false);
+  return `${inputTokens} tokens in${cache.length > 0 ? ` (${cache.join(', ')})` : ''}, ${outputTokens} out`;
 }
 
 function errorOf({ code, message }: NonNullable<Session['error']>): string {

@@ -1,9 +1,16 @@
-import { ownProvider, type ProviderName, providerFacts, providers } from '@signalbox/contract';
+import {
+  type DescribedModel,
+  modelFacts,
+  ownProvider,
+  type ProviderName,
+  providerFacts,
+  providers,
+} from '@signalbox/contract';
 import { type ReactNode, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
 import { useDraft } from './draft.tsx';
 import { FallbacksForm } from './fallbacks-form.tsx';
-import { DraftJson, textOf, withPresent } from './fields.tsx';
+import { DraftJson, DraftNumber, textOf, withPresent } from './fields.tsx';
 import { isRecord, modelOf } from './model.ts';
 
 const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
@@ -98,6 +105,45 @@ function ModelSettings({ provider }: { provider: string }) {
   const draft = useDraft();
   // The short form, `provider/model`, has none to edit.
   if (typeof draft.get('model') === 'string') return null;
+  return (
+    <>
+      {isAsked(provider) && <ModelFacts />}
+      <SettingsJson provider={provider} />
+    </>
+  );
+}
+
+/** What the model takes, for models that Signalbox does not know. */
+function ModelFacts() {
+  const { contextTokens: _, input: __, ...model } = modelOf(useDraft().get('model'));
+  const known = modelFacts(model as unknown as DescribedModel);
+  return (
+    <>
+      <DraftNumber
+        path="model.contextTokens"
+        label="Context window (tokens)"
+        hint={
+          known.contextTokens === null
+            ? 'Unknown for this model. Long conversations are compacted in time if you enter it.'
+            : `Leave empty for ${known.contextTokens.toLocaleString('en')}, the window of this model.`
+        }
+      />
+      <DraftJson
+        path="model.input"
+        label="Files that the model takes"
+        lines={1}
+        hint={
+          <>
+            JSON, a list of <code>image</code>, <code>pdf</code> and <code>audio</code>.{' '}
+            {known.input === null ? 'Unknown for this model.' : `Leave empty for ${JSON.stringify(known.input)}.`}
+          </>
+        }
+      />
+    </>
+  );
+}
+
+function SettingsJson({ provider }: { provider: string }) {
   return (
     <DraftJson
       path="model.settings"

@@ -1,7 +1,8 @@
 import type { Overview } from '@signalbox/client';
+import { modelKeyErrors } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { Fragment, type ReactNode } from 'react';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { capped } from '../../text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 
@@ -25,7 +26,14 @@ export function NeedsAttention({ overview }: { overview: Overview }) {
   );
   const receivers = (count: number, what: string) =>
     `${capped(count)} ${count === 1 ? 'webhook subscription' : 'webhook subscriptions'} ${what}`;
+  const withoutKey = useEnvironmentsWithoutKey();
   const lines: { tone: Tone; word: string; text: ReactNode; count: number }[] = [
+    {
+      tone: 'bad',
+      word: 'model key',
+      count: withoutKey.length,
+      text: <ModelKeys environments={withoutKey} />,
+    },
     { tone: 'bad', word: 'disabled', count: disabled, text: toWebhooks(receivers(disabled, 'no longer sending')) },
     {
       tone: 'bad',
@@ -66,5 +74,40 @@ export function NeedsAttention({ overview }: { overview: Overview }) {
         </ul>
       )}
     </section>
+  );
+}
+
+// Enough to notice that sessions fail now, and one page of the list.
+const NEWEST_SESSIONS = 50;
+
+/** The environments in which one of the newest sessions failed because of its model's key. */
+function useEnvironmentsWithoutKey(): string[] {
+  const { data = [] } = useApiQuery(
+    ['sessions', 'newest'],
+    async (client) => (await client.sessions.list({ limit: NEWEST_SESSIONS })).data,
+    { everyMs: 30_000 },
+  );
+  const failed = data.filter(({ error }) => modelKeyErrors.some((code) => code === error?.code));
+  return [...new Set(failed.map(({ environment }) => environment))];
+}
+
+function ModelKeys({ environments }: { environments: readonly string[] }) {
+  const { organizationId, may } = useOrganization();
+  return (
+    <>
+      Sessions fail because a model’s key is missing or rejected in{' '}
+      {environments.map((environment, index) => (
+        <Fragment key={environment}>
+          {index > 0 && ', '}
+          {may('admin') ? (
+            <Link to="/$organizationId/environments" params={{ organizationId }} search={{ environment }}>
+              {environment}
+            </Link>
+          ) : (
+            environment
+          )}
+        </Fragment>
+      ))}
+    </>
   );
 }

@@ -1,0 +1,40 @@
+// A missing key of a model, in a real browser on a real service.
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+let sessionId: string;
+beforeAll(async () => {
+  console = await startConsole();
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({ name: 'Clerk', model: 'anthropic/claude-sonnet-4-5' });
+  ({ sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'Hi' }));
+  await expect.poll(async () => (await client.sessions.get(sessionId)).error?.code).toBe('model_key_missing');
+});
+
+test('a missing key is in the overview and on the page of its session, with a link to where it is set', async () => {
+  const page = await console.open(console.owner);
+  const section = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs attention' }) });
+  await section.getByText('Sessions fail because a model’s key is missing or rejected in').waitFor();
+  await expectAccessible(page);
+  await section.getByRole('link', { name: 'production' }).click();
+  await page.waitForURL((url) => url.pathname.endsWith('/environments') && url.search === '?environment=production');
+
+  await page.goto(`${new URL(page.url()).origin}/console/${console.organizationId}/sessions/${sessionId}`);
+  await page.getByText('The environment production has no secret ANTHROPIC_API_KEY').waitFor();
+  await page.getByText('Turn failed').first().waitFor();
+  await page.getByRole('link', { name: 'Set the key in production' }).click();
+  await page.waitForURL((url) => url.pathname.endsWith('/environments') && url.search === '?environment=production');
+  await page.context().close();
+});
+
+test('who may not set it is told who does', async () => {
+  const viewer = await console.person('viewer', 'Vito Viewer');
+  const page = await console.open(viewer);
+  await page.getByText('Sessions fail because a model’s key is missing or rejected in production').waitFor();
+  await page.goto(`${new URL(page.url()).origin}/console/${console.organizationId}/sessions/${sessionId}`);
+  await page.getByText('An admin sets it under Environments.').waitFor();
+  expect(await page.getByRole('link', { name: 'Set the key in production' }).count()).toBe(0);
+  await page.context().close();
+});
