@@ -10,7 +10,10 @@ beforeAll(async () => {
   const { client } = console.service;
   const { agentId } = await client.agents.create({ name: 'Clerk', model: 'anthropic/claude-sonnet-4-5' });
   ({ sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'Hi' }));
-  await expect.poll(async () => (await client.sessions.get(sessionId)).error?.code).toBe('model_key_missing');
+  for await (const { chunks } of client.sessions.stream(sessionId)) {
+    if (chunks.some((chunk) => chunk.type === 'turn.completed')) break;
+  }
+  expect((await client.sessions.get(sessionId)).error?.code).toBe('model_key_missing');
 });
 
 test('a missing key is in the overview and on the page of its session, with a link to where it is set', async () => {
@@ -29,7 +32,7 @@ test('a missing key is in the overview and on the page of its session, with a li
   await page.context().close();
 });
 
-test('who may not set it is told who does', async () => {
+test('a viewer sees who sets the key, and no link', async () => {
   const viewer = await console.person('viewer', 'Vito Viewer');
   const page = await console.open(viewer);
   await page.getByText('Sessions fail because a model’s key is missing or rejected in production').waitFor();

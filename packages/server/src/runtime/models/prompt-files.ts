@@ -6,12 +6,13 @@
 // A file that the model does not get is described instead: one that it does not take, that was deleted, or that no longer fits. A
 // conversation therefore never fails because of a file that it has.
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
-import { type FilePart, inputMediaOf, type MessagePart, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
+import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
 import { createByteBudget } from '../../lib/byte-budget.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
+import { filesOf } from './file-parts.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
 
 /** Providers accept 20 to some thousands of images; more cost much and help little. */
@@ -63,19 +64,6 @@ export async function loadPromptFiles(
       ];
     },
   };
-}
-
-/** The files that a part of a message has: itself, or those in the result of a tool. */
-export function filesOf(part: MessagePart): FilePart[] {
-  if (part.type === 'file') return [part];
-  if (part.type !== 'tool_result') return [];
-  return [part.output].flat().filter(isFilePart);
-}
-
-function isFilePart(value: unknown): value is FilePart {
-  if (typeof value !== 'object' || value === null) return false;
-  const { type, fileId, mediaType, bytes } = value as Record<string, unknown>;
-  return type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string' && typeof bytes === 'number';
 }
 
 /** The newest come first. `notes` say why the model does not get the others. */

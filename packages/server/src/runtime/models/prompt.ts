@@ -9,8 +9,9 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
+import { filesOf } from './file-parts.ts';
 import type { ModelCall } from './model.ts';
-import { filesOf, type PromptFiles, type PromptPart } from './prompt-files.ts';
+import type { PromptFiles, PromptPart } from './prompt-files.ts';
 import { toAssistantParts } from './provider-data.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;

@@ -5,6 +5,7 @@
 // Chinese, Japanese and Korean about three. What is too low anyway is corrected by what the provider reports after each call, and
 // by its refusal of a call that is too long (compaction.ts).
 import { inputMediaOf, type MessagePart } from '@signalbox/contract';
+import { filesOf } from '../models/file-parts.ts';
 import type { ModelEntry } from '../models/model.ts';
 
 const BYTES_PER_TOKEN = 3;
@@ -70,8 +71,8 @@ function fairShare(sizes: readonly number[], total: number): number {
 function bytesOf(part: MessagePart): number {
   const known = measured.get(part);
   if (known !== undefined) return known;
-  const ofFile = part.type === 'file' ? tokensOfFile(part) * BYTES_PER_TOKEN : 0;
-  const bytes = FRAME_BYTES + ofFile + textsOf(part).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const ofFiles = filesOf(part).reduce((sum, file) => sum + tokensOfFile(file) * BYTES_PER_TOKEN, 0);
+  const bytes = FRAME_BYTES + ofFiles + textsOf(part).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   measured.set(part, bytes);
   return bytes;
 }
