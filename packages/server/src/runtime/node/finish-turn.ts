@@ -94,7 +94,7 @@ export async function endTurn(
 export async function failTurn(
   context: TurnContext,
   appender: Appender,
-  { error, asked, voidFrom, results }: Extract<TurnEvent, { type: 'fail' }>,
+  { error, asked, voidFrom }: Extract<TurnEvent, { type: 'fail' }>,
 ): Promise<NextTurn | undefined> {
   const { row, head } = context.session;
   if (voidFrom) await appender.take(head); // text that was never shown needs no reset
@@ -109,7 +109,6 @@ export async function failTurn(
     items,
     patch: asked ? [sql`model_calls = model_calls + 1`] : [],
     statements: over.map((call) => updateOperation(row, call, now)),
-    entries: results ? [{ role: 'tool', content: results }] : [],
   }));
 }
 

@@ -92,7 +92,7 @@ export async function* askModels(
     if (next.type === 'fail') {
       modelCall.status = 'failed';
       modelCall.error = next.error.message;
-      yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null, results: null };
+      yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null };
       return undefined;
     }
     modelCall.retryAt = next.at;

@@ -156,10 +156,9 @@ export type TurnEvent =
   /** `results` of the last step, if the turn ends before the model gets them. */
   | { type: 'end'; end: NormalEnd; results: MessagePart[] | null }
   /**
-   * The turn fails. `asked`: because the model call did. `voidFrom`: text of this model call is void. `results` of the last step, as
-   * far as they fit into the transcript.
+   * The turn fails. `asked`: because the model call did. `voidFrom`: text of this model call is void.
    */
-  | { type: 'fail'; error: SessionError; asked: boolean; voidFrom: Operation | null; results: MessagePart[] | null };
+  | { type: 'fail'; error: SessionError; asked: boolean; voidFrom: Operation | null };
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
@@ -224,7 +223,7 @@ export function failed(
   error: SessionError,
   more: Partial<Omit<Extract<TurnEvent, { type: 'fail' }>, 'type' | 'error'>> = {},
 ): TurnEvent {
-  return { type: 'fail', error, asked: false, voidFrom: null, results: null, ...more };
+  return { type: 'fail', error, asked: false, voidFrom: null, ...more };
 }
 
 /** The end of a turn whose model call, or compaction, is refused. */
