@@ -132,7 +132,8 @@ test('a delivery has the envelope, both signatures, and its position in the sess
   expect(await shown(deliveryId)).toMatchObject({ status: 'succeeded', requestBody: null });
   expect(await listed({ sessionId: idOf(session), status: 'succeeded' })).toHaveLength(2);
   expect(await listed({ status: 'exhausted' })).toEqual([]);
-  expect(await subscription()).toMatchObject({ confirmedSecretVersion: 1, lastSuccessAt: envelope.timestamp });
+  // The health of the destination is written after the delivery.
+  await expect.poll(subscription).toMatchObject({ confirmedSecretVersion: 1, lastSuccessAt: envelope.timestamp });
   expect(await eventTypes()).toContain('webhook_subscription.secret_confirmed');
 });
 
