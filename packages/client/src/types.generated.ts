@@ -219,7 +219,7 @@ export interface CompleteWorkerTurn {
 
 export type Content = string | ContentPart[];
 
-export type ContentPart = TextPart | FileInput;
+export type ContentPart = TextInput | FileInput;
 
 export interface ContextCompactedChunk {
   type: 'context.compacted';
@@ -930,6 +930,11 @@ export interface StoredFile {
   /** The session in which a tool created the file, which is deleted with it; null for an upload. */
   sessionId: string | null;
   createdAt: string;
+}
+
+export interface TextInput {
+  type: 'text';
+  text: string;
 }
 
 export interface TextPart {

@@ -69,10 +69,11 @@ export const Session = Type.Object(
 );
 export type Session = Static<typeof Session>;
 
-const Text = Strict(
+const TextInput = Strict(
   { type: Type.Literal('text'), text: Type.String({ minLength: 1, maxLength: 500_000 }) },
-  { title: 'TextPart' },
+  { title: 'TextInput' },
 );
+const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, { title: 'TextPart' });
 const ToolCallPart = Type.Object(
   { type: Type.Literal('tool_call'), toolCallId: Id('call'), tool: Type.String(), input: Json },
   { title: 'ToolCallPart' },
@@ -93,7 +94,7 @@ const ToolResultPart = Type.Object(
 export type MessagePart = Static<typeof Text> | FilePart | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
 
 /** The content of a user message: a string, or parts that are text or files. */
-const ContentPart = Tagged([Text, FileInput], { title: 'ContentPart' });
+const ContentPart = Tagged([TextInput, FileInput], { title: 'ContentPart' });
 export const Content = Type.Unsafe<string | Static<typeof ContentPart>[]>({
   title: 'Content',
   anyOf: [

@@ -131,3 +131,16 @@ test('queued messages do not make a page large, and the first of them are on it'
   expect(beginnings.slice(0, 3)).toEqual(['first', '0', '1']);
   expect(data.length).toBeLessThan(MANY);
 });
+
+test('a response may be longer than a message can be', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create({
+    name: 'Twice',
+    limits: { compactAtTokens: 1_000_000 },
+    model: { provider: 'scripted', model: 'test', settings: { script: [{ text: '{{input}}{{input}}' }] } },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: LONG });
+  await vi.waitUntil(async () => (await client.sessions.get(sessionId)).status === 'idle', { timeout: 60_000 });
+  const { data } = await client.sessions.messages(sessionId, { order: 'desc', limit: 1 });
+  expect(data[0]!.content).toEqual([{ type: 'text', text: LONG + LONG }]);
+});
