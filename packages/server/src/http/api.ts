@@ -206,8 +206,9 @@ function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
 function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkResponses }: ApiParts): Handler {
   const handle = handlers[name] as Handler;
   const expected = checkResponses && !route.stream ? Compile(route.result) : undefined;
+  const isLimited = maxOpenSessions > 0 && (name === 'openSession' || name === 'forkSession');
   return async (ctx, input) => {
-    if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
+    if (isLimited) await requireRoom(ctx, maxOpenSessions);
     const value = await handle(ctx, input);
     if (expected && !expected.Check(value)) {
       throw new Error(`The response of ${name} differs from the contract: ${JSON.stringify(expected.Errors(value))}`);

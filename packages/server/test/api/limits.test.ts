@@ -241,8 +241,14 @@ test('an organization’s open sessions are limited; one that ends makes room', 
   expect(asProblem(await open())).toMatchObject({ status: 429, code: 'rate_limited' });
   // A retry gets the stored response.
   expect((await open(key)).json).toEqual(first.json);
-  await service.client.sessions.cancel(first.json.session.sessionId);
-  expect((await open()).status).toBe(201);
+  const { sessionId } = first.json.session;
+  const fork = () => send(service.url, 'POST', `/sessions/${sessionId}/fork`, { key: service.adminKey, body: {} });
+  expect(asProblem(await fork())).toMatchObject({ status: 429, code: 'rate_limited' });
+  await service.client.sessions.cancel(sessionId);
+  // A fork is an open session too.
+  expect((await fork()).status).toBe(201);
+  expect(asProblem(await open())).toMatchObject({ status: 429, code: 'rate_limited' });
+  expect(asProblem(await fork())).toMatchObject({ status: 429, code: 'rate_limited' });
 });
 
 test('headers, URLs and requests that are too long or too slow have their codes, and their connection is closed', async () => {
