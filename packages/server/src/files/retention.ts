@@ -50,19 +50,18 @@ export async function forgetHolders(
 ): Promise<void> {
   await tx.query(sql`
     delete from file_uses where organization_id = ${organizationId} and holder_id = any(${holders}::uuid[])`);
-  const created = await tx.query<{ fileId: string }>(sql`
+  // A message of another session that names one of them locks it (message-files.ts). The statement after the locks sees its use.
+  await tx.query(sql`
+    select 1 from files f
+    where f.organization_id = ${organizationId} and f.session_id = any(${holders}::uuid[]) and f.purge_after is null
+    order by f.file_id for no key update of f`);
+  const unused = await tx.query<{ fileId: string }>(sql`
     select f.file_id as "fileId" from files f
     where f.organization_id = ${organizationId} and f.session_id = any(${holders}::uuid[]) and f.purge_after is null
       and not exists (
-        select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id)
-    order by f.file_id for no key update of f`);
-  if (created.length > 0)
-    await retireFiles(
-      tx,
-      organizationId,
-      created.map(({ fileId }) => fileId),
-      now,
-    );
+        select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id)`);
+  const fileIds = unused.map(({ fileId }) => fileId);
+  if (fileIds.length > 0) await retireFiles(tx, organizationId, fileIds, now);
 }
 
 /** The files do not exist any more once the transaction commits; their bytes are removed later (purge.ts). Returns how many did. */

@@ -6,6 +6,7 @@ import { createShards } from '../../src/db/shards.ts';
 import { systemSource } from '../../src/events/record.ts';
 import { contentOf, openFile } from '../../src/files/content.ts';
 import { createFile } from '../../src/files/create.ts';
+import { messageParts } from '../../src/files/message-files.ts';
 import { purgeFiles } from '../../src/files/purge.ts';
 import { dropUnusedFiles } from '../../src/files/retention.ts';
 import { createFileStores } from '../../src/files/stores.ts';
@@ -195,6 +196,46 @@ test('what a tool created goes with its session, unless another session names it
   expect(counted).toBe(files);
   await maintain(0);
   expect((await storedBytes()).pieces).toBe(files);
+});
+
+test('what a tool created stays if another session names it while its session is deleted', async () => {
+  const { sessionId } = await open('go');
+  await ended(sessionId);
+  const { fileId } = await createInSession(sessionId);
+  const holderId = newUuid();
+  const holder = { organizationId: uuidOf('org', service.organizationId), environment: 'production', field: 'content' };
+  let deletion: Promise<unknown> | undefined;
+  await service.db.transaction(async (tx) => {
+    await messageParts(tx, { ...holder, holderId }, content(fileId), new Date());
+    let isDeleted = false;
+    deletion = service.client.sessions.delete(sessionId).then(() => {
+      isDeleted = true;
+    });
+    const isBlocked = async () =>
+      (
+        await service.db.query(sql`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+      ).length > 0;
+    await expect.poll(async () => isDeleted || (await isBlocked())).toBe(true);
+  });
+  await deletion;
+  expect(await exists(fileId)).toBe(true);
+  const { counted, files } = await storedBytes();
+  expect(counted).toBe(files);
+});
+
+test('a message does not renew a file that it may not name', async () => {
+  const { fileId } = await upload(service, png, { environment: 'staging' });
+  const holder = { organizationId: uuidOf('org', service.organizationId), environment: 'production', field: 'content' };
+  const later = new Date(Date.now() + 20 * DAY_MS);
+  await service.db.transaction(async (tx) => {
+    await expect(messageParts(tx, { ...holder, holderId: newUuid() }, content(fileId), later)).rejects.toMatchObject({
+      code: 'file_invalid',
+    });
+  });
+  const [row] = await service.db.query<{ usedAt: Date }>(sql`
+    select used_at as "usedAt" from files where file_id = ${uuidOf('file', fileId)}`);
+  expect(row!.usedAt.getTime()).toBeLessThan(later.getTime());
 });
 
 test('a fork keeps the files of its origin, whichever is deleted first', async () => {
