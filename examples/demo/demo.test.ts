@@ -151,6 +151,17 @@ describe('on a running service, where everything it created is deleted again', (
     expect(printed).not.toContain('OTHER BYTES');
   });
 
+  test('long: older messages become a summary for the model, and the conversation continues with every message kept', async () => {
+    const printed = await play(['--scenario', 'long', '--yes']);
+    expect(printed).toMatch(
+      /compacted +\d+ → \d+ tokens, up to turn \d\n +summary +.*The limit is 27 degrees\. Sensor B is broken/,
+    );
+    expect(printed).toMatch(/compacted.*customer +Which sensor.*Sensor B is broken, and the limit is 27 degrees\./s);
+    expect(printed).toMatch(/status +completed\n/);
+    expect(printed).toContain('9 of 9 messages of the customer are still in the session');
+    expect(printed).not.toMatch(/turn +ended: (?!endTurn)/);
+  });
+
   test("worker: the program's own loop requests approval through the service and gets the result", async () => {
     const approved = await play(['--scenario', 'worker', '--amount', '20']);
     expect(approved).toMatch(/approval +requested for refund_order\(orderId: "1042", amount: 42\.5\)/);

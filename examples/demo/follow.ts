@@ -7,6 +7,8 @@ import { compact, inside, line, row, Stream, styled } from './terminal.ts';
 export interface Following {
   /** A tool call has begun. */
   onToolCall?(call: ToolCallChunk, sessionId: string): Promise<void>;
+  /** A turn has ended and no message is queued. Without it, the session closes by itself then. */
+  onIdle?(sessionId: string): Promise<void>;
 }
 
 export async function follow(
@@ -26,6 +28,7 @@ export async function follow(
       show(chunk);
       if (chunk.type === 'tool.call' && !chunk.notRun) await following.onToolCall?.(chunk, sessionId);
       if (chunk.type === 'session.status' && chunk.waitingFor) await provide(chunk.waitingFor);
+      if (chunk.type === 'session.status' && chunk.status === 'idle') await following.onIdle?.(sessionId);
     }
   }
 
@@ -63,6 +66,10 @@ function show(chunk: Chunk): void {
       break;
     case 'tool.result':
       row(chunk.notRun ? 'not run' : 'result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
+      break;
+    case 'context.compacted':
+      row('compacted', `${chunk.tokensBefore} → ${chunk.tokensAfter} tokens, up to turn ${chunk.untilTurn}`);
+      row('summary', styled('dim', chunk.summary));
       break;
     case 'message.reset':
       row('agent', styled('dim', 'the text of this model call is void'));

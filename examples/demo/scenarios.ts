@@ -3,6 +3,7 @@ import type { Session } from '@signalbox/client';
 import { approval } from './scenarios/approval.ts';
 import { clientTool } from './scenarios/client-tool.ts';
 import { files } from './scenarios/files.ts';
+import { long } from './scenarios/long.ts';
 import { outage } from './scenarios/outage.ts';
 import { subAgent } from './scenarios/sub-agent.ts';
 import { tools } from './scenarios/tools.ts';
@@ -16,7 +17,7 @@ export interface Scenario {
   play(stage: Stage): Promise<Session>;
 }
 
-export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker' | 'outage' | 'files';
+export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker' | 'outage' | 'files' | 'long';
 
 /** `npm run demo` runs the first one. */
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
@@ -27,4 +28,5 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   worker: { shows: 'an agent whose turns your own program runs', play: worker },
   outage: { shows: 'a session that waits while its models are down, and continues by itself', play: outage },
   files: { shows: 'a photo in a message, and a table that a tool returns', play: files },
+  long: { shows: 'a conversation that outgrows what its model can read', play: long },
 };

@@ -100,7 +100,7 @@ export async function setStage(
     },
 
     async converse({ agentId }, input, following = {}) {
-      const opened = await client.sessions.open({ agentId, environment, input, closeOnIdle: true });
+      const opened = await client.sessions.open({ agentId, environment, input, closeOnIdle: !following.onIdle });
       heading(`Session ${opened.sessionId}`);
       row('customer', textOf(input));
       await follow(client, opened.sessionId, person, following);
