@@ -202,6 +202,21 @@ describe.each(formats)(
       expect(said.slice(2)).toMatchObject(imageOfTool(toolCallId, JSON.stringify(['See:', photo])));
     });
 
+    test('gets a result that looks like a file, and is none, as the text that it is', async () => {
+      const photo = await store(png, 'photo.png');
+      const toolCallId = formatId('call', newUuid());
+      const output = [{ fileId: 'file_1' }, { bytes: -1e12 }, { bytes: 1e300 }, { bytes: '1' }, { filename: {} }].map(
+        (wrong) => ({ ...photo, mediaType: 'text/plain', ...wrong }),
+      );
+      const said = await messagesFor([
+        { role: 'user', content: [photo] },
+        { role: 'assistant', content: [{ type: 'tool_call', toolCallId, tool: 'look', input: {} }] },
+        { role: 'tool', content: [{ type: 'tool_result', toolCallId, output }] },
+      ]);
+      expect(parts(said[0] as never)).toMatchObject([text(described(photo)), image]);
+      expect(JSON.stringify(said.slice(1))).not.toContain('[file ');
+    });
+
     test('gets a description of what its model does not take', async () => {
       const photo = await store(png, 'photo.png');
       const archive = await store(Buffer.concat([Buffer.from('PK\u0003\u0004'), noise(100)]), 'all.zip');

@@ -1,5 +1,6 @@
 // The files in the parts of messages.
-import type { FilePart, MessagePart } from '@signalbox/contract';
+import { type FilePart, type MessagePart, maxFileBytes } from '@signalbox/contract';
+import { parseId } from '../../lib/ids.ts';
 
 /** The files that a part of a message has: itself, or those in the result of a tool. */
 export function filesOf(part: MessagePart): FilePart[] {
@@ -8,8 +9,18 @@ export function filesOf(part: MessagePart): FilePart[] {
   return [part.output].flat().filter(isFilePart);
 }
 
+/** A result comes from the server or client of a tool: what looks like a file can have any id and any size. Sizes are added up. */
 function isFilePart(value: unknown): value is FilePart {
   if (typeof value !== 'object' || value === null) return false;
-  const { type, fileId, mediaType, bytes } = value as Record<string, unknown>;
-  return type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string' && typeof bytes === 'number';
+  const { type, fileId, mediaType, bytes, filename } = value as Record<string, unknown>;
+  return (
+    type === 'file' &&
+    typeof fileId === 'string' &&
+    parseId('file', fileId) !== undefined &&
+    typeof mediaType === 'string' &&
+    Number.isInteger(bytes) &&
+    (bytes as number) > 0 &&
+    (bytes as number) <= maxFileBytes &&
+    (filename === undefined || typeof filename === 'string')
+  );
 }
