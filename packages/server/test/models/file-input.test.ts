@@ -202,6 +202,20 @@ describe.each(formats)(
       expect(said.slice(2)).toMatchObject(imageOfTool(toolCallId, JSON.stringify(['See:', photo])));
     });
 
+    test('gets the content of a file once, where it is named first, however often it is named', async () => {
+      const photo = await store(png, 'photo.png');
+      const toolCallId = formatId('call', newUuid());
+      const said = await messagesFor([
+        { role: 'user', content: [photo, photo] },
+        { role: 'assistant', content: [{ type: 'tool_call', toolCallId, tool: 'look', input: {} }] },
+        { role: 'tool', content: [{ type: 'tool_result', toolCallId, output: Array(20).fill(photo) }] },
+        { role: 'user', content: [photo] },
+      ]);
+      const again = described(photo, 'its content is above');
+      expect(parts(said[0] as never)).toMatchObject([text(described(photo)), image, text(again)]);
+      expect(JSON.stringify(said).split(base64.png)).toHaveLength(2);
+    });
+
     test('gets a result that looks like a file, and is none, as the text that it is', async () => {
       const photo = await store(png, 'photo.png');
       const toolCallId = formatId('call', newUuid());

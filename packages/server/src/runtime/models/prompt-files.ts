@@ -27,7 +27,10 @@ const budget = createByteBudget(64 * MIB, 32 * MIB);
 export type PromptPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
 export interface PromptFiles {
-  /** A file as the model gets it: its description, and its content if the model gets it. */
+  /**
+   * A file as the model gets it: its description, and its content if the model gets it. To be called in the order of the transcript:
+   * a file that is named again is only described, so that a request has each content once.
+   */
   partsOf(file: FilePart): PromptPart[];
   /** To be called once the request is sent. */
   release(): void;
@@ -55,6 +58,7 @@ export async function loadPromptFiles(
     release: release!,
     partsOf(file) {
       const content = contents.get(file.fileId);
+      if (contents.delete(file.fileId)) notes.set(file.fileId, 'its content is above');
       if (content === undefined) return [textPart(describe(file, notes.get(file.fileId) ?? 'it is not available'))];
       if (isText(file)) return [textPart(`${describe(file)}\n${content}`)];
       const { mediaType, filename } = file;
