@@ -1,5 +1,3 @@
--- Works with code of schema version 1 and later.
-
 -- Summaries that replace the older messages of a session for its model. `messages` and `segments` keep everything.
 create table compactions (
   organization_id uuid not null,

@@ -1,5 +1,3 @@
--- Works with code of schema version 1 and later.
-
 -- A fork continues the conversation of another session, its origin, after one of its turns: the origin, which may be deleted, and the
 -- turn; null if the session is not a fork.
 alter table sessions add column forked_from_session_id uuid;

@@ -1,5 +1,3 @@
--- Works with code of schema version 1 and later.
-
 -- Files: uploaded by a caller, or created by a tool of a session (files/).
 --
 -- A row is inserted before the first byte. purge_after says whether the file exists: it is null from the end of the upload until the
