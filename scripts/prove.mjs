@@ -16,6 +16,7 @@ const proofs = [
   { name: 'faults', files: ['proofs/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'database', files: ['proofs/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'forks', files: ['proofs/forks.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
+  { name: 'compactions', files: ['proofs/compactions.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
   { name: 'families', files: ['packages/server/test/nodes/families.test.ts'], times: 10, env: {} },
   {
