@@ -10,32 +10,42 @@ type PurgePlatform = Pick<Platform, 'db' | 'clock' | 'files'>;
 
 /** Of those that one pass finds at a time: each has up to 32 MiB. */
 const BATCH = 100;
+const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
 
 /** Those of every organization. */
 export async function purgeFiles(
   platform: PurgePlatform & Pick<Platform, 'shards' | 'log'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const failed = new Set<string>();
+  // Those that can't be removed now are left behind, so a pass looks at each file once.
+  let after = { purgeAfter: new Date(0), fileId: ZERO_UUID };
   for (;;) {
     const now = platform.clock.now();
-    const { rows } = await platform.shards.query<FileKey & { store: string }>(
+    const { rows } = await platform.shards.query<FileKey & { store: string; purgeAfter: Date }>(
       'looking for files to remove',
       (within) => sql`
-        select f.organization_id as "organizationId", f.file_id as "fileId", f.store from files f
-        where f.purge_after <= ${now} ${within(sql`f.organization_id`)}
-        order by f.purge_after limit ${BATCH + failed.size}`,
+        select f.organization_id as "organizationId", f.file_id as "fileId", f.store, f.purge_after as "purgeAfter" from files f
+        where f.purge_after <= ${now} and (f.purge_after, f.file_id) > (${after.purgeAfter}, ${after.fileId})
+          ${within(sql`f.organization_id`)}
+        order by f.purge_after, f.file_id limit ${BATCH}`,
     );
-    const found = rows.filter(({ fileId }) => !failed.has(fileId));
-    for (const file of found) {
+    // Each database server may return a whole page.
+    const page = rows.toSorted(byTime).slice(0, BATCH);
+    for (const file of page) {
       if (signal.aborted) return;
       await purgeFile(platform, file, file.store).catch((error) => {
-        failed.add(file.fileId);
         platform.log.warn({ err: error }, 'removing a file failed; retrying');
       });
     }
-    if (found.length === 0) return;
+    if (page.length < BATCH) return;
+    after = page.at(-1)!;
   }
+}
+
+type Purged = FileKey & { purgeAfter: Date };
+
+function byTime(a: Purged, b: Purged): number {
+  return a.purgeAfter.getTime() - b.purgeAfter.getTime() || (a.fileId < b.fileId ? -1 : 1);
 }
 
 /** Removes a received file that is not kept. Has no effect on a file that exists. */

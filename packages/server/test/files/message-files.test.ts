@@ -261,3 +261,29 @@ test('a message keeps what it says of a file that was deleted', async () => {
   const { data } = await service.client.sessions.messages(sessionId);
   expect(data[0]!.content[1]).toEqual({ type: 'file', fileId, mediaType: 'image/png', bytes: png.length });
 });
+
+test('files that can’t be removed now keep no others from it, and a pass looks at each of them once', async () => {
+  const organizationId = uuidOf('org', service.organizationId);
+  const { fileId } = await upload(service, png);
+  const past = new Date(Date.now() - DAY_MS);
+  await service.db.batch([
+    sql`insert into files (organization_id, file_id, environment, store, purge_after, used_at, created_at)
+      select ${organizationId}, gen_random_uuid(), 'production', 'gone', ${past}, ${past}, ${past} from generate_series(1, 450)`,
+    sql`update files set purge_after = ${new Date(past.getTime() + 1)}
+      where organization_id = ${organizationId} and file_id = ${uuidOf('file', fileId)}`,
+  ]);
+  const platform = platformIn(0);
+  let found = 0;
+  const query: typeof platform.shards.query = async (what, statement) => {
+    const answer = await platform.shards.query(what, statement);
+    found += answer.rows.length;
+    return answer as never;
+  };
+  await purgeFiles({ ...platform, shards: { ...platform.shards, query } }, new AbortController().signal);
+  const left = await service.db.query<{ store: string }>(sql`
+    select store from files where organization_id = ${organizationId} and purge_after is not null`);
+  expect([left.length, new Set(left.map(({ store }) => store))]).toEqual([450, new Set(['gone'])]);
+  expect(found).toBeLessThan(500);
+  await service.db.execute(sql`
+    delete from files where organization_id = ${organizationId} and purge_after is not null`);
+});
