@@ -91,6 +91,35 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
   await page.context().close();
 });
 
+test('the length of a conversation and the model that summarises it are fields of the form', async () => {
+  const { agentId } = await createAgent();
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  await page.getByLabel('Compact at (tokens)').fill('5');
+  expect(await errorOf(page, 'Compact at (tokens)')).toMatch(/^must be (at least|>=) 1,?000/);
+  await page.getByLabel('Compact at (tokens)').fill('40000');
+  await page.getByLabel('Model for summaries').fill('{ "provider": "worker", "model": "gpt-5-mini" }');
+  expect(await errorOf(page, 'Model for summaries')).toMatch(/must be one of/);
+  const compaction = { provider: 'openai', model: 'gpt-5-mini' };
+  await page.getByLabel('Model for summaries').fill(JSON.stringify(compaction));
+  // It stays if the provider changes.
+  await page.getByLabel('Provider').selectOption('anthropic');
+  await page.getByLabel('Model', { exact: true }).last().fill('claude-sonnet-4-5');
+  await expectAccessible(page);
+  await save(page).click();
+  await page.getByText('Version 2 saved').waitFor();
+  expect(await newest(agentId)).toMatchObject({
+    model: { provider: 'anthropic', model: 'claude-sonnet-4-5', compaction },
+    limits: { compactAtTokens: 40_000 },
+  });
+  await page.getByLabel('Compact at (tokens)').fill('');
+  await page.getByLabel('Model for summaries').fill('');
+  await save(page).click();
+  await page.getByText('Version 3 saved').waitFor();
+  const { model, limits } = await newest(agentId);
+  expect([model.compaction, limits.compactAtTokens]).toEqual([undefined, null]);
+  await page.context().close();
+});
+
 test('errors appear at their field with the service’s wording, both before a request and from the service’s response', async () => {
   const page = await console.open(member, '/agents/new?template=empty', wide);
   const sent: string[] = [];

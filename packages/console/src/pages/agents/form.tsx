@@ -107,6 +107,12 @@ function LimitsForm() {
           nullable
           hint={spoken('approvalTimeoutSeconds', 'Leave empty for no timeout.')}
         />
+        <DraftNumber
+          path="limits.compactAtTokens"
+          label="Compact at (tokens)"
+          nullable
+          hint="From this length on, the model gets a summary instead of older messages. Leave empty for three quarters of its context window."
+        />
       </div>
       <DraftSelect
         path="limits.onApprovalTimeout"

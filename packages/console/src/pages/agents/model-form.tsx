@@ -34,6 +34,7 @@ export function ModelForm() {
       ...(next === 'worker' ? { queue: '' } : { model: '' }),
       ...(Object.keys(settings).length > 0 && { settings }),
       ...(next !== 'worker' && model.fallbacks !== undefined && { fallbacks: model.fallbacks }),
+      ...(model.compaction !== undefined && { compaction: model.compaction }),
     };
     draft.set('model', left.current.get(next) ?? begun, 'model.provider');
   }
@@ -81,6 +82,7 @@ export function ModelForm() {
       )}
       <ModelSettings provider={provider} />
       {provider !== 'worker' && <FallbacksForm />}
+      <CompactionJson provider={provider} />
     </>
   );
 }
@@ -140,6 +142,26 @@ function ModelFacts() {
         }
       />
     </>
+  );
+}
+
+/** The model that summarises older messages. */
+function CompactionJson({ provider }: { provider: string }) {
+  const draft = useDraft();
+  if (typeof draft.get('model') === 'string') return null;
+  return (
+    <DraftJson
+      path="model.compaction"
+      label="Model for summaries"
+      lines={3}
+      hint={
+        <>
+          JSON, such as <code>{'{ "provider": "openai", "model": "gpt-5-mini" }'}</code>. It summarises older messages
+          of long conversations.{' '}
+          {provider === 'worker' ? 'Without one, they are left out.' : 'Leave empty for the agent’s own model.'}
+        </>
+      }
+    />
   );
 }
 
