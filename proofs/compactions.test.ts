@@ -132,6 +132,8 @@ test(`sessions are compacted while nodes are killed, and lose and repeat nothing
     const operations: string[] = [];
     for await (const turn of client().sessions.turns(sessionId, { limit: 100 })) {
       for (const { kind, status, operationId, compaction } of turn.operations) {
+        // A compaction that a kill interrupted may not be needed any more.
+        if (kind === 'compaction' && status === 'cancelled') continue;
         expect(status).toBe('succeeded');
         if (kind === 'compaction') operations.push(`${operationId} ${compaction!.summary}`);
       }

@@ -1,4 +1,5 @@
 // The turn machine with a transcript that is too long for its model: what it yields, and what it sends.
+
 import { expect, test } from 'vitest';
 import type { Definition } from '../../agents/agents.ts';
 import { newCompaction, newModelCall } from '../../sessions/state/operations.ts';
@@ -114,6 +115,24 @@ test('a call that is not longer than the limit is not compacted', async () => {
     'responded',
   ]);
 });
+
+test.each([
+  [19, 'succeeded'],
+  [2, 'cancelled'],
+])(
+  'one that a crash interrupted is over before the model is called, also if the call is short enough: %s messages',
+  async (count, status) => {
+    const state = stateWith(count, { compactAtTokens: 2_000 });
+    const operation = newCompaction(state.turn, 1, []);
+    state.operations.push(operation);
+    const { ask } = modelOf(1_000_000);
+    const events = await run(state, portsOf({ ask }));
+    expect(typesOf(events).slice(-2)).toEqual(['text', 'responded']);
+    expect(state.operations.filter(({ kind }) => kind === 'compaction')).toMatchObject([
+      { operationId: operation.operationId, status },
+    ]);
+  },
+);
 
 test('what the provider reported counts more than the estimate', async () => {
   const { ask } = modelOf(1_000_000);

@@ -47,7 +47,8 @@ export async function* compact(
 ): AsyncGenerator<TurnEvent, 'done' | 'nothing' | 'over'> {
   const { tokens, maxTokens, estimatedTokens } = contextOf(state);
   const isDue = tokens >= maxTokens || estimatedTokens >= CONTEXT_MAX_TOKENS;
-  if (cause === 'due' && !isDue) return 'nothing';
+  // One that a crash interrupted is continued: the parts before it may have made the call short enough.
+  if (cause === 'due' && !isDue && !pendingIn(state, step)) return 'nothing';
   const learned = cause === 'refused' ? Math.floor(Math.min(maxTokens, estimatedTokens) / 2) : learnedTokens(state);
   // If a provider counts more tokens than were estimated, fewer messages fit.
   const scale = Math.min(1, estimatedTokens / tokens);
@@ -82,7 +83,16 @@ export async function* compact(
     }
     parts = planned();
   }
+  const unneeded = pendingIn(state, step);
+  if (unneeded) {
+    unneeded.status = 'cancelled';
+    yield { type: 'compactionFailed', operation: unneeded };
+  }
   return isDone ? 'done' : 'nothing';
+}
+
+function pendingIn({ operations }: TurnState, step: number) {
+  return operations.find((one) => one.kind === 'compaction' && one.step === step && one.status === 'pending');
 }
 
 interface Sizes {
@@ -101,9 +111,7 @@ async function* summarise(
 ): AsyncGenerator<TurnEvent, 'done' | 'over' | TooLong> {
   const models = writersOf(state);
   const before = contextOf(state);
-  let operation = state.operations.find(
-    (one) => one.kind === 'compaction' && one.step === step && one.status === 'pending',
-  );
+  let operation = pendingIn(state, step);
   if (!operation) {
     operation = newCompaction(state.turn, step, state.operations);
     state.operations.push(operation);
