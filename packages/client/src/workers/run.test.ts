@@ -205,6 +205,37 @@ test('a result for a model is the one in the transcript, or the outcome if a sum
   await program.stop();
 });
 
+test('the next step continues its turn also if a claim of any turn gets it', async () => {
+  const pending = {
+    toolCallId: 'call_0',
+    index: 0,
+    tool: 'own',
+    input: { n: 1 },
+  } as WorkerTurn['pendingCalls'][number];
+  const outcome = { toolCallId: 'call_0', index: 0, tool: 'own', status: 'succeeded', output: 2 } as const;
+  const results: unknown[] = [];
+  const program = await programOf(
+    {
+      claims: [
+        claimed(),
+        claimed({ workerTurnId: 'wtn_2', pendingCalls: [pending] }),
+        claimed({ workerTurnId: 'wtn_3', step: 2, outcomes: [outcome] }),
+      ],
+    },
+    {
+      // A claim of any turn follows as soon as this one waits.
+      concurrency: 1,
+      onTurn: async (turn) => {
+        results.push(await turn.callTool('own', { n: 1 }, { run: () => 2 }));
+      },
+    },
+  );
+  await program.until('complete', 3);
+  expect(results).toEqual([2]);
+  expect(program.bodies('complete')[1]).toEqual({ toolResults: [{ toolCallId: 'call_0', output: 2 }] });
+  await program.stop();
+});
+
 test('calls made together complete one step, with the text before them and its usage; later calls complete the next', async () => {
   const outcome = (index: number, output: unknown) =>
     ({ toolCallId: `call_${index}`, index, tool: 't', status: 'succeeded', output }) as const;

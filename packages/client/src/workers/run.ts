@@ -70,6 +70,8 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
 
   const working = new Set<OpenTurn>();
   const waiting = new Set<OpenTurn>();
+  /** Takes the next step of a turn that is open here, by session and turn. */
+  const expected = new Map<string, (claim: WorkerTurn) => void>();
   const running = new Set<Promise<void>>();
   let claiming = 0;
   let placeFreed = Promise.withResolvers<void>();
@@ -93,7 +95,11 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
       const claim = await claimWithRetries({ queue, environment }, stopping.signal).finally(() => {
         claiming -= 1;
       });
-      if (claim) start(claim);
+      if (!claim) continue;
+      // A claim of any turn can be faster than the one that waits for the next step of this turn.
+      const take = expected.get(keyOf(claim));
+      if (take) take(claim);
+      else start(claim);
     }
   }
 
@@ -118,26 +124,21 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
     return undefined;
   }
 
-  async function next(
-    { sessionId, turn }: WorkerTurn,
-    open: OpenTurn,
-    complete: () => Promise<void>,
-  ): Promise<WorkerTurn> {
-    const refused = new AbortController();
-    const signal = AbortSignal.any([open.signal, stopping.signal, refused.signal]);
+  async function next(claimed: WorkerTurn, open: OpenTurn, complete: () => Promise<void>): Promise<WorkerTurn> {
+    const { sessionId, turn } = claimed;
+    const over = new AbortController();
+    const signal = AbortSignal.any([open.signal, stopping.signal, over.signal]);
+    const key = keyOf(claimed);
+    const byOther = Promise.withResolvers<WorkerTurn>();
+    expected.set(key, byOther.resolve);
     // Claimed before it is offered, so that no other worker gets the next step in the meantime.
-    const claiming = claimWithRetries({ queue, sessionId, turn }, signal);
+    const claiming = Promise.race([claimWithRetries({ queue, sessionId, turn }, signal), byOther.promise]);
     claiming.catch(() => {});
     try {
       await complete();
-    } catch (error) {
-      refused.abort();
-      throw error;
-    }
-    working.delete(open);
-    waiting.add(open);
-    freePlace();
-    try {
+      working.delete(open);
+      waiting.add(open);
+      freePlace();
       const [oldest] = waiting;
       if (waiting.size > maxWaiting) await oldest!.abandon(new TurnLostError('Too many turns wait'), false);
       const claim = await claiming;
@@ -148,7 +149,9 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
       if (error instanceof ConflictError && error.code === 'turn_lost') throw new TurnLostError(error.detail);
       throw error;
     } finally {
+      over.abort();
       waiting.delete(open);
+      if (expected.get(key) === byOther.resolve) expected.delete(key);
     }
   }
 
@@ -212,6 +215,10 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
     options.signal?.removeEventListener('abort', stop);
     await shutDown();
   }
+}
+
+function keyOf({ sessionId, turn }: WorkerTurn): string {
+  return `${sessionId} ${turn}`;
 }
 
 function stopped(): TurnLostError {
