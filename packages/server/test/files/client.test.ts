@@ -81,6 +81,19 @@ test('an aborted upload rejects with the reason, stops reading its source, and l
   expect((await service.client.files.list()).data).toEqual(before);
 });
 
+test('files are listed page by page, newest first', async () => {
+  const uploaded: string[] = [];
+  for (const byte of [1, 2, 3]) {
+    uploaded.unshift((await service.client.files.upload(new Uint8Array([byte]), { environment })).fileId);
+  }
+  const listed: string[] = [];
+  for await (const { fileId } of service.client.files.list({ limit: 1 })) {
+    listed.push(fileId);
+    if (listed.length === uploaded.length) break;
+  }
+  expect(listed).toEqual(uploaded);
+});
+
 test('refusals are errors of the client: too large, empty, gone, and a range after the end', async () => {
   const tooLarge = new Blob(Array.from({ length: 33 }, () => new Uint8Array(MIB)));
   await expect(service.client.files.upload(tooLarge, { environment })).rejects.toMatchObject({

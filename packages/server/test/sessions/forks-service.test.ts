@@ -49,6 +49,19 @@ test('a repeated request with the same idempotency key opens one fork', async ()
   expect((await service.client.sessions.list({ forkedFromSessionId: origin })).data).toHaveLength(1);
 });
 
+test('the forks of a session are listed page by page, newest first', async () => {
+  const origin = await conversation();
+  const forks: string[] = [];
+  for (const input of ['a', 'b', 'c']) {
+    forks.unshift((await service.client.sessions.fork(origin, { input })).sessionId);
+  }
+  const listed: string[] = [];
+  for await (const { sessionId } of service.client.sessions.list({ forkedFromSessionId: origin, limit: 1 })) {
+    listed.push(sessionId);
+  }
+  expect(listed).toEqual(forks);
+});
+
 test('the event log has the fork and what it continues', async () => {
   const origin = await conversation();
   const { sessionId } = await service.client.sessions.fork(origin);
