@@ -364,7 +364,7 @@ const AVOIDED = new RegExp(
   [
     '(?<![\\w-])api\\.md\\b|\\bsource section',
     '\\bstands in\\b|\\bwhoever\\b|\\bsomebody\\b|\\btell apart\\b|\\bgoes on\\b|\\bin vain\\b|\\bmend(s|ed)?\\b',
-    '(?<!model )\\bis told\\b',
+    '\\bis told\\b',
   ].join('|'),
   'i',
 );

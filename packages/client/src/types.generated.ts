@@ -1818,7 +1818,7 @@ export interface Operations {
     };
     result: FileContent;
   };
-  /** Delete a file. Permanently. Messages that name the file keep the part without its content, and a model is told that the file was deleted. `DELETE /api/v1/files/{fileId}`, permission `write`. */
+  /** Delete a file. Permanently. Messages that name the file keep the part without its content, and a model gets a note that the file was deleted. `DELETE /api/v1/files/{fileId}`, permission `write`. */
   deleteFile: {
     params: {
       fileId: string;

@@ -59,7 +59,7 @@ export const fileRoutes = table({
     tag: 'Files',
     summary: 'Delete a file',
     description:
-      'Permanently. Messages that name the file keep the part without its content, and a model is told that the file was deleted.',
+      'Permanently. Messages that name the file keep the part without its content, and a model gets a note that the file was deleted.',
     params: FileParams,
     status: 200,
     result: deleted('fileId', 'file'),

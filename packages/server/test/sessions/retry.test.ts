@@ -341,7 +341,7 @@ test('a turn of an archived agent is not retried, and stays as it is', async () 
   expect(await sessionOf(sessionId)).toMatchObject({ status: 'idle', stopReason: 'error' });
 });
 
-test('after a response that was rejected, the model is told why', async () => {
+test('a retry after a rejected response gives the model the reason', async () => {
   const outputSchema = { type: 'object', required: ['total'], properties: { total: { type: 'number' } } };
   const calls: ModelCall[] = [];
   const responses = [{ text: 'no' }, { text: 'still no' }, { text: '{"total":3}' }];

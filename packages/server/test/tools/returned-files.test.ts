@@ -113,7 +113,7 @@ test('a file with a secret of the tool is not stored', async () => {
   expect(await filesOfWorld()).toEqual([]);
 });
 
-test('if there is no room for a file, the model is told why, and the call has succeeded', async () => {
+test('if there is no room for a file, the result says why, and the call has succeeded', async () => {
   body = { type: 'image/png', bytes: png };
   const full = { ...world.platform, files: { ...world.platform.files, maxBytes: 0 } };
   const { result } = await runCall('photo', [httpTool('photo', { request: { method: 'GET', url } })], full);

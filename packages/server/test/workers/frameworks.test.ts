@@ -171,7 +171,7 @@ describe.each(frameworks)('$name', (framework) => {
     expect(await sessionOf(session)).toMatchObject({ usage: { inputTokens: 30, steps: 2, toolCalls: 2 } });
   });
 
-  test('a denied call did not run, and the model is told why', async () => {
+  test('a denied call did not run, and the model gets the reason', async () => {
     let paid = 0;
     world.server.next(calls('17'), respond({ text: 'I was not allowed to.' }));
     run({ tools: { pay: () => ++paid } });
@@ -240,7 +240,7 @@ describe.each(frameworks)('$name', (framework) => {
     expect(lastPrompt().slice(2)).toEqual(['assistant: One moment.  pay{"order":"17"}', 'tool: paid']);
   });
 
-  test('after a kill within an effectful call the model is told that its outcome is unknown', async () => {
+  test('after a kill within an effectful call its result says that the outcome is unknown', async () => {
     world.server.next(calls('17'), respond({ text: 'I do not know whether it was paid.' }));
     const first = startProcess({ HANG: '1' });
     const session = await open({ tools: [pay({ effectful: true, approval: 'never' })] });
@@ -347,7 +347,7 @@ describe.each(frameworks)('$name', (framework) => {
     expect(stopReasonOf(await until(await open(), isEnded))).toBe('maxOutputTokens');
   });
 
-  test('the model is told the output schema, and told again if its response does not match', async () => {
+  test('the model gets the output schema, and the error if its response does not match', async () => {
     world.server.next(respond({ text: 'Seventeen.' }), respond({ text: '{"order":17}' }));
     run();
     const outputSchema = { type: 'object', properties: { order: { type: 'integer' } }, required: ['order'] };

@@ -47,7 +47,7 @@ test('the model gets what the tool returned', () => {
   expect(promptOutputOf({ error: 'No money.' })).toEqual({ type: 'error-text', value: 'Error: No money.' });
 });
 
-test('the model is told which input a person used instead of its own, so that it does not report its own', () => {
+test('a result says which input the approver used, so that the model does not report its own', () => {
   const edited = 'The approver changed the input of this call to {"euros":45}. Its result: ';
   const input = { euros: 45 };
   expect(promptOutputOf({ input, output: { paid: 45 } })).toEqual({ type: 'text', value: `${edited}{"paid":45}` });

@@ -1,4 +1,4 @@
-// MCP servers that can't list their tools. The model is told in its instructions. The turn shows it, and an event and a log line
+// MCP servers that can't list their tools. The model's instructions name them. The turn shows it, and an event and a log line
 // record when a server of an agent in an environment becomes unavailable and when it is available again. They are not repeated while
 // nothing changes: if a server is unavailable for a day, an agent can have thousands of turns.
 import sql from 'sql-template-tag';

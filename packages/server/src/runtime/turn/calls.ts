@@ -22,7 +22,7 @@ export interface CallRules {
   readonly tools: readonly TurnTool[];
   /** Tools that an approver has granted for the rest of this session. */
   readonly grantedTools: readonly string[];
-  /** What the model is told about MCP servers that are unavailable. */
+  /** The note to the model about MCP servers that are unavailable. */
   readonly unavailable: readonly string[];
 }
 

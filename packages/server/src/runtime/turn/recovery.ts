@@ -16,7 +16,7 @@ export type AfterCrash =
   | 'started'
   /** The turn waits for the approver, the client, the worker or the child session. */
   | 'awaited'
-  /** It is not repeated. The model is told that it may or may not have taken effect. */
+  /** It is not repeated. Its result says that it may or may not have taken effect. */
   | 'unknown'
   /** Its tool does not exist any more. */
   | 'failed';

@@ -48,7 +48,7 @@ export interface TurnState {
   /** The agent's model and its fallbacks, in the order in which they are called. */
   models: readonly Model[];
   tools: readonly TurnTool[];
-  /** What the model is told about tools that are not available now. */
+  /** The note to the model about tools that are not available now. */
   unavailable: readonly string[];
   /** Changed in place. */
   readonly grantedTools: readonly string[];

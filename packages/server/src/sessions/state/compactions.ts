@@ -62,7 +62,7 @@ export function isBeginningOf(entry: Place, turn: number): boolean {
   return entry.turn === turn && entry.position === 0;
 }
 
-/** What the model is told in place of the messages. */
+/** What the model gets in place of the messages. */
 export function summaryText(summary: string): string {
   const left = 'Earlier messages of this conversation are left out here, because it is long.';
   return summary === '' ? left : `${left} This is their summary:\n\n${summary}`;
