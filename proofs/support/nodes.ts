@@ -22,7 +22,7 @@ export interface Nodes {
   kill(index: number): Promise<void>;
   /** Stops a node with SIGTERM, like a process manager, and starts it again at the same address. */
   restart(index: number): Promise<void>;
-  /** Suspends the process and its connections until `resume`. */
+  /** Suspends the process and its connections until `proceed`. */
   pause(index: number): void;
   proceed(index: number): void;
   /** Its id in the database. */

@@ -76,7 +76,7 @@ export async function entriesOf(turn: Turn): Promise<Entry[]> {
 }
 
 /** Of all files of a prompt. A base64 text of it is within what providers accept. */
-const maxFileBytes = 20 * 1024 * 1024;
+const maxPromptFileBytes = 20 * 1024 * 1024;
 
 /** By id. The newest first, up to the limit; a model sees only the names of the others. */
 async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<string, UserPart>> {
@@ -86,7 +86,7 @@ async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<st
     const { fileId, mediaType, filename = fileId } = file;
     const isText = mediaType.startsWith('text/') || mediaType === 'application/json';
     const isMedia = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/.test(mediaType);
-    if (read.has(fileId) || !(isText || isMedia) || bytes + file.bytes > maxFileBytes) continue;
+    if (read.has(fileId) || !(isText || isMedia) || bytes + file.bytes > maxPromptFileBytes) continue;
     try {
       const data = await turn.fileContent(fileId);
       bytes += data.byteLength;

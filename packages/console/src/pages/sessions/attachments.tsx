@@ -1,4 +1,5 @@
 // Files that are attached to a message: chosen, dropped or pasted, and uploaded at once, so that sending does not wait.
+import { maxFileBytes } from '@signalbox/contract';
 import {
   type ClipboardEvent,
   type Dispatch,
@@ -24,7 +25,6 @@ export interface Attachment {
   error?: string;
 }
 
-const MAX_FILE_BYTES = 32 * 1024 * 1024;
 /** Of a message; the service allows 100 parts. */
 const MAX_FILES = 20;
 
@@ -73,7 +73,7 @@ export function useAttachments(
   function add(files: Iterable<File>): void {
     const chosen = [...files].slice(0, MAX_FILES - attachments.length);
     const added = chosen.map((file) => {
-      const wrong = file.size === 0 ? 'The file is empty.' : file.size > MAX_FILE_BYTES ? 'At most 32 MiB.' : undefined;
+      const wrong = file.size === 0 ? 'The file is empty.' : file.size > maxFileBytes ? 'At most 32 MiB.' : undefined;
       const key = crypto.getRandomValues(new Uint32Array(2)).join('-');
       const attachment = { key, name: file.name, bytes: file.size, progress: 0, ...(wrong && { error: wrong }) };
       return { file, attachment };
