@@ -10,6 +10,7 @@ import {
   componentPrefix,
   deliveryHeaders,
   Problem,
+  permissionOf,
   type Route,
   replayWindowSeconds,
   routes,
@@ -49,6 +50,10 @@ export const replayWindowSeconds = ${replayWindowSeconds};
 `;
 }
 
+function accessOf(route: Route): string {
+  return route.scope === 'any' ? 'any key' : `scope \`${route.scope}\` (permission \`${permissionOf(route)}\`)`;
+}
+
 function operationType(name: string, route: Route): string {
   const fields: string[] = [];
   if (route.params) fields.push(`params: ${typeOf(refer(route.params), 2)};`);
@@ -56,7 +61,7 @@ function operationType(name: string, route: Route): string {
   if (route.body) fields.push(`body: ${typeOf(refer(route.body), 2)};`);
   fields.push(`result: ${typeOf(refer(route.result), 2)};`);
   const doc = comment(
-    `${route.summary}. ${route.description ? `${route.description} ` : ''}\`${route.method} /api/v1${route.path}\`, permission \`${route.permission}\`.`,
+    `${route.summary}. ${route.description ? `${route.description} ` : ''}\`${route.method} /api/v1${route.path}\`, ${accessOf(route)}.`,
     '  ',
   );
   return `${doc}  ${name}: {\n${fields.map((field) => `    ${field}\n`).join('')}  };`;

@@ -1365,18 +1365,18 @@ export interface WorkerUsage {
 
 /** The input and result of every operation of the API. */
 export interface Operations {
-  /** Get the caller. The organization, the API key or user that sent the request, and its permission. `GET /api/v1/me`, permission `read`. */
+  /** Get the caller. The organization, the API key or user that sent the request, and its permission. `GET /api/v1/me`, any key. */
   getMe: {
     result: Me;
   };
-  /** Create an API key. The secret is in this response only. `POST /api/v1/api_keys`, permission `admin`. */
+  /** Create an API key. The secret is in this response only. `POST /api/v1/api_keys`, scope `keys:manage` (permission `admin`). */
   createKey: {
     body: CreateKey;
     result: {
       apiKey: ApiKeyWithSecret;
     };
   };
-  /** List API keys. Newest first. `GET /api/v1/api_keys`, permission `admin`. */
+  /** List API keys. Newest first. `GET /api/v1/api_keys`, scope `keys:manage` (permission `admin`). */
   listKeys: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1389,7 +1389,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get an API key. `GET /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Get an API key. `GET /api/v1/api_keys/{keyId}`, scope `keys:manage` (permission `admin`). */
   getKey: {
     params: {
       keyId: string;
@@ -1398,7 +1398,7 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Update an API key. Changes the name, permission, limits or metadata. The secret does not change. `PATCH /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Update an API key. Changes the name, permission, limits or metadata. The secret does not change. `PATCH /api/v1/api_keys/{keyId}`, scope `keys:manage` (permission `admin`). */
   updateKey: {
     params: {
       keyId: string;
@@ -1408,7 +1408,7 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Rotate an API key. Creates a new secret, which is in this response only. The old secret is refused from now on. `POST /api/v1/api_keys/{keyId}/rotate`, permission `admin`. */
+  /** Rotate an API key. Creates a new secret, which is in this response only. The old secret is refused from now on. `POST /api/v1/api_keys/{keyId}/rotate`, scope `keys:manage` (permission `admin`). */
   rotateKey: {
     params: {
       keyId: string;
@@ -1417,7 +1417,7 @@ export interface Operations {
       apiKey: ApiKeyWithSecret;
     };
   };
-  /** Delete an API key. Revokes the key permanently. `DELETE /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Delete an API key. Revokes the key permanently. `DELETE /api/v1/api_keys/{keyId}`, scope `keys:manage` (permission `admin`). */
   deleteKey: {
     params: {
       keyId: string;
@@ -1427,14 +1427,14 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Create an agent. `POST /api/v1/agents`, permission `write`. */
+  /** Create an agent. `POST /api/v1/agents`, scope `agents:write` (permission `write`). */
   createAgent: {
     body: CreateAgent;
     result: {
       agent: Agent;
     };
   };
-  /** List agents. The latest version of each, newest agent first. `GET /api/v1/agents`, permission `read`. */
+  /** List agents. The latest version of each, newest agent first. `GET /api/v1/agents`, scope `agents:read` (permission `read`). */
   listAgents: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1449,7 +1449,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get an agent. The latest version. `GET /api/v1/agents/{agentId}`, permission `read`. */
+  /** Get an agent. The latest version. `GET /api/v1/agents/{agentId}`, scope `agents:read` (permission `read`). */
   getAgent: {
     params: {
       agentId: string;
@@ -1458,7 +1458,7 @@ export interface Operations {
       agent: Agent;
     };
   };
-  /** List versions of an agent. Newest first. `GET /api/v1/agents/{agentId}/versions`, permission `read`. */
+  /** List versions of an agent. Newest first. `GET /api/v1/agents/{agentId}/versions`, scope `agents:read` (permission `read`). */
   listAgentVersions: {
     params: {
       agentId: string;
@@ -1474,7 +1474,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Update an agent. Creates a new version with the given fields changed. Sessions use it from their next turn unless they are pinned to a version. `PATCH /api/v1/agents/{agentId}`, permission `write`. */
+  /** Update an agent. Creates a new version with the given fields changed. Sessions use it from their next turn unless they are pinned to a version. `PATCH /api/v1/agents/{agentId}`, scope `agents:write` (permission `write`). */
   updateAgent: {
     params: {
       agentId: string;
@@ -1484,7 +1484,7 @@ export interface Operations {
       agent: Agent;
     };
   };
-  /** Archive an agent. The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. `DELETE /api/v1/agents/{agentId}`, permission `write`. */
+  /** Archive an agent. The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. `DELETE /api/v1/agents/{agentId}`, scope `agents:write` (permission `write`). */
   archiveAgent: {
     params: {
       agentId: string;
@@ -1494,7 +1494,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List environments. Newest first. `GET /api/v1/environments`, permission `read`. */
+  /** List environments. Newest first. `GET /api/v1/environments`, scope `agents:read` (permission `read`). */
   listEnvironments: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1507,14 +1507,14 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Create an environment. `POST /api/v1/environments`, permission `write`. */
+  /** Create an environment. `POST /api/v1/environments`, scope `environments:write` (permission `write`). */
   createEnvironment: {
     body: CreateEnvironment;
     result: {
       environment: Environment;
     };
   };
-  /** Update an environment. Changes how long ended sessions are kept. `PATCH /api/v1/environments/{env}`, permission `admin`. */
+  /** Update an environment. Changes how long ended sessions are kept. `PATCH /api/v1/environments/{env}`, scope `organization:manage` (permission `admin`). */
   updateEnvironment: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -1525,7 +1525,7 @@ export interface Operations {
       environment: Environment;
     };
   };
-  /** Delete an environment. Refused with 409 `conflict` while it has open sessions, a webhook subscription or schedules. `DELETE /api/v1/environments/{env}`, permission `write`. */
+  /** Delete an environment. Refused with 409 `conflict` while it has open sessions, a webhook subscription or schedules. `DELETE /api/v1/environments/{env}`, scope `environments:write` (permission `write`). */
   deleteEnvironment: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -1536,7 +1536,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List secrets. By name. Values are never returned. `GET /api/v1/environments/{env}/secrets`, permission `admin`. */
+  /** List secrets. By name. Values are never returned. `GET /api/v1/environments/{env}/secrets`, scope `secrets:manage` (permission `admin`). */
   listSecrets: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -1553,7 +1553,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Set a secret. Creates or replaces the value and the hosts that may receive it. `PUT /api/v1/environments/{env}/secrets/{name}`, permission `admin`. */
+  /** Set a secret. Creates or replaces the value and the hosts that may receive it. `PUT /api/v1/environments/{env}/secrets/{name}`, scope `secrets:manage` (permission `admin`). */
   setSecret: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -1565,7 +1565,7 @@ export interface Operations {
       secret: EnvironmentSecret;
     };
   };
-  /** Delete a secret. `DELETE /api/v1/environments/{env}/secrets/{name}`, permission `admin`. */
+  /** Delete a secret. `DELETE /api/v1/environments/{env}/secrets/{name}`, scope `secrets:manage` (permission `admin`). */
   deleteSecret: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -1577,14 +1577,14 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Open a session. With `input`, the first turn starts immediately. Without it, the session is idle until the first message. `POST /api/v1/sessions`, permission `write`. */
+  /** Open a session. With `input`, the first turn starts immediately. Without it, the session is idle until the first message. `POST /api/v1/sessions`, scope `sessions:run` (permission `write`). */
   openSession: {
     body: OpenSession;
     result: {
       session: Session;
     };
   };
-  /** List sessions. Newest first. `GET /api/v1/sessions`, permission `read`. */
+  /** List sessions. Newest first. `GET /api/v1/sessions`, scope `sessions:read` (permission `read`). */
   listSessions: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1607,7 +1607,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get a session. `GET /api/v1/sessions/{sessionId}`, permission `read`. */
+  /** Get a session. `GET /api/v1/sessions/{sessionId}`, scope `sessions:read` (permission `read`). */
   getSession: {
     params: {
       sessionId: string;
@@ -1616,7 +1616,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Update a session. Replaces the metadata. `PATCH /api/v1/sessions/{sessionId}`, permission `write`. */
+  /** Update a session. Replaces the metadata. `PATCH /api/v1/sessions/{sessionId}`, scope `sessions:run` (permission `write`). */
   updateSession: {
     params: {
       sessionId: string;
@@ -1626,7 +1626,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Delete a session. Permanently deletes an ended session, its child sessions and all their data. Refused with 409 `conflict` while it is open. `DELETE /api/v1/sessions/{sessionId}`, permission `write`. */
+  /** Delete a session. Permanently deletes an ended session, its child sessions and all their data. Refused with 409 `conflict` while it is open. `DELETE /api/v1/sessions/{sessionId}`, scope `sessions:run` (permission `write`). */
   deleteSession: {
     params: {
       sessionId: string;
@@ -1636,7 +1636,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Fork a session. Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. `POST /api/v1/sessions/{sessionId}/fork`, permission `write`. */
+  /** Fork a session. Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. `POST /api/v1/sessions/{sessionId}/fork`, scope `sessions:run` (permission `write`). */
   forkSession: {
     params: {
       sessionId: string;
@@ -1646,7 +1646,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Send a message. Starts the next turn, now or after the current one (`onBusy`). `POST /api/v1/sessions/{sessionId}/messages`, permission `write`. */
+  /** Send a message. Starts the next turn, now or after the current one (`onBusy`). `POST /api/v1/sessions/{sessionId}/messages`, scope `sessions:run` (permission `write`). */
   sendMessage: {
     params: {
       sessionId: string;
@@ -1657,7 +1657,7 @@ export interface Operations {
       messageId: string;
     };
   };
-  /** List messages. The transcript, oldest first by default. `GET /api/v1/sessions/{sessionId}/messages`, permission `read`. */
+  /** List messages. The transcript, oldest first by default. `GET /api/v1/sessions/{sessionId}/messages`, scope `sessions:read` (permission `read`). */
   listMessages: {
     params: {
       sessionId: string;
@@ -1675,7 +1675,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** List turns. The timeline, newest turn first: what each turn did, when, and what it used. `GET /api/v1/sessions/{sessionId}/turns`, permission `read`. */
+  /** List turns. The timeline, newest turn first: what each turn did, when, and what it used. `GET /api/v1/sessions/{sessionId}/turns`, scope `sessions:read` (permission `read`). */
   listTurns: {
     params: {
       sessionId: string;
@@ -1691,7 +1691,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Submit a tool result. For a call of a `client` tool. Submitting the same result again returns 200, a different one 409 `conflict`. `POST /api/v1/sessions/{sessionId}/tool_results`, permission `write`. */
+  /** Submit a tool result. For a call of a `client` tool. Submitting the same result again returns 200, a different one 409 `conflict`. `POST /api/v1/sessions/{sessionId}/tool_results`, scope `sessions:run` (permission `write`). */
   sendToolResult: {
     params: {
       sessionId: string;
@@ -1701,7 +1701,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Interrupt a session. Stops the current turn. The next queued message starts a new turn; without one, the session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, permission `write`. */
+  /** Interrupt a session. Stops the current turn. The next queued message starts a new turn; without one, the session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, scope `sessions:run` (permission `write`). */
   interruptSession: {
     params: {
       sessionId: string;
@@ -1710,7 +1710,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. `POST /api/v1/sessions/{sessionId}/retry`, permission `write`. */
+  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
   retrySession: {
     params: {
       sessionId: string;
@@ -1719,7 +1719,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Compact a session. Replaces the messages of an idle session, except the first, by a summary for the model: a turn without a message. The transcript keeps everything. A session compacts itself before it becomes too long for its model, so this is for a moment that you choose. `POST /api/v1/sessions/{sessionId}/compact`, permission `write`. */
+  /** Compact a session. Replaces the messages of an idle session, except the first, by a summary for the model: a turn without a message. The transcript keeps everything. A session compacts itself before it becomes too long for its model, so this is for a moment that you choose. `POST /api/v1/sessions/{sessionId}/compact`, scope `sessions:run` (permission `write`). */
   compactSession: {
     params: {
       sessionId: string;
@@ -1728,7 +1728,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Close a session. Completes the session when its current turn ends. `POST /api/v1/sessions/{sessionId}/close`, permission `write`. */
+  /** Close a session. Completes the session when its current turn ends. `POST /api/v1/sessions/{sessionId}/close`, scope `sessions:run` (permission `write`). */
   closeSession: {
     params: {
       sessionId: string;
@@ -1737,7 +1737,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Cancel a session. Ends the session and its child sessions now. Calls that have started are aborted. `POST /api/v1/sessions/{sessionId}/cancel`, permission `write`. */
+  /** Cancel a session. Ends the session and its child sessions now. Calls that have started are aborted. `POST /api/v1/sessions/{sessionId}/cancel`, scope `sessions:run` (permission `write`). */
   cancelSession: {
     params: {
       sessionId: string;
@@ -1746,7 +1746,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** List chunks. The journal after a cursor, oldest first. `limit` counts chunks; a page of long chunks has fewer. `GET /api/v1/sessions/{sessionId}/chunks`, permission `read`. */
+  /** List chunks. The journal after a cursor, oldest first. `limit` counts chunks; a page of long chunks has fewer. `GET /api/v1/sessions/{sessionId}/chunks`, scope `sessions:read` (permission `read`). */
   listChunks: {
     params: {
       sessionId: string;
@@ -1764,7 +1764,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Stream a session. Follows the journal live with Server-Sent Events. Resumes after `cursor` or `Last-Event-ID`; 204 if nothing can follow. `GET /api/v1/sessions/{sessionId}/stream`, permission `read`. */
+  /** Stream a session. Follows the journal live with Server-Sent Events. Resumes after `cursor` or `Last-Event-ID`; 204 if nothing can follow. `GET /api/v1/sessions/{sessionId}/stream`, scope `sessions:read` (permission `read`). */
   streamSession: {
     params: {
       sessionId: string;
@@ -1777,7 +1777,7 @@ export interface Operations {
     };
     result: Envelope;
   };
-  /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, permission `write`. */
+  /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, scope `sessions:run` (permission `write`). */
   uploadFile: {
     query: {
       /** The name of an environment, such as `production`. */
@@ -1787,7 +1787,7 @@ export interface Operations {
       file: StoredFile;
     };
   };
-  /** List files. Newest first. `GET /api/v1/files`, permission `read`. */
+  /** List files. Newest first. `GET /api/v1/files`, scope `sessions:read` (permission `read`). */
   listFiles: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1802,7 +1802,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get a file. What is known about it, without its content. `GET /api/v1/files/{fileId}`, permission `read`. */
+  /** Get a file. What is known about it, without its content. `GET /api/v1/files/{fileId}`, scope `sessions:read` (permission `read`). */
   getFile: {
     params: {
       fileId: string;
@@ -1811,14 +1811,14 @@ export interface Operations {
       file: StoredFile;
     };
   };
-  /** Get the content of a file. The bytes, as a download that no browser runs. One range (`Range: bytes=0-999`) is served with 206; `ETag` is the SHA-256, for `If-None-Match` and `If-Range`. `GET /api/v1/files/{fileId}/content`, permission `read`. */
+  /** Get the content of a file. The bytes, as a download that no browser runs. One range (`Range: bytes=0-999`) is served with 206; `ETag` is the SHA-256, for `If-None-Match` and `If-Range`. `GET /api/v1/files/{fileId}/content`, scope `sessions:read` (permission `read`). */
   getFileContent: {
     params: {
       fileId: string;
     };
     result: FileContent;
   };
-  /** Delete a file. Permanently. Messages that name the file keep the part without its content, and a model gets a note that the file was deleted. `DELETE /api/v1/files/{fileId}`, permission `write`. */
+  /** Delete a file. Permanently. Messages that name the file keep the part without its content, and a model gets a note that the file was deleted. `DELETE /api/v1/files/{fileId}`, scope `sessions:run` (permission `write`). */
   deleteFile: {
     params: {
       fileId: string;
@@ -1828,7 +1828,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List approvals. Of all sessions, oldest first by default. `GET /api/v1/approvals`, permission `read`. */
+  /** List approvals. Of all sessions, oldest first by default. `GET /api/v1/approvals`, scope `sessions:read` (permission `read`). */
   listApprovals: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1847,7 +1847,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get an approval. `GET /api/v1/approvals/{operationId}`, permission `read`. */
+  /** Get an approval. `GET /api/v1/approvals/{operationId}`, scope `sessions:read` (permission `read`). */
   getApproval: {
     params: {
       operationId: string;
@@ -1856,7 +1856,7 @@ export interface Operations {
       approval: Approval;
     };
   };
-  /** Resolve an approval. Approves or denies the call. The first decision wins. `POST /api/v1/approvals/{operationId}/resolve`, permission `write`. */
+  /** Resolve an approval. Approves or denies the call. The first decision wins. `POST /api/v1/approvals/{operationId}/resolve`, scope `approvals:decide` (permission `write`). */
   resolveApproval: {
     params: {
       operationId: string;
@@ -1866,14 +1866,14 @@ export interface Operations {
       approval: Approval;
     };
   };
-  /** Claim a step. Waits for a step on a queue and claims it. `workerTurn` is null if none was offered within `waitSeconds`. `POST /api/v1/worker_turns/claim`, permission `write`. */
+  /** Claim a step. Waits for a step on a queue and claims it. `workerTurn` is null if none was offered within `waitSeconds`. `POST /api/v1/worker_turns/claim`, scope `workers:run` (permission `write`). */
   claimWorkerTurn: {
     body: ClaimWorkerTurn;
     result: {
       workerTurn: WorkerTurn | null;
     };
   };
-  /** Send a heartbeat. Renews the claim on a step. Without heartbeats the claim expires and the step is offered to other workers. `POST /api/v1/worker_turns/{workerTurnId}/heartbeat`, permission `write`. */
+  /** Send a heartbeat. Renews the claim on a step. Without heartbeats the claim expires and the step is offered to other workers. `POST /api/v1/worker_turns/{workerTurnId}/heartbeat`, scope `workers:run` (permission `write`). */
   heartbeatWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1882,7 +1882,7 @@ export interface Operations {
       leaseExpiresAt: string;
     };
   };
-  /** Append text. Streams text of the response. It is in the journal when this returns. `POST /api/v1/worker_turns/{workerTurnId}/append`, permission `write`. */
+  /** Append text. Streams text of the response. It is in the journal when this returns. `POST /api/v1/worker_turns/{workerTurnId}/append`, scope `workers:run` (permission `write`). */
   appendToWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1893,7 +1893,7 @@ export interface Operations {
       cursor: string;
     };
   };
-  /** Complete a step. Submits the response: with `toolCalls` the turn continues, without them it ends. If the step has `pendingCalls`, submits their results instead. `POST /api/v1/worker_turns/{workerTurnId}/complete`, permission `write`. */
+  /** Complete a step. Submits the response: with `toolCalls` the turn continues, without them it ends. If the step has `pendingCalls`, submits their results instead. `POST /api/v1/worker_turns/{workerTurnId}/complete`, scope `workers:run` (permission `write`). */
   completeWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1904,7 +1904,7 @@ export interface Operations {
       completed: true;
     };
   };
-  /** Release a step. The step is offered to other workers immediately, and its appended text is discarded. `POST /api/v1/worker_turns/{workerTurnId}/release`, permission `write`. */
+  /** Release a step. The step is offered to other workers immediately, and its appended text is discarded. `POST /api/v1/worker_turns/{workerTurnId}/release`, scope `workers:run` (permission `write`). */
   releaseWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1914,14 +1914,14 @@ export interface Operations {
       released: true;
     };
   };
-  /** Create a schedule. Opens a session at each of its times. `POST /api/v1/schedules`, permission `write`. */
+  /** Create a schedule. Opens a session at each of its times. `POST /api/v1/schedules`, scope `schedules:write` (permission `write`). */
   createSchedule: {
     body: CreateSchedule;
     result: {
       schedule: Schedule;
     };
   };
-  /** List schedules. Newest first. `GET /api/v1/schedules`, permission `read`. */
+  /** List schedules. Newest first. `GET /api/v1/schedules`, scope `agents:read` (permission `read`). */
   listSchedules: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1938,7 +1938,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get a schedule. `GET /api/v1/schedules/{scheduleId}`, permission `read`. */
+  /** Get a schedule. `GET /api/v1/schedules/{scheduleId}`, scope `agents:read` (permission `read`). */
   getSchedule: {
     params: {
       scheduleId: string;
@@ -1947,7 +1947,7 @@ export interface Operations {
       schedule: Schedule;
     };
   };
-  /** Update a schedule. Also pauses and resumes it. Sessions that it opened do not change. `PATCH /api/v1/schedules/{scheduleId}`, permission `write`. */
+  /** Update a schedule. Also pauses and resumes it. Sessions that it opened do not change. `PATCH /api/v1/schedules/{scheduleId}`, scope `schedules:write` (permission `write`). */
   updateSchedule: {
     params: {
       scheduleId: string;
@@ -1957,7 +1957,7 @@ export interface Operations {
       schedule: Schedule;
     };
   };
-  /** Delete a schedule. Also deletes its runs. Sessions that it opened remain. `DELETE /api/v1/schedules/{scheduleId}`, permission `write`. */
+  /** Delete a schedule. Also deletes its runs. Sessions that it opened remain. `DELETE /api/v1/schedules/{scheduleId}`, scope `schedules:write` (permission `write`). */
   deleteSchedule: {
     params: {
       scheduleId: string;
@@ -1967,7 +1967,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List runs of a schedule. Newest first. `GET /api/v1/schedules/{scheduleId}/runs`, permission `read`. */
+  /** List runs of a schedule. Newest first. `GET /api/v1/schedules/{scheduleId}/runs`, scope `agents:read` (permission `read`). */
   listScheduleRuns: {
     params: {
       scheduleId: string;
@@ -1984,7 +1984,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** List webhook subscriptions. Of all environments, newest first. `GET /api/v1/webhook_subscriptions`, permission `read`. */
+  /** List webhook subscriptions. Of all environments, newest first. `GET /api/v1/webhook_subscriptions`, scope `agents:read` (permission `read`). */
   listWebhookSubscriptions: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -1999,12 +1999,12 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Create a webhook subscription. One per environment. The signing secret is in this response only. `POST /api/v1/webhook_subscriptions`, permission `write`. */
+  /** Create a webhook subscription. One per environment. The signing secret is in this response only. `POST /api/v1/webhook_subscriptions`, scope `webhooks:write` (permission `write`). */
   createWebhookSubscription: {
     body: CreateWebhookSubscription;
     result: CreatedWebhookSubscription;
   };
-  /** Get a webhook subscription. `GET /api/v1/webhook_subscriptions/{env}`, permission `read`. */
+  /** Get a webhook subscription. `GET /api/v1/webhook_subscriptions/{env}`, scope `agents:read` (permission `read`). */
   getWebhookSubscription: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2014,7 +2014,7 @@ export interface Operations {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** Update a webhook subscription. Changes the URL or chunk types, or pauses and resumes deliveries. `PATCH /api/v1/webhook_subscriptions/{env}`, permission `write`. */
+  /** Update a webhook subscription. Changes the URL or chunk types, or pauses and resumes deliveries. `PATCH /api/v1/webhook_subscriptions/{env}`, scope `webhooks:write` (permission `write`). */
   updateWebhookSubscription: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2025,7 +2025,7 @@ export interface Operations {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** Delete a webhook subscription. Cancels its pending deliveries. `DELETE /api/v1/webhook_subscriptions/{env}`, permission `write`. */
+  /** Delete a webhook subscription. Cancels its pending deliveries. `DELETE /api/v1/webhook_subscriptions/{env}`, scope `webhooks:write` (permission `write`). */
   deleteWebhookSubscription: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2036,7 +2036,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Rotate the signing secret. Deliveries are signed with both secrets until the grace period ends. The new secret is in this response only. `POST /api/v1/webhook_subscriptions/{env}/rotate_secret`, permission `write`. */
+  /** Rotate the signing secret. Deliveries are signed with both secrets until the grace period ends. The new secret is in this response only. `POST /api/v1/webhook_subscriptions/{env}/rotate_secret`, scope `webhooks:write` (permission `write`). */
   rotateWebhookSecret: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2045,7 +2045,7 @@ export interface Operations {
     body: RotateSecret;
     result: RotatedSecret;
   };
-  /** Send a test delivery. Sends one signed envelope of the made-up session `ses_test` now, even if the subscription is paused, and returns the attempt. `POST /api/v1/webhook_subscriptions/{env}/test`, permission `write`. */
+  /** Send a test delivery. Sends one signed envelope of the made-up session `ses_test` now, even if the subscription is paused, and returns the attempt. `POST /api/v1/webhook_subscriptions/{env}/test`, scope `webhooks:write` (permission `write`). */
   testWebhookSubscription: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2055,7 +2055,7 @@ export interface Operations {
       attempt: WebhookAttempt;
     };
   };
-  /** List received webhooks. Requests to the built-in test receiver (`signalbox:test-receiver`), newest first. The last 100 are kept. `GET /api/v1/webhook_subscriptions/{env}/received`, permission `read`. */
+  /** List received webhooks. Requests to the built-in test receiver (`signalbox:test-receiver`), newest first. The last 100 are kept. `GET /api/v1/webhook_subscriptions/{env}/received`, scope `sessions:read` (permission `read`). */
   listReceivedWebhooks: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2072,7 +2072,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Recover deliveries. Sends chunks again from the journal: of all sessions since a time, or of one session after a cursor. Runs in the background. `POST /api/v1/webhook_subscriptions/{env}/recover`, permission `write`. */
+  /** Recover deliveries. Sends chunks again from the journal: of all sessions since a time, or of one session after a cursor. Runs in the background. `POST /api/v1/webhook_subscriptions/{env}/recover`, scope `webhooks:write` (permission `write`). */
   recoverDeliveries: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2083,7 +2083,7 @@ export interface Operations {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** List deliveries. Newest first. `GET /api/v1/webhook_subscriptions/{env}/deliveries`, permission `read`. */
+  /** List deliveries. Newest first. `GET /api/v1/webhook_subscriptions/{env}/deliveries`, scope `sessions:read` (permission `read`). */
   listDeliveries: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2102,7 +2102,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get a delivery. Includes its last 50 attempts and the request body. `GET /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}`, permission `read`. */
+  /** Get a delivery. Includes its last 50 attempts and the request body. `GET /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}`, scope `sessions:read` (permission `read`). */
   getDelivery: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2113,7 +2113,7 @@ export interface Operations {
       webhookDelivery: WebhookDeliveryWithAttempts;
     };
   };
-  /** Resend a delivery. Sends the same ID and bytes again. A pending delivery is retried now. `POST /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend`, permission `write`. */
+  /** Resend a delivery. Sends the same ID and bytes again. A pending delivery is retried now. `POST /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend`, scope `webhooks:write` (permission `write`). */
   resendDelivery: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2124,7 +2124,7 @@ export interface Operations {
       webhookDelivery: WebhookDelivery;
     };
   };
-  /** Get the overview. Counts for the organization or for one environment. `GET /api/v1/overview`, permission `read`. */
+  /** Get the overview. Counts for the organization or for one environment. `GET /api/v1/overview`, scope `usage:read` (permission `read`). */
   getOverview: {
     query: {
       /** The name of an environment, such as `production`. */
@@ -2134,7 +2134,7 @@ export interface Operations {
       overview: Overview;
     };
   };
-  /** Get usage. Tokens, model calls and cost of whole UTC days. `GET /api/v1/usage`, permission `read`. */
+  /** Get usage. Tokens, model calls and cost of whole UTC days. `GET /api/v1/usage`, scope `usage:read` (permission `read`). */
   getUsage: {
     query: {
       /** At most 366 days before `to`; default: 30 days before. */
@@ -2148,7 +2148,7 @@ export interface Operations {
     };
     result: UsageReport;
   };
-  /** List members. Newest first. `GET /api/v1/members`, permission `admin`. */
+  /** List members. Newest first. `GET /api/v1/members`, scope `organization:manage` (permission `admin`). */
   listMembers: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -2161,7 +2161,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Change the role of a member. Only an owner can add or change owners. `PATCH /api/v1/members/{userId}`, permission `admin`. */
+  /** Change the role of a member. Only an owner can add or change owners. `PATCH /api/v1/members/{userId}`, scope `organization:manage` (permission `admin`). */
   updateMember: {
     params: {
       userId: string;
@@ -2171,7 +2171,7 @@ export interface Operations {
       member: Member;
     };
   };
-  /** Remove a member. The account of a user who is in no other organization is deleted. `DELETE /api/v1/members/{userId}`, permission `admin`. */
+  /** Remove a member. The account of a user who is in no other organization is deleted. `DELETE /api/v1/members/{userId}`, scope `organization:manage` (permission `admin`). */
   removeMember: {
     params: {
       userId: string;
@@ -2181,14 +2181,14 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Create a password reset link. Only for users who are in no other organization. The link is valid for 24 hours and is in this response only. `POST /api/v1/members/{userId}/password_reset`, permission `admin`. */
+  /** Create a password reset link. Only for users who are in no other organization. The link is valid for 24 hours and is in this response only. `POST /api/v1/members/{userId}/password_reset`, scope `organization:manage` (permission `admin`). */
   resetPassword: {
     params: {
       userId: string;
     };
     result: PasswordReset;
   };
-  /** List open invitations. Newest first. `GET /api/v1/invitations`, permission `admin`. */
+  /** List open invitations. Newest first. `GET /api/v1/invitations`, scope `organization:manage` (permission `admin`). */
   listInvitations: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -2201,12 +2201,12 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Create an invitation. The link can be used once, within 7 days, and is in this response only. `POST /api/v1/invitations`, permission `admin`. */
+  /** Create an invitation. The link can be used once, within 7 days, and is in this response only. `POST /api/v1/invitations`, scope `organization:manage` (permission `admin`). */
   createInvitation: {
     body: CreateInvitation;
     result: CreatedInvitation;
   };
-  /** Withdraw an invitation. `DELETE /api/v1/invitations/{invitationId}`, permission `admin`. */
+  /** Withdraw an invitation. `DELETE /api/v1/invitations/{invitationId}`, scope `organization:manage` (permission `admin`). */
   deleteInvitation: {
     params: {
       invitationId: string;
@@ -2216,14 +2216,14 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Rename the organization. `PATCH /api/v1/organization`, permission `admin`. */
+  /** Rename the organization. `PATCH /api/v1/organization`, scope `organization:manage` (permission `admin`). */
   updateOrganization: {
     body: UpdateOrganization;
     result: {
       organization: Organization;
     };
   };
-  /** List events. Newest first by default. With `order=asc` and `wait`, waits for new records. `GET /api/v1/events`, permission `read`. */
+  /** List events. Newest first by default. With `order=asc` and `wait`, waits for new records. `GET /api/v1/events`, scope `events:read` (permission `read`). */
   listEvents: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `100`. */
@@ -2251,7 +2251,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Export events. The event log as one file, oldest first, up to the newest record when the export starts. `GET /api/v1/events/export`, permission `read`. */
+  /** Export events. The event log as one file, oldest first, up to the newest record when the export starts. `GET /api/v1/events/export`, scope `events:read` (permission `read`). */
   exportEvents: {
     query: {
       /** `jsonl`: one record per line, as in the list, for verification; `csv`: for spreadsheets. Default: `"jsonl"`. */
@@ -2270,7 +2270,7 @@ export interface Operations {
     };
     result: Event;
   };
-  /** Get an event. `GET /api/v1/events/{eventId}`, permission `read`. */
+  /** Get an event. `GET /api/v1/events/{eventId}`, scope `events:read` (permission `read`). */
   getEvent: {
     params: {
       eventId: string;

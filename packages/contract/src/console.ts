@@ -6,9 +6,9 @@
  * account's `csrfToken`.
  */
 import type { TObject } from 'typebox';
-import { Permission } from './keys.ts';
 import { Email, Role } from './people.ts';
 import { Id, Json, Name, Nullable, OneOf, type Static, Strict, Timestamp, type TSchema, Type } from './schema.ts';
+import { Permission } from './scopes.ts';
 
 // The password rules refuse long ones anyway; this only bounds the work.
 const Password = Type.String({ minLength: 1, maxLength: 1000 });

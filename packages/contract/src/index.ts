@@ -19,6 +19,7 @@ export * from './providers.ts';
 export * from './routes.ts';
 export * from './schedules.ts';
 export * from './schema.ts';
+export * from './scopes.ts';
 export * from './sessions.ts';
 export * from './signing.ts';
 export * from './timeline.ts';

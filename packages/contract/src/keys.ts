@@ -6,21 +6,13 @@ import {
   Metadata,
   Name,
   Nullable,
-  OneOf,
   Page,
   type Static,
   Strict,
   Timestamp,
   Type,
 } from './schema.ts';
-
-/** What a key can do; each permission includes the ones before it. */
-export const permissions = ['read', 'write', 'admin'] as const;
-export const Permission = OneOf(permissions, {
-  title: 'Permission',
-  description: '`read` lists and reads, `write` also changes, `admin` also manages API keys and secrets.',
-});
-export type Permission = Static<typeof Permission>;
+import { Permission } from './scopes.ts';
 
 const allowedIps = Type.Array(
   Type.String({ minLength: 2, maxLength: 50, examples: ['203.0.113.0/24'], description: 'An address or a CIDR.' }),

@@ -1,6 +1,6 @@
 /** Users who sign in to the console, and the links that admit them. */
-import { type Permission, permissions } from './keys.ts';
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { type Permission, permissions } from './scopes.ts';
 
 /** A user's role in an organization; each role includes the permissions of the ones before it. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const;

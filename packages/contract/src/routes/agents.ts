@@ -5,7 +5,7 @@ export const agentRoutes = table({
   createAgent: {
     method: 'POST',
     path: '/agents',
-    permission: 'write',
+    scope: 'agents:write',
     tag: 'Agents',
     summary: 'Create an agent',
     body: CreateAgent,
@@ -16,7 +16,7 @@ export const agentRoutes = table({
   listAgents: {
     method: 'GET',
     path: '/agents',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Agents',
     summary: 'List agents',
     description: 'The latest version of each, newest agent first.',
@@ -27,7 +27,7 @@ export const agentRoutes = table({
   getAgent: {
     method: 'GET',
     path: '/agents/{agentId}',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Agents',
     summary: 'Get an agent',
     description: 'The latest version.',
@@ -38,7 +38,7 @@ export const agentRoutes = table({
   listAgentVersions: {
     method: 'GET',
     path: '/agents/{agentId}/versions',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Agents',
     summary: 'List versions of an agent',
     description: 'Newest first.',
@@ -50,7 +50,7 @@ export const agentRoutes = table({
   updateAgent: {
     method: 'PATCH',
     path: '/agents/{agentId}',
-    permission: 'write',
+    scope: 'agents:write',
     tag: 'Agents',
     summary: 'Update an agent',
     description:
@@ -64,7 +64,7 @@ export const agentRoutes = table({
   archiveAgent: {
     method: 'DELETE',
     path: '/agents/{agentId}',
-    permission: 'write',
+    scope: 'agents:write',
     tag: 'Agents',
     summary: 'Archive an agent',
     description:

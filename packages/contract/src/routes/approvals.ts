@@ -5,7 +5,7 @@ export const approvalRoutes = table({
   listApprovals: {
     method: 'GET',
     path: '/approvals',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Approvals',
     summary: 'List approvals',
     description: 'Of all sessions, oldest first by default.',
@@ -16,7 +16,7 @@ export const approvalRoutes = table({
   getApproval: {
     method: 'GET',
     path: '/approvals/{operationId}',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Approvals',
     summary: 'Get an approval',
     params: ApprovalParams,
@@ -26,7 +26,7 @@ export const approvalRoutes = table({
   resolveApproval: {
     method: 'POST',
     path: '/approvals/{operationId}/resolve',
-    permission: 'write',
+    scope: 'approvals:decide',
     tag: 'Approvals',
     summary: 'Resolve an approval',
     description: 'Approves or denies the call. The first decision wins.',

@@ -17,7 +17,7 @@ export const environmentRoutes = table({
   listEnvironments: {
     method: 'GET',
     path: '/environments',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Environments',
     summary: 'List environments',
     description: 'Newest first.',
@@ -28,7 +28,7 @@ export const environmentRoutes = table({
   createEnvironment: {
     method: 'POST',
     path: '/environments',
-    permission: 'write',
+    scope: 'environments:write',
     tag: 'Environments',
     summary: 'Create an environment',
     body: CreateEnvironment,
@@ -39,7 +39,7 @@ export const environmentRoutes = table({
   updateEnvironment: {
     method: 'PATCH',
     path: '/environments/{env}',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'Environments',
     summary: 'Update an environment',
     description: 'Changes how long ended sessions are kept.',
@@ -51,7 +51,7 @@ export const environmentRoutes = table({
   deleteEnvironment: {
     method: 'DELETE',
     path: '/environments/{env}',
-    permission: 'write',
+    scope: 'environments:write',
     tag: 'Environments',
     summary: 'Delete an environment',
     description: 'Refused with 409 `conflict` while it has open sessions, a webhook subscription or schedules.',
@@ -63,7 +63,7 @@ export const environmentRoutes = table({
   listSecrets: {
     method: 'GET',
     path: '/environments/{env}/secrets',
-    permission: 'admin',
+    scope: 'secrets:manage',
     tag: 'Environments',
     summary: 'List secrets',
     description: 'By name. Values are never returned.',
@@ -75,7 +75,7 @@ export const environmentRoutes = table({
   setSecret: {
     method: 'PUT',
     path: '/environments/{env}/secrets/{name}',
-    permission: 'admin',
+    scope: 'secrets:manage',
     tag: 'Environments',
     summary: 'Set a secret',
     description: 'Creates or replaces the value and the hosts that may receive it.',
@@ -87,7 +87,7 @@ export const environmentRoutes = table({
   deleteSecret: {
     method: 'DELETE',
     path: '/environments/{env}/secrets/{name}',
-    permission: 'admin',
+    scope: 'secrets:manage',
     tag: 'Environments',
     summary: 'Delete a secret',
     params: SecretParams,

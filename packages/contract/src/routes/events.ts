@@ -5,7 +5,7 @@ export const eventRoutes = table({
   listEvents: {
     method: 'GET',
     path: '/events',
-    permission: 'read',
+    scope: 'events:read',
     tag: 'Event log',
     summary: 'List events',
     description: 'Newest first by default. With `order=asc` and `wait`, waits for new records.',
@@ -17,7 +17,7 @@ export const eventRoutes = table({
   exportEvents: {
     method: 'GET',
     path: '/events/export',
-    permission: 'read',
+    scope: 'events:read',
     tag: 'Event log',
     summary: 'Export events',
     description: 'The event log as one file, oldest first, up to the newest record when the export starts.',
@@ -29,12 +29,11 @@ export const eventRoutes = table({
   getEvent: {
     method: 'GET',
     path: '/events/{eventId}',
-    permission: 'read',
+    scope: 'events:read',
     tag: 'Event log',
     summary: 'Get an event',
     params: EventParams,
     status: 200,
     result: one('event', Event),
-    errors: ['insufficient_permission'],
   },
 });

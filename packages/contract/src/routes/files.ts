@@ -5,7 +5,7 @@ export const fileRoutes = table({
   uploadFile: {
     method: 'POST',
     path: '/files',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Files',
     summary: 'Upload a file',
     description:
@@ -19,7 +19,7 @@ export const fileRoutes = table({
   listFiles: {
     method: 'GET',
     path: '/files',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Files',
     summary: 'List files',
     description: 'Newest first.',
@@ -30,7 +30,7 @@ export const fileRoutes = table({
   getFile: {
     method: 'GET',
     path: '/files/{fileId}',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Files',
     summary: 'Get a file',
     description: 'What is known about it, without its content.',
@@ -41,7 +41,7 @@ export const fileRoutes = table({
   getFileContent: {
     method: 'GET',
     path: '/files/{fileId}/content',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Files',
     summary: 'Get the content of a file',
     description:
@@ -55,7 +55,7 @@ export const fileRoutes = table({
   deleteFile: {
     method: 'DELETE',
     path: '/files/{fileId}',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Files',
     summary: 'Delete a file',
     description:

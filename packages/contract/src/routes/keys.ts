@@ -5,7 +5,7 @@ export const keyRoutes = table({
   getMe: {
     method: 'GET',
     path: '/me',
-    permission: 'read',
+    scope: 'any',
     tag: 'API keys',
     summary: 'Get the caller',
     description: 'The organization, the API key or user that sent the request, and its permission.',
@@ -15,7 +15,7 @@ export const keyRoutes = table({
   createKey: {
     method: 'POST',
     path: '/api_keys',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Create an API key',
     description: 'The secret is in this response only.',
@@ -28,7 +28,7 @@ export const keyRoutes = table({
   listKeys: {
     method: 'GET',
     path: '/api_keys',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'List API keys',
     description: 'Newest first.',
@@ -39,7 +39,7 @@ export const keyRoutes = table({
   getKey: {
     method: 'GET',
     path: '/api_keys/{keyId}',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Get an API key',
     params: KeyParams,
@@ -49,7 +49,7 @@ export const keyRoutes = table({
   updateKey: {
     method: 'PATCH',
     path: '/api_keys/{keyId}',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Update an API key',
     description: 'Changes the name, permission, limits or metadata. The secret does not change.',
@@ -61,7 +61,7 @@ export const keyRoutes = table({
   rotateKey: {
     method: 'POST',
     path: '/api_keys/{keyId}/rotate',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Rotate an API key',
     description: 'Creates a new secret, which is in this response only. The old secret is refused from now on.',
@@ -73,7 +73,7 @@ export const keyRoutes = table({
   deleteKey: {
     method: 'DELETE',
     path: '/api_keys/{keyId}',
-    permission: 'admin',
+    scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Delete an API key',
     description: 'Revokes the key permanently.',

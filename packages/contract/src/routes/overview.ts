@@ -5,7 +5,7 @@ export const overviewRoutes = table({
   getOverview: {
     method: 'GET',
     path: '/overview',
-    permission: 'read',
+    scope: 'usage:read',
     tag: 'Overview',
     summary: 'Get the overview',
     description: 'Counts for the organization or for one environment.',

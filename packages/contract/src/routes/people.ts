@@ -19,7 +19,7 @@ export const peopleRoutes = table({
   listMembers: {
     method: 'GET',
     path: '/members',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'List members',
     description: 'Newest first.',
@@ -31,7 +31,7 @@ export const peopleRoutes = table({
   updateMember: {
     method: 'PATCH',
     path: '/members/{userId}',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Change the role of a member',
     description: 'Only an owner can add or change owners.',
@@ -45,7 +45,7 @@ export const peopleRoutes = table({
   removeMember: {
     method: 'DELETE',
     path: '/members/{userId}',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Remove a member',
     description: 'The account of a user who is in no other organization is deleted.',
@@ -58,7 +58,7 @@ export const peopleRoutes = table({
   resetPassword: {
     method: 'POST',
     path: '/members/{userId}/password_reset',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Create a password reset link',
     description:
@@ -72,7 +72,7 @@ export const peopleRoutes = table({
   listInvitations: {
     method: 'GET',
     path: '/invitations',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'List open invitations',
     description: 'Newest first.',
@@ -84,7 +84,7 @@ export const peopleRoutes = table({
   createInvitation: {
     method: 'POST',
     path: '/invitations',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Create an invitation',
     description: 'The link can be used once, within 7 days, and is in this response only.',
@@ -98,7 +98,7 @@ export const peopleRoutes = table({
   deleteInvitation: {
     method: 'DELETE',
     path: '/invitations/{invitationId}',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Withdraw an invitation',
     params: InvitationParams,
@@ -109,7 +109,7 @@ export const peopleRoutes = table({
   updateOrganization: {
     method: 'PATCH',
     path: '/organization',
-    permission: 'admin',
+    scope: 'organization:manage',
     tag: 'People',
     summary: 'Rename the organization',
     body: UpdateOrganization,

@@ -1,15 +1,15 @@
 /** One route, and the shapes of results that many routes share. */
 import type { ErrorCode } from '../errors.ts';
-import type { Permission } from '../keys.ts';
 import { Id, type IdPrefix, type TSchema, Type } from '../schema.ts';
+import type { Scope } from '../scopes.ts';
 
 /** One operation of the API. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1`, with `{name}` for parameters. */
   readonly path: string;
-  /** The least permission that the caller needs. */
-  readonly permission: Permission;
+  /** What the caller needs; `any`: only to be known. Its permission is derived from it (`permissionOf`). */
+  readonly scope: Scope | 'any';
   /** Its heading in the API reference. */
   readonly tag: string;
   /** Its title in the API reference: a short imperative phrase. */

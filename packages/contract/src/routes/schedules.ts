@@ -14,7 +14,7 @@ export const scheduleRoutes = table({
   createSchedule: {
     method: 'POST',
     path: '/schedules',
-    permission: 'write',
+    scope: 'schedules:write',
     tag: 'Schedules',
     summary: 'Create a schedule',
     description: 'Opens a session at each of its times.',
@@ -26,7 +26,7 @@ export const scheduleRoutes = table({
   listSchedules: {
     method: 'GET',
     path: '/schedules',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Schedules',
     summary: 'List schedules',
     description: 'Newest first.',
@@ -37,7 +37,7 @@ export const scheduleRoutes = table({
   getSchedule: {
     method: 'GET',
     path: '/schedules/{scheduleId}',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Schedules',
     summary: 'Get a schedule',
     params: ScheduleParams,
@@ -47,7 +47,7 @@ export const scheduleRoutes = table({
   updateSchedule: {
     method: 'PATCH',
     path: '/schedules/{scheduleId}',
-    permission: 'write',
+    scope: 'schedules:write',
     tag: 'Schedules',
     summary: 'Update a schedule',
     description: 'Also pauses and resumes it. Sessions that it opened do not change.',
@@ -60,7 +60,7 @@ export const scheduleRoutes = table({
   deleteSchedule: {
     method: 'DELETE',
     path: '/schedules/{scheduleId}',
-    permission: 'write',
+    scope: 'schedules:write',
     tag: 'Schedules',
     summary: 'Delete a schedule',
     description: 'Also deletes its runs. Sessions that it opened remain.',
@@ -71,7 +71,7 @@ export const scheduleRoutes = table({
   listScheduleRuns: {
     method: 'GET',
     path: '/schedules/{scheduleId}/runs',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Schedules',
     summary: 'List runs of a schedule',
     description: 'Newest first.',

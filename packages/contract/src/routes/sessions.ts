@@ -20,7 +20,7 @@ export const sessionRoutes = table({
   openSession: {
     method: 'POST',
     path: '/sessions',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Open a session',
     description:
@@ -33,7 +33,7 @@ export const sessionRoutes = table({
   listSessions: {
     method: 'GET',
     path: '/sessions',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'List sessions',
     description: 'Newest first.',
@@ -44,7 +44,7 @@ export const sessionRoutes = table({
   getSession: {
     method: 'GET',
     path: '/sessions/{sessionId}',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'Get a session',
     params: SessionParams,
@@ -54,7 +54,7 @@ export const sessionRoutes = table({
   updateSession: {
     method: 'PATCH',
     path: '/sessions/{sessionId}',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Update a session',
     description: 'Replaces the metadata.',
@@ -66,7 +66,7 @@ export const sessionRoutes = table({
   deleteSession: {
     method: 'DELETE',
     path: '/sessions/{sessionId}',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Delete a session',
     description:
@@ -79,7 +79,7 @@ export const sessionRoutes = table({
   forkSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/fork',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Fork a session',
     description:
@@ -93,7 +93,7 @@ export const sessionRoutes = table({
   sendMessage: {
     method: 'POST',
     path: '/sessions/{sessionId}/messages',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Send a message',
     description: 'Starts the next turn, now or after the current one (`onBusy`).',
@@ -106,7 +106,7 @@ export const sessionRoutes = table({
   listMessages: {
     method: 'GET',
     path: '/sessions/{sessionId}/messages',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'List messages',
     description: 'The transcript, oldest first by default.',
@@ -118,7 +118,7 @@ export const sessionRoutes = table({
   listTurns: {
     method: 'GET',
     path: '/sessions/{sessionId}/turns',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'List turns',
     description: 'The timeline, newest turn first: what each turn did, when, and what it used.',
@@ -130,7 +130,7 @@ export const sessionRoutes = table({
   sendToolResult: {
     method: 'POST',
     path: '/sessions/{sessionId}/tool_results',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Submit a tool result',
     description:
@@ -144,7 +144,7 @@ export const sessionRoutes = table({
   interruptSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/interrupt',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Interrupt a session',
     description: 'Stops the current turn. The next queued message starts a new turn; without one, the session is idle.',
@@ -156,7 +156,7 @@ export const sessionRoutes = table({
   retrySession: {
     method: 'POST',
     path: '/sessions/{sessionId}/retry',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Retry a failed turn',
     description:
@@ -169,7 +169,7 @@ export const sessionRoutes = table({
   compactSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/compact',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Compact a session',
     description:
@@ -182,7 +182,7 @@ export const sessionRoutes = table({
   closeSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/close',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Close a session',
     description: 'Completes the session when its current turn ends.',
@@ -194,7 +194,7 @@ export const sessionRoutes = table({
   cancelSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/cancel',
-    permission: 'write',
+    scope: 'sessions:run',
     tag: 'Sessions',
     summary: 'Cancel a session',
     description: 'Ends the session and its child sessions now. Calls that have started are aborted.',
@@ -206,7 +206,7 @@ export const sessionRoutes = table({
   listChunks: {
     method: 'GET',
     path: '/sessions/{sessionId}/chunks',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'List chunks',
     description: 'The journal after a cursor, oldest first. `limit` counts chunks; a page of long chunks has fewer.',
@@ -218,7 +218,7 @@ export const sessionRoutes = table({
   streamSession: {
     method: 'GET',
     path: '/sessions/{sessionId}/stream',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'Stream a session',
     description:

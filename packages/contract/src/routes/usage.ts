@@ -5,7 +5,7 @@ export const usageRoutes = table({
   getUsage: {
     method: 'GET',
     path: '/usage',
-    permission: 'read',
+    scope: 'usage:read',
     tag: 'Usage',
     summary: 'Get usage',
     description: 'Tokens, model calls and cost of whole UTC days.',

@@ -24,7 +24,7 @@ export const webhookRoutes = table({
   listWebhookSubscriptions: {
     method: 'GET',
     path: '/webhook_subscriptions',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Webhook subscriptions',
     summary: 'List webhook subscriptions',
     description: 'Of all environments, newest first.',
@@ -36,7 +36,7 @@ export const webhookRoutes = table({
   createWebhookSubscription: {
     method: 'POST',
     path: '/webhook_subscriptions',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Create a webhook subscription',
     description: 'One per environment. The signing secret is in this response only.',
@@ -50,7 +50,7 @@ export const webhookRoutes = table({
   getWebhookSubscription: {
     method: 'GET',
     path: '/webhook_subscriptions/{env}',
-    permission: 'read',
+    scope: 'agents:read',
     tag: 'Webhook subscriptions',
     summary: 'Get a webhook subscription',
     params: SubscriptionParams,
@@ -61,7 +61,7 @@ export const webhookRoutes = table({
   updateWebhookSubscription: {
     method: 'PATCH',
     path: '/webhook_subscriptions/{env}',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Update a webhook subscription',
     description: 'Changes the URL or chunk types, or pauses and resumes deliveries.',
@@ -75,7 +75,7 @@ export const webhookRoutes = table({
   deleteWebhookSubscription: {
     method: 'DELETE',
     path: '/webhook_subscriptions/{env}',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Delete a webhook subscription',
     description: 'Cancels its pending deliveries.',
@@ -87,7 +87,7 @@ export const webhookRoutes = table({
   rotateWebhookSecret: {
     method: 'POST',
     path: '/webhook_subscriptions/{env}/rotate_secret',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Rotate the signing secret',
     description:
@@ -102,7 +102,7 @@ export const webhookRoutes = table({
   testWebhookSubscription: {
     method: 'POST',
     path: '/webhook_subscriptions/{env}/test',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Send a test delivery',
     description:
@@ -116,7 +116,7 @@ export const webhookRoutes = table({
   listReceivedWebhooks: {
     method: 'GET',
     path: '/webhook_subscriptions/{env}/received',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Webhook subscriptions',
     summary: 'List received webhooks',
     description:
@@ -130,7 +130,7 @@ export const webhookRoutes = table({
   recoverDeliveries: {
     method: 'POST',
     path: '/webhook_subscriptions/{env}/recover',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Recover deliveries',
     description:
@@ -145,7 +145,7 @@ export const webhookRoutes = table({
   listDeliveries: {
     method: 'GET',
     path: '/webhook_subscriptions/{env}/deliveries',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Webhook subscriptions',
     summary: 'List deliveries',
     description: 'Newest first.',
@@ -158,7 +158,7 @@ export const webhookRoutes = table({
   getDelivery: {
     method: 'GET',
     path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}',
-    permission: 'read',
+    scope: 'sessions:read',
     tag: 'Webhook subscriptions',
     summary: 'Get a delivery',
     description: 'Includes its last 50 attempts and the request body.',
@@ -170,7 +170,7 @@ export const webhookRoutes = table({
   resendDelivery: {
     method: 'POST',
     path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend',
-    permission: 'write',
+    scope: 'webhooks:write',
     tag: 'Webhook subscriptions',
     summary: 'Resend a delivery',
     description: 'Sends the same ID and bytes again. A pending delivery is retried now.',

@@ -14,7 +14,7 @@ export const workerTurnRoutes = table({
   claimWorkerTurn: {
     method: 'POST',
     path: '/worker_turns/claim',
-    permission: 'write',
+    scope: 'workers:run',
     tag: 'Worker turns',
     summary: 'Claim a step',
     description:
@@ -28,7 +28,7 @@ export const workerTurnRoutes = table({
   heartbeatWorkerTurn: {
     method: 'POST',
     path: '/worker_turns/{workerTurnId}/heartbeat',
-    permission: 'write',
+    scope: 'workers:run',
     tag: 'Worker turns',
     summary: 'Send a heartbeat',
     description:
@@ -42,7 +42,7 @@ export const workerTurnRoutes = table({
   appendToWorkerTurn: {
     method: 'POST',
     path: '/worker_turns/{workerTurnId}/append',
-    permission: 'write',
+    scope: 'workers:run',
     tag: 'Worker turns',
     summary: 'Append text',
     description: 'Streams text of the response. It is in the journal when this returns.',
@@ -56,7 +56,7 @@ export const workerTurnRoutes = table({
   completeWorkerTurn: {
     method: 'POST',
     path: '/worker_turns/{workerTurnId}/complete',
-    permission: 'write',
+    scope: 'workers:run',
     tag: 'Worker turns',
     summary: 'Complete a step',
     description:
@@ -70,7 +70,7 @@ export const workerTurnRoutes = table({
   releaseWorkerTurn: {
     method: 'POST',
     path: '/worker_turns/{workerTurnId}/release',
-    permission: 'write',
+    scope: 'workers:run',
     tag: 'Worker turns',
     summary: 'Release a step',
     description: 'The step is offered to other workers immediately, and its appended text is discarded.',

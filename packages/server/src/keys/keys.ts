@@ -1,5 +1,12 @@
 // API keys. A secret is created here, returned once, and stored only as a hash.
-import type { ApiKey, ApiKeyWithSecret, Input, Permission, Result } from '@signalbox/contract';
+import {
+  type ApiKey,
+  type ApiKeyWithSecret,
+  type Input,
+  type Permission,
+  permissionOfRole,
+  type Result,
+} from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
@@ -176,12 +183,12 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
     sql`select name from organizations where organization_id = ${ctx.organizationId}`,
   );
   const { person } = ctx;
-  const apiKey = ctx.keyId && (await getKey(ctx, { keyId: formatId('key', ctx.keyId) })).apiKey;
+  const apiKey = ctx.keyId ? (await getKey(ctx, { keyId: formatId('key', ctx.keyId) })).apiKey : null;
   return {
     organization: { organizationId: formatId('org', ctx.organizationId), name: organization!.name },
-    apiKey: apiKey || null,
+    apiKey,
     user: person ? { userId: formatId('usr', person.userId), name: person.name, email: person.email } : null,
-    permission: ctx.permission,
+    permission: person ? permissionOfRole[person.role] : apiKey!.permission,
   };
 }
 

@@ -1,5 +1,5 @@
 // The first argument of every domain function: who made the request, and for which organization.
-import type { Event, Permission, Role } from '@signalbox/contract';
+import type { Event, Role, Scope } from '@signalbox/contract';
 import type { Db, Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
@@ -28,7 +28,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly keyId: string | null;
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
-  readonly permission: Permission;
+  /** What the caller can do. */
+  readonly scopes: ReadonlySet<Scope>;
   /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */
   readonly environments?: readonly string[];
   readonly requestId: string | null;

@@ -4,7 +4,7 @@
 //
 // If several occurrences are due, because the service was down or late, the latest one runs now and the others are recorded as
 // missed.
-import type { SessionError } from '@signalbox/contract';
+import { type SessionError, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
@@ -56,7 +56,7 @@ export async function runDue(platform: Platform, schedule: DueSchedule): Promise
       actor: { type: 'system', id: formatId('sch', scheduleId), name: 'Schedule' },
       callerId: null,
       keyId: null,
-      permission: 'write',
+      scopes: scopesOfPermission.write,
       requestId: null,
       ipAddress: null,
       userAgent: null,

@@ -1,7 +1,21 @@
 // Which caller may use which route: every route of the contract, without a key and with a key of each permission.
-import { type Permission, type Route, routes } from '@signalbox/contract';
+import { type Permission, permissionOf, type Route, type RouteName, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
+
+/** The routes that existed before there were scopes, by the permission that they needed. */
+const before: Readonly<Record<Permission, string>> = {
+  read: 'listSessions getSession listMessages listTurns listChunks streamSession listWebhookSubscriptions getWebhookSubscription listReceivedWebhooks listDeliveries getDelivery listEnvironments listFiles getFile getFileContent listSchedules getSchedule listScheduleRuns getOverview getMe listApprovals getApproval listEvents exportEvents getEvent getUsage listAgents getAgent listAgentVersions',
+  write:
+    'openSession updateSession deleteSession forkSession sendMessage sendToolResult interruptSession retrySession compactSession closeSession cancelSession createWebhookSubscription updateWebhookSubscription deleteWebhookSubscription rotateWebhookSecret testWebhookSubscription recoverDeliveries resendDelivery createEnvironment deleteEnvironment uploadFile deleteFile createSchedule updateSchedule deleteSchedule resolveApproval claimWorkerTurn heartbeatWorkerTurn appendToWorkerTurn completeWorkerTurn releaseWorkerTurn createAgent updateAgent archiveAgent',
+  admin:
+    'listMembers updateMember removeMember resetPassword listInvitations createInvitation deleteInvitation updateOrganization updateEnvironment listSecrets setSecret deleteSecret createKey listKeys getKey updateKey rotateKey deleteKey',
+};
+const neededBefore = new Map(
+  Object.entries(before).flatMap(([permission, names]) =>
+    names.split(' ').map((name) => [name, permission as Permission]),
+  ),
+);
 
 const ranks: readonly Permission[] = ['read', 'write', 'admin'];
 const secrets = new Map<Permission, string>();
@@ -29,11 +43,17 @@ async function codeOf({ method, path }: Route, authorization: string | undefined
   return response.ok ? undefined : (JSON.parse(text) as { code: string }).code;
 }
 
-test.each(Object.entries<Route>(routes))('%s accepts only callers with its permission', async (_, route) => {
+test.each(Object.entries<Route>(routes))('%s accepts only callers with its permission', async (name, route) => {
+  const needed = neededBefore.get(name) ?? permissionOf(route);
   expect(await codeOf(route, undefined)).toBe('missing_token');
   for (const permission of ranks) {
     const code = await codeOf(route, `Bearer ${secrets.get(permission)}`);
-    if (ranks.indexOf(permission) < ranks.indexOf(route.permission)) expect(code).toBe('insufficient_permission');
+    if (ranks.indexOf(permission) < ranks.indexOf(needed)) expect(code).toBe('insufficient_permission');
     else expect(['insufficient_permission', 'missing_token', 'invalid_token']).not.toContain(code);
   }
+});
+
+test('every route that existed before there were scopes still needs the permission that it needed', () => {
+  for (const [name, permission] of neededBefore)
+    expect([name, permissionOf(routes[name as RouteName])]).toEqual([name, permission]);
 });

@@ -101,7 +101,7 @@ test('the codes of rotated and deleted secrets are kept for 90 days', async () =
   expect(await codeOf(key.secret)).toBe('invalid_token');
 });
 
-test('each permission includes the ones before it; without it, a 403 names the required and the actual permission', async () => {
+test('each permission includes the ones before it; without it, a 403 names the missing scope and the actual permission', async () => {
   const { client } = service;
   const read = await client.keys.create({ name: 'r', permission: 'read' });
   const write = await client.keys.create({ name: 'w', permission: 'write' });
@@ -115,7 +115,10 @@ test('each permission includes the ones before it; without it, a 403 names the r
   expect(await status(write.secret!, 'GET', '/api_keys')).toBe(403);
   expect(await status(write.secret!, 'PUT', '/environments/production/secrets/X', {})).toBe(403);
   const problem = asProblem(await send(service.url, 'GET', '/api_keys', { key: read.secret! }));
-  expect(problem).toMatchObject({ code: 'insufficient_permission', detail: expect.stringMatching(/"admin".*"read"/) });
+  expect(problem).toMatchObject({
+    code: 'insufficient_permission',
+    detail: expect.stringMatching(/"keys:manage".*"admin".*"read"/),
+  });
 });
 
 test('a lowered permission applies from the next request on', async () => {

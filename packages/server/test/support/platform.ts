@@ -1,5 +1,6 @@
 // The dependencies of a domain function or a node, on the test's own database.
 import { randomBytes } from 'node:crypto';
+import { scopesOfPermission } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
@@ -108,7 +109,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     actor: { type: 'system', id: null, name: 'Test' },
     callerId: null,
     keyId: null,
-    permission: 'admin',
+    scopes: scopesOfPermission.admin,
     requestId: null,
     ipAddress: null,
     userAgent: null,

@@ -1,7 +1,7 @@
 // The setup for tests of the dispatcher: a database, a platform with a manual clock, and sessions whose journal the tests write.
 import { randomBytes } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import type { Input } from '@signalbox/contract';
+import { type Input, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
@@ -118,7 +118,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         actor: { type: 'system', id: null, name: 'Test' },
         callerId: null,
         keyId: null,
-        permission: 'admin',
+        scopes: scopesOfPermission.admin,
         requestId: null,
         ipAddress: null,
         userAgent: null,

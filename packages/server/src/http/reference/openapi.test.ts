@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { type Route, type RouteName, routes } from '@signalbox/contract';
+import { permissionOf, type Route, type RouteName, routes } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import { committedFile, openApiJson } from '../../../scripts/write-openapi.ts';
@@ -22,16 +22,18 @@ describe('the document', () => {
     expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
   });
 
-  test('has every route once, with its permission, and explains every tag', () => {
+  test('has every route once, with its permission and its scope, and explains every tag', () => {
     const described = operations.map(({ path, method, operation }) => [
       operation.operationId,
       `${method.toUpperCase()} ${path}`,
       operation['x-permission'],
+      operation.security[0].apiKey.join(),
     ]);
     const wanted = Object.entries<Route>(routes).map(([name, route]) => [
       name,
       `${route.method} /api/v1${route.path}`,
-      route.permission,
+      permissionOf(route),
+      route.scope === 'any' ? '' : route.scope,
     ]);
     expect(described.toSorted()).toEqual(wanted.toSorted());
     const explained = document.tags.map(({ name }) => name);
@@ -92,7 +94,8 @@ describe('the document', () => {
       ]),
     );
     expect(codes('listAgents')).toContain('invalid_cursor');
-    expect(codes('listAgents')).not.toContain('insufficient_permission');
+    expect(codes('listAgents')).toContain('insufficient_permission');
+    expect(codes('getMe')).not.toContain('insufficient_permission');
     expect(codes('listAgents')).not.toContain('not_found');
   });
 

@@ -6,15 +6,17 @@ import {
   Envelope,
   type ErrorCode,
   errorCodes,
+  type Permission,
   Problem,
+  permissionOf,
   permissions,
   type Route,
   replayWindowSeconds,
   type SchemaObject,
+  type Scope,
   standardHeaders,
 } from '@signalbox/contract';
 import { Value } from 'typebox/value';
-import { reachOf } from '../request/environment-gate.ts';
 import { bodyExamples } from './examples.ts';
 import { headersOf } from './headers.ts';
 
@@ -36,7 +38,9 @@ export interface Operation {
   summary: string;
   description?: string;
   /** The least permission that the caller needs. */
-  'x-permission': string;
+  'x-permission': Permission;
+  /** The scope that the caller needs: OpenAPI 3.1 allows names of roles here for every type of scheme. */
+  security: [{ apiKey: Scope[] }];
   /** The same operation at another path. */
   'x-also-at'?: string;
   /** Every `code` that an error of this operation can have. */
@@ -126,7 +130,8 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       tags: [route.tag],
       summary: route.summary,
       description: descriptionOf(route),
-      'x-permission': route.permission,
+      'x-permission': permissionOf(route),
+      security: [{ apiKey: route.scope === 'any' ? [] : [route.scope] }],
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
       parameters: [...parametersIn('path', route.params), ...parametersIn('query', route.query), ...headersOf(route)],
       ...(route.body && {
@@ -218,7 +223,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: `An API key's secret, \`sbk_…\`. Its permission (${permissions.join(', ')}) decides what it can do.`,
+          description: `An API key's secret, \`sbk_…\`. What it can do is decided by its scopes: those of its permission (${permissions.join(', ')}), or the ones that it was given one by one.`,
         },
       },
       headers: {
@@ -243,10 +248,18 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
 
 /** With the permission in words, for readers that do not show extensions. */
 function descriptionOf(route: Route): string {
+  const permission = permissionOf(route);
+  const having = `the permission${permission === 'admin' ? '' : 's'} ${permissions
+    .slice(permissions.indexOf(permission))
+    .map((name) => `\`${name}\``)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' and $1')}`;
   const access = [
     route.byPerson
-      ? `Only for a signed-in user with the permission \`${route.permission}\`.`
-      : `Needs a key with the permission \`${route.permission}\` or higher.`,
+      ? `Only for a signed-in user with the permission \`${permission}\`.`
+      : route.scope === 'any'
+        ? 'Every key can call it, whatever its permission or scopes.'
+        : `Needs the scope \`${route.scope}\`, which ${having} include${permission === 'admin' ? 's' : ''}.`,
     ...(route.alsoAtRoot ? [`Also available at \`${route.path}\`.`] : []),
   ].join(' ');
   return route.description === undefined ? access : `${route.description}\n\n${access}`;
@@ -314,8 +327,7 @@ function codesOf(route: Route): ErrorCode[] {
     ...(route.errors ?? []),
   ]);
   if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
-  // Every key has `read`, but a key that is limited to environments is refused in others.
-  if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
+  if (route.scope !== 'any') can.add('insufficient_permission');
   if (route.byPerson) can.add('person_required');
   if (route.params) can.add('not_found');
   // Also for routes without a body: it is read before it is refused.

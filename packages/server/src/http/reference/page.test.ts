@@ -1,4 +1,4 @@
-import { errorCodes, routes } from '@signalbox/contract';
+import { errorCodes, permissionOf, type Route, routes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { openApiDocument } from './openapi.ts';
 import { docsPage } from './page.ts';
@@ -45,10 +45,11 @@ test('text of the document is escaped, never parsed as HTML', () => {
   expect(html).toContain('&lt;script&gt;alert(&quot;a&quot;)&lt;/script&gt; <code>&lt;b&gt;</code>');
 });
 
-test('every operation shows its permission, its path and a curl command', () => {
-  for (const [name, route] of Object.entries(routes)) {
+test('every operation shows its permission, its scope, its path and a curl command', () => {
+  for (const [name, route] of Object.entries<Route>(routes)) {
     const [article = ''] = page.slice(page.indexOf(`<article id="${name}">`)).split('</article>', 1);
-    expect(article).toContain(`class="permission ${route.permission}"`);
+    expect(article).toContain(`class="permission ${permissionOf(route)}"`);
+    if (route.scope !== 'any') expect(article).toContain(`<code>${route.scope}</code></a>`);
     expect(article).toContain('Authorization: Bearer $SIGNALBOX_API_KEY');
     const path = article.match(/<code class="path">(.*?)<\/code>/)?.[1]?.replaceAll(/<\/?(wbr|var)>/g, '');
     expect(path).toBe(`/api/v1${route.path}`);

@@ -6,6 +6,9 @@ import {
   permissions,
   replayWindowSeconds,
   type SchemaObject,
+  type Scope,
+  scopeFacts,
+  scopes,
   standardHeaders,
 } from '@signalbox/contract';
 import type { OpenApiDocument, Operation, Parameter } from './openapi.ts';
@@ -71,7 +74,7 @@ function navigation(document: OpenApiDocument, byTag: Map<string, Place[]>): str
       )
       .join('');
   return `<ul>
-${group('permissions', 'Permissions')}
+${group('permissions', 'Permissions and scopes')}
 ${document.tags.map(({ name }) => group(slug(name), name, operations(name))).join('\n')}
 ${group('webhooks', 'Receiving webhooks')}
 ${group('errors', 'Errors')}
@@ -87,9 +90,10 @@ function permissionSection(): string {
     admin: 'What <code>write</code> allows, and managing API keys and the secrets of environments.',
   };
   return `<section id="permissions">
-<h2>Permissions</h2>
-<p>A key has one permission. If it is too low for a request, the response is 403 <a href="#insufficient_permission"><code>insufficient_permission</code></a>.</p>
+<h2>Permissions and scopes</h2>
+<p>Each operation needs one scope. A key has a permission, which is a set of scopes, or scopes of its own. If it lacks the scope of a request, the response is 403 <a href="#insufficient_permission"><code>insufficient_permission</code></a>, which names it.</p>
 <dl class="table">${permissions.map((name) => `<div><dt>${permissionBadge(name)}</dt><dd>${allows[name]}</dd></div>`).join('')}</dl>
+<dl class="table">${scopes.map(scopeEntry).join('')}</dl>
 </section>`;
 }
 
@@ -105,7 +109,7 @@ function operationSection(document: OpenApiDocument, { method, path, operation }
   const { operationId, summary, description = '', parameters } = operation;
   return `<article id="${operationId}">
 <h3><a href="#${operationId}">${prose(summary, true)}</a></h3>
-<p class="call">${methodBadge(method)}<code class="path">${pathHtml(path)}</code>${permissionBadge(operation['x-permission'])}</p>
+<p class="call">${methodBadge(method)}<code class="path">${pathHtml(path)}</code>${operation.security[0].apiKey.map(scopeLink).join('')}${permissionBadge(operation['x-permission'])}</p>
 ${prose(description)}
 <div class="columns">
 <div>
@@ -278,6 +282,20 @@ function compactJson(value: unknown, indent = '', before = 0): string {
 
 function methodBadge(method: string): string {
   return `<span class="method ${method.toLowerCase()}">${method}</span>`;
+}
+
+function scopeEntry(scope: Scope): string {
+  const { permission, allows } = scopeFacts[scope];
+  const including = permissions.slice(permissions.indexOf(permission)).map(permissionBadge).join(' ');
+  return `<div id="${scopeAnchor(scope)}"><dt><code>${scope}</code></dt><dd>To ${escapeHtml(allows)}. ${including}</dd></div>`;
+}
+
+function scopeLink(scope: Scope): string {
+  return `<a href="#${scopeAnchor(scope)}"><code>${scope}</code></a>`;
+}
+
+function scopeAnchor(scope: Scope): string {
+  return `scope-${scope.replace(':', '-')}`;
 }
 
 function permissionBadge(permission: string): string {

@@ -1,7 +1,14 @@
-// Finds the caller of a request and its organization, and checks the permission of the route. A program calls with an API key, a person
+// Finds the caller of a request and its organization, and checks that it has the scope of the route. A program calls with an API key, a person
 // with the cookie of a sign-in to the console; never with both.
 import type { IncomingMessage } from 'node:http';
-import { type Permission, permissionOfRole, permissions, type Route } from '@signalbox/contract';
+import {
+  permissionOf,
+  permissionOfRole,
+  permissions,
+  type Route,
+  scopes,
+  scopesOfPermission,
+} from '@signalbox/contract';
 import type { FastifyRequest } from 'fastify';
 import { createNoteDenied } from '../../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../../keys/authenticate.ts';
@@ -41,7 +48,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
       callerId: key.keyId,
       keyId: key.keyId,
-      permission: key.permission,
+      scopes: scopesOfPermission[key.permission],
       ...(key.environments && { environments: key.environments }),
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
@@ -83,7 +90,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       callerId: userId,
       keyId: null,
       person: { userId, name, email, role },
-      permission: permissionOfRole[role],
+      scopes: scopesOfPermission[permissionOfRole[role]],
       requestId,
       ipAddress,
       userAgent: userAgentOf(headers),
@@ -107,7 +114,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     }
     const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
     await auditDenials(route, ctx, () => {
-      requirePermission(ctx, route.permission);
+      requireScope(ctx, route);
       if (route.byPerson && !ctx.person) {
         throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
       }
@@ -138,12 +145,22 @@ function organizationOf(headers: IncomingMessage['headers']): string {
   return organizationId;
 }
 
-function requirePermission({ permission: held, person }: Context, needed: Permission): void {
-  if (includes(held, needed)) return;
-  const has = person ? `a ${person.role} has` : 'the key has';
-  throw new ApiError('insufficient_permission', `This needs the permission "${needed}"; ${has} "${held}".`);
+function requireScope(ctx: Context, route: Route): void {
+  const { scope } = route;
+  if (scope === 'any' || ctx.scopes.has(scope)) return;
+  const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
+  throw new ApiError(
+    'insufficient_permission',
+    `This needs the scope "${scope}", which the permission "${permissionOf(route)}" includes; ${has} ${inWords(ctx.scopes)}.`,
+  );
 }
 
-function includes(held: Permission, needed: Permission): boolean {
-  return permissions.indexOf(held) >= permissions.indexOf(needed);
+/** The permission that is exactly these scopes, or else their names. */
+function inWords(held: Context['scopes']): string {
+  const names = scopes.filter((scope) => held.has(scope)).map((scope) => `"${scope}"`);
+  const permission = permissions.find((one) => {
+    const its = scopesOfPermission[one];
+    return its.size === held.size && [...its].every((scope) => held.has(scope));
+  });
+  return permission ? `the permission "${permission}"` : `only ${names.join(', ')}`;
 }
