@@ -7,9 +7,11 @@ const processTests = [
   'packages/cli/test/**/*.test.ts',
   'proofs/**/*.test.ts',
   'packages/client/test/**/*.test.ts',
+  'packages/react/test/*.test.ts',
   'packages/embedded-postgres/test/**/*.test.ts',
   'examples/**/*.test.ts',
 ];
+const browser = ['packages/console/test/**/*.test.ts', 'packages/react/test/browser/**/*.test.ts'];
 const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };
 
 export default defineConfig({
@@ -18,7 +20,7 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: beside, exclude: [...server, ...processTests] } },
       { extends: true, test: { name: 'server', include: server, exclude: processTests, ...onDatabase } },
       { extends: true, test: { name: 'process', include: processTests, ...onDatabase } },
-      { extends: true, test: { name: 'browser', include: ['packages/console/test/**/*.test.ts'], ...onDatabase } },
+      { extends: true, test: { name: 'browser', include: browser, ...onDatabase } },
     ],
     setupFiles: ['packages/server/test/support/record-statements.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.

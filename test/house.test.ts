@@ -17,12 +17,13 @@ test('the sources were found', () => {
   expect(everything.map(({ file }) => file)).toContain('test/house.test.ts');
 });
 
-test('packages import only downward: cli > console and server > client > contract, and server > embedded-postgres', () => {
+test('packages import only downward: cli > console and server > client > contract, react > client, and server > embedded-postgres', () => {
   const allowed: Record<string, string[]> = {
     cli: ['console', 'server', 'client'],
     console: ['client', 'contract'],
     server: ['contract', 'embedded-postgres'],
     client: [],
+    react: ['client'],
     contract: [],
     'embedded-postgres': [],
   };

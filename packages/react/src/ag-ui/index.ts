@@ -1,0 +1,2 @@
+/** A session as an agent of the AG-UI protocol. */
+export {};

@@ -1,0 +1,2 @@
+/** A session as the backend of `useChat` of the AI SDK. */
+export {};
