@@ -26,6 +26,8 @@ export interface Agent {
     compactAtTokens: number | null;
   };
   outputSchema: JsonSchema | null;
+  showReasoning: boolean;
+  showToolInput: boolean;
   metadata: Metadata;
   createdAt: string;
   updatedAt: string;
@@ -171,9 +173,9 @@ export interface CallOutcome {
   error?: string;
 }
 
-export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
+export type Chunk = StepStartedChunk | MessageStartedChunk | MessageChunk | ReasoningChunk | ToolInputChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
 
-export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
+export type ChunkType = 'step.started' | 'message.started' | 'message.chunk' | 'reasoning.chunk' | 'tool.input.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
 
 export interface ClaimWorkerTurn {
   queue: string;
@@ -249,6 +251,10 @@ export interface CreateAgent {
   limits?: Limits | undefined;
   /** Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`. */
   outputSchema?: JsonSchema | null | undefined;
+  /** Show the model's reasoning as `reasoning.chunk`s, if it sends any. It can contain what the instructions say. Default: `false`. */
+  showReasoning?: boolean | undefined;
+  /** Show the input of tool calls while the model writes it, as `tool.input.chunk`s. Default: `false`. */
+  showToolInput?: boolean | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -303,7 +309,7 @@ export interface CreateWebhookSubscription {
   environment: string;
   /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`. */
   url: string;
-  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
+  /** What is delivered. `message.reset` is included whenever a type that it voids is: `message.chunk`, `step.started`, `message.started`, `reasoning.chunk`, `tool.input.chunk`. */
   chunkTypes?: ChunkType[] | undefined;
 }
 
@@ -563,8 +569,19 @@ export type MessagePart = TextPart | FilePart | ToolCallPart | ToolResultPart;
 
 export interface MessageResetChunk {
   type: 'message.reset';
-  /** Discard the `message.chunk`s of this turn from this `seq` on: the model call failed, or its response was rejected. */
+  /** Discard what the model has shown in this turn from this `seq` on (`step.started`, `message.started`, `message.chunk`, `reasoning.chunk`, `tool.input.chunk`): the model call failed, or its response was rejected. */
   fromSeq: number;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
+
+export interface MessageStartedChunk {
+  type: 'message.started';
+  /** The id that the response has in the transcript. It comes before everything that the response shows, also if that is no text. */
+  messageId: string;
+  step: number;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -713,6 +730,16 @@ export interface Problem {
   detail: string;
   requestId: string;
   errors?: FieldError[];
+}
+
+export interface ReasoningChunk {
+  type: 'reasoning.chunk';
+  /** What the model thinks before it responds. Only if the agent has `showReasoning` and the model sends it. */
+  delta: string;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
 }
 
 export interface ReceivedWebhook {
@@ -913,6 +940,18 @@ export interface SetSecret {
   allowedHosts: string[];
 }
 
+export interface StepStartedChunk {
+  type: 'step.started';
+  /** Counts from 1 in each turn. It comes again if the response is void: `message.reset`. */
+  step: number;
+  /** `provider/model` that responds, or `worker/queue`. */
+  model: string;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
+
 export type StopReason = 'endTurn' | 'maxOutputTokens' | 'maxSteps' | 'budgetReached' | 'refusal' | 'interrupted' | 'timedOut' | 'error';
 
 export interface StoredFile {
@@ -964,6 +1003,19 @@ export interface ToolCallPart {
   input: unknown;
 }
 
+export interface ToolInputChunk {
+  type: 'tool.input.chunk';
+  /** The call that the model is writing. The chunks of several calls can alternate. */
+  toolCallId: string;
+  toolName: string;
+  /** The next characters of the input, which is JSON. Only if the agent has `showToolInput`. Run the call when its `tool.call` comes, not before. */
+  delta: string;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
+
 /** Exactly one of `output` and `error`. */
 export interface ToolResult {
   toolCallId: string;
@@ -1004,6 +1056,8 @@ export interface TurnCompletedChunk {
   type: 'turn.completed';
   stopReason: StopReason;
   usage: Usage;
+  /** The turn's last message of the model in the transcript. Left out if there is none. */
+  messageId?: string;
   output?: unknown;
   /** Present if `stopReason` is `error`. */
   error?: SessionError;
@@ -1053,6 +1107,10 @@ export interface UpdateAgent {
   limits?: Limits | undefined;
   /** Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`. */
   outputSchema?: JsonSchema | null | undefined;
+  /** Show the model's reasoning as `reasoning.chunk`s, if it sends any. It can contain what the instructions say. Default: `false`. */
+  showReasoning?: boolean | undefined;
+  /** Show the input of tool calls while the model writes it, as `tool.input.chunk`s. Default: `false`. */
+  showToolInput?: boolean | undefined;
   metadata?: Metadata | undefined;
   /** The newest version that you know. If the agent has a newer one, nothing changes: 409 `conflict`. */
   expectedVersion?: number | undefined;
@@ -1110,7 +1168,7 @@ export interface UpdateSession {
 export interface UpdateWebhookSubscription {
   /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`. */
   url?: string | undefined;
-  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
+  /** What is delivered. `message.reset` is included whenever a type that it voids is: `message.chunk`, `step.started`, `message.started`, `reasoning.chunk`, `tool.input.chunk`. */
   chunkTypes?: ChunkType[] | undefined;
   status?: 'enabled' | 'paused' | undefined;
 }
@@ -1279,7 +1337,7 @@ export interface WebhookSubscription {
   /** The name of an environment, such as `production`. */
   environment: string;
   url: string;
-  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
+  /** What is delivered. `message.reset` is included whenever a type that it voids is: `message.chunk`, `step.started`, `message.started`, `reasoning.chunk`, `tool.input.chunk`. */
   chunkTypes: ChunkType[];
   status: WebhookSubscriptionStatus;
   /** `gone`: the destination responded with 410; `failing`: it has failed for 5 days. */

@@ -161,7 +161,17 @@ export type Tool = Static<typeof Tool>;
 
 /** The defaults of a definition. A limit of null means that the service sets none. */
 export const agentDefaults: Readonly<
-  Pick<Agent, 'description' | 'instructions' | 'tools' | 'limits' | 'outputSchema' | 'metadata'>
+  Pick<
+    Agent,
+    | 'description'
+    | 'instructions'
+    | 'tools'
+    | 'limits'
+    | 'outputSchema'
+    | 'showReasoning'
+    | 'showToolInput'
+    | 'metadata'
+  >
 > = {
   description: '',
   instructions: '',
@@ -177,6 +187,8 @@ export const agentDefaults: Readonly<
     compactAtTokens: null,
   },
   outputSchema: null,
+  showReasoning: false,
+  showToolInput: false,
   metadata: {},
 };
 
@@ -189,6 +201,8 @@ export const agentFields = [
   'tools',
   'limits',
   'outputSchema',
+  'showReasoning',
+  'showToolInput',
   'metadata',
 ] as const satisfies readonly (keyof Agent)[];
 
@@ -274,6 +288,8 @@ export const Agent = Type.Object(
       compactAtTokens: Nullable(Type.Integer()),
     }),
     outputSchema: Nullable(JsonSchema),
+    showReasoning: Type.Boolean(),
+    showToolInput: Type.Boolean(),
     metadata: Metadata,
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -304,6 +320,19 @@ const settable = {
   outputSchema: Type.Optional(
     Nullable(JsonSchema, {
       description: 'Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`.',
+    }),
+  ),
+  showReasoning: Type.Optional(
+    Type.Boolean({
+      default: agentDefaults.showReasoning,
+      description:
+        "Show the model's reasoning as `reasoning.chunk`s, if it sends any. It can contain what the instructions say.",
+    }),
+  ),
+  showToolInput: Type.Optional(
+    Type.Boolean({
+      default: agentDefaults.showToolInput,
+      description: 'Show the input of tool calls while the model writes it, as `tool.input.chunk`s.',
     }),
   ),
   metadata: Type.Optional(Metadata),

@@ -112,9 +112,57 @@ const position = {
 
 const errorOfTurn = Type.Unsafe<SessionError>({ ...SessionError, description: 'Present if `stopReason` is `error`.' });
 
+/** The model responds: what follows is its response to this step, until the next one starts or the turn ends. */
+export const StepStartedChunk = Type.Object(
+  {
+    type: Type.Literal('step.started'),
+    step: Type.Integer({
+      description: 'Counts from 1 in each turn. It comes again if the response is void: `message.reset`.',
+    }),
+    model: Type.String({ description: '`provider/model` that responds, or `worker/queue`.' }),
+    ...position,
+  },
+  { title: 'StepStartedChunk' },
+);
+export const MessageStartedChunk = Type.Object(
+  {
+    type: Type.Literal('message.started'),
+    messageId: Id(
+      'msg',
+      'The id that the response has in the transcript. It comes before everything that the response shows, also if that is no text.',
+    ),
+    step: Type.Integer(),
+    ...position,
+  },
+  { title: 'MessageStartedChunk' },
+);
 export const MessageChunk = Type.Object(
   { type: Type.Literal('message.chunk'), delta: Type.String(), ...position },
   { title: 'MessageChunk' },
+);
+export const ReasoningChunk = Type.Object(
+  {
+    type: Type.Literal('reasoning.chunk'),
+    delta: Type.String({
+      description:
+        'What the model thinks before it responds. Only if the agent has `showReasoning` and the model sends it.',
+    }),
+    ...position,
+  },
+  { title: 'ReasoningChunk' },
+);
+export const ToolInputChunk = Type.Object(
+  {
+    type: Type.Literal('tool.input.chunk'),
+    toolCallId: Id('call', 'The call that the model is writing. The chunks of several calls can alternate.'),
+    toolName: Type.String(),
+    delta: Type.String({
+      description:
+        'The next characters of the input, which is JSON. Only if the agent has `showToolInput`. Run the call when its `tool.call` comes, not before.',
+    }),
+    ...position,
+  },
+  { title: 'ToolInputChunk' },
 );
 export const SessionStatusChunk = Type.Object(
   {
@@ -207,7 +255,7 @@ export const MessageResetChunk = Type.Object(
     type: Type.Literal('message.reset'),
     fromSeq: Type.Integer({
       description:
-        'Discard the `message.chunk`s of this turn from this `seq` on: the model call failed, or its response was rejected.',
+        'Discard what the model has shown in this turn from this `seq` on (`step.started`, `message.started`, `message.chunk`, `reasoning.chunk`, `tool.input.chunk`): the model call failed, or its response was rejected.',
     }),
     ...position,
   },
@@ -218,6 +266,9 @@ export const TurnCompletedChunk = Type.Object(
     type: Type.Literal('turn.completed'),
     stopReason: StopReason,
     usage: Usage,
+    messageId: Type.Optional(
+      Id('msg', "The turn's last message of the model in the transcript. Left out if there is none."),
+    ),
     output: Type.Optional(Json),
     error: Type.Optional(errorOfTurn),
     ...position,
@@ -250,7 +301,11 @@ export const ContextCompactedChunk = Type.Object(
 /** One entry of a session's journal. */
 export const Chunk = Tagged(
   [
+    StepStartedChunk,
+    MessageStartedChunk,
     MessageChunk,
+    ReasoningChunk,
+    ToolInputChunk,
     SessionStatusChunk,
     ToolCallChunk,
     ToolResultChunk,
@@ -266,7 +321,11 @@ export const Chunk = Tagged(
 export type Chunk = Static<typeof Chunk>;
 
 export const chunkTypes = [
+  'step.started',
+  'message.started',
   'message.chunk',
+  'reasoning.chunk',
+  'tool.input.chunk',
   'session.status',
   'tool.call',
   'tool.result',
@@ -279,6 +338,15 @@ export const chunkTypes = [
 ] as const satisfies readonly Chunk['type'][];
 export const ChunkType = OneOf(chunkTypes, { title: 'ChunkType' });
 export type ChunkType = Static<typeof ChunkType>;
+
+/** What `message.reset` voids. A reader of any of these types also gets `message.reset`. */
+export const voidableChunkTypes = [
+  'step.started',
+  'message.started',
+  'message.chunk',
+  'reasoning.chunk',
+  'tool.input.chunk',
+] as const satisfies readonly ChunkType[];
 
 /** The default chunk types of a webhook subscription. `message.reset` is always included with `message.chunk`. */
 export const defaultChunkTypes = [

@@ -36,7 +36,8 @@ const ChunkTypes = Type.Array(ChunkType, {
   minItems: 1,
   maxItems: 20,
   uniqueItems: true,
-  description: 'What is delivered. `message.reset` is included whenever `message.chunk` is.',
+  description:
+    'What is delivered. `message.reset` is included whenever a type that it voids is: `message.chunk`, `step.started`, `message.started`, `reasoning.chunk`, `tool.input.chunk`.',
 });
 
 /**

@@ -26,6 +26,8 @@ export interface Definition {
   tools: Tool[];
   limits: Agent['limits'];
   outputSchema: Agent['outputSchema'];
+  showReasoning: boolean;
+  showToolInput: boolean;
   metadata: Agent['metadata'];
 }
 
@@ -59,6 +61,8 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
     tools: input.tools ?? agentDefaults.tools,
     limits: { ...agentDefaults.limits, ...input.limits },
     outputSchema: input.outputSchema ?? agentDefaults.outputSchema,
+    showReasoning: input.showReasoning ?? agentDefaults.showReasoning,
+    showToolInput: input.showToolInput ?? agentDefaults.showToolInput,
     metadata: input.metadata ?? agentDefaults.metadata,
   };
   checkDefinition(definition, ctx.egress);
@@ -144,6 +148,8 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
       tools: input.tools ?? before.definition.tools,
       limits: { ...before.definition.limits, ...input.limits },
       outputSchema: input.outputSchema === undefined ? before.definition.outputSchema : input.outputSchema,
+      showReasoning: input.showReasoning ?? before.definition.showReasoning,
+      showToolInput: input.showToolInput ?? before.definition.showToolInput,
       metadata: input.metadata ?? before.definition.metadata,
     };
     const changes = changesBetween(before.definition, definition, agentFields);
@@ -229,8 +235,9 @@ export async function readDefinition(
 }
 
 /** With the defaults of fields that the release which stored it did not have. */
-function complete(stored: Definition): Definition {
-  return { ...stored, limits: { ...agentDefaults.limits, ...stored.limits } };
+function complete(stored: Omit<Definition, 'showReasoning' | 'showToolInput'>): Definition {
+  const { limits, showReasoning, showToolInput } = agentDefaults;
+  return { showReasoning, showToolInput, ...stored, limits: { ...limits, ...stored.limits } };
 }
 
 /** 400 if an `agent` tool does not name an agent of the organization. */
@@ -304,6 +311,8 @@ function view(row: Row): Agent {
     tools: definition.tools,
     limits: definition.limits,
     outputSchema: definition.outputSchema,
+    showReasoning: definition.showReasoning,
+    showToolInput: definition.showToolInput,
     metadata: definition.metadata,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),

@@ -3,7 +3,7 @@
 // A segment is the run of chunks that one commit added to one turn of a session. Its body is a JSON array in which a string
 // is the delta of a `message.chunk`, by far the most common chunk, and an object is any other chunk without `turn` and `seq`:
 // both follow from the segment's position.
-import type { Chunk, ChunkType, Envelope } from '@signalbox/contract';
+import { type Chunk, type ChunkType, type Envelope, voidableChunkTypes } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
 import { formatCursor, type Position } from './cursor.ts';
 
@@ -62,7 +62,7 @@ export function envelopeOf(owner: JournalOwner, at: Position, timestamp: Date, c
   };
 }
 
-/** `types` of a query or a subscription. A reader of text also gets `message.reset`, which says that some of it is void. */
+/** `types` of a query or a subscription. A reader of what a model shows also gets `message.reset`, which says that some of it is void. */
 export function typeSet(types: readonly ChunkType[]): ReadonlySet<ChunkType> {
-  return new Set(types.includes('message.chunk') ? [...types, 'message.reset'] : types);
+  return new Set(voidableChunkTypes.some((type) => types.includes(type)) ? [...types, 'message.reset'] : types);
 }

@@ -1,6 +1,6 @@
 // Inputs bound to a path of the draft.
 import { type ReactNode, useState } from 'react';
-import { Select, TextArea, TextField } from '../../ui/field.tsx';
+import { Checkbox, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { sameJson } from './definition.ts';
 import { readJson, useDraft } from './draft.tsx';
 
@@ -33,6 +33,23 @@ export function DraftText({
     ...(mono && { mono }),
   };
   return lines ? <TextArea {...input} rows={lines} /> : <TextField {...input} spellCheck={mono ? false : undefined} />;
+}
+
+/** A setting that is off unless it is checked. */
+export function DraftCheckbox({ path, label, hint }: { path: string; label: string; hint: string }) {
+  const draft = useDraft();
+  return (
+    <Checkbox
+      label={
+        <>
+          {label} <span className="quiet small">{hint}</span>
+        </>
+      }
+      data-path={path}
+      checked={draft.get(path) === true}
+      onChange={({ currentTarget }) => draft.set(path, currentTarget.checked)}
+    />
+  );
 }
 
 /** A whole number. An empty input is null if the field is nullable; else it removes the field, and the default applies. */

@@ -3,7 +3,7 @@ import { agentDefaults } from '@signalbox/contract';
 import type { ReactNode } from 'react';
 import { duration } from '../../ui/time.tsx';
 import { useDraft } from './draft.tsx';
-import { DraftJson, DraftNumber, DraftSelect, DraftText } from './fields.tsx';
+import { DraftCheckbox, DraftJson, DraftNumber, DraftSelect, DraftText } from './fields.tsx';
 import { ModelForm } from './model-form.tsx';
 import { ToolsForm } from './tools-form.tsx';
 
@@ -32,6 +32,16 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
         <LimitsForm />
       </Section>
       <Section title="Output and metadata">
+        <DraftCheckbox
+          path="showReasoning"
+          label="Show reasoning"
+          hint="What the model thinks before it responds, to everyone who reads its sessions."
+        />
+        <DraftCheckbox
+          path="showToolInput"
+          label="Show tool input early"
+          hint="While the model writes it, before the call."
+        />
         <DraftJson
           path="outputSchema"
           label="Output schema"

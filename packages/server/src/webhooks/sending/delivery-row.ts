@@ -5,7 +5,11 @@ import type { Delivery } from './delivery.ts';
 
 // Each row contains its filter, which would be a third of the row if it were spelled out. The meaning of a letter never changes.
 const letters: Readonly<Record<ChunkType, string>> = {
+  'step.started': 'p',
+  'message.started': 'b',
   'message.chunk': 'm',
+  'reasoning.chunk': 'h',
+  'tool.input.chunk': 'i',
   'session.status': 's',
   'tool.call': 'c',
   'tool.result': 'r',
