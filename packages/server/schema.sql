@@ -215,6 +215,9 @@ create table sessions (
   forked_at_turn integer,
   -- Input tokens that were written to a provider's cache, which some providers charge more for.
   cache_write_tokens bigint default 0 not null,
+  -- The end user that a session is for: the integrator's own id and the name that they gave; null if none was given.
+  end_user_id text,
+  end_user_name text,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -525,6 +528,8 @@ create table model_usage (
   -- Null if the model had no price.
   cost_usd numeric,
   cache_write_tokens bigint default 0 not null,
+  -- Null: the session has no end user, or the end user was erased.
+  end_user_id text,
   constraint model_usage_pkey primary key (organization_id, usage_id)
 );
 
@@ -568,6 +573,7 @@ create table schedules (
   next_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  end_user json,
   constraint schedules_pkey primary key (organization_id, schedule_id),
   constraint schedules_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint schedules_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name),
@@ -920,6 +926,35 @@ create table file_uses (
   constraint file_uses_pkey primary key (organization_id, holder_id, file_id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 create index file_uses_by_file on file_uses (organization_id, file_id);
+
+-- The index of sessions by end user. It is a separate table because an index on sessions would be built under a lock of that table,
+-- and written whenever a session starts or stops.
+create table session_end_users (
+  organization_id uuid not null,
+  session_id uuid not null,
+  end_user_id text not null,
+  constraint session_end_users_pkey primary key (organization_id, session_id),
+  constraint session_end_users_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
+);
+create index session_end_users_by_id on session_end_users (organization_id, end_user_id, session_id);
+
+-- What each end user used. The sums of a day are also in model_usage_days, so these rows can be deleted with their end user.
+create table model_usage_end_user_days (
+  organization_id uuid not null,
+  -- In UTC.
+  day date not null,
+  environment text not null,
+  end_user_id text not null,
+  steps bigint not null,
+  unpriced_steps bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cost_usd numeric not null,
+  constraint model_usage_end_user_days_pkey primary key (organization_id, day, environment, end_user_id)
+);
+create index model_usage_end_user_days_by_id on model_usage_end_user_days (organization_id, end_user_id);
 
 create table signalbox_migrations (
   version integer not null,

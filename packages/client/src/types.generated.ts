@@ -292,6 +292,8 @@ export interface CreateSchedule {
   /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
   /** Of each session. */
+  endUser?: EndUser | null | undefined;
+  /** Of each session. */
   budget?: Budget | null | undefined;
   /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron?: string | null | undefined;
@@ -326,6 +328,13 @@ export interface CreatedWebhookSubscription {
 }
 
 export type Decision = 'approved' | 'denied' | 'expired' | 'cancelled';
+
+export interface EndUser {
+  /** Your own id of the user. Upper and lower case differ. */
+  id: string;
+  /** Shown in the console. */
+  name?: string | undefined;
+}
 
 export interface Envelope {
   event: 'session.chunks';
@@ -655,6 +664,8 @@ export interface OpenSession {
   environment: string;
   input?: Content | undefined;
   metadata?: Metadata | undefined;
+  /** The user of your application that a session is for. */
+  endUser?: EndUser | null | undefined;
   budget?: Budget | null | undefined;
   /** Complete the session when a turn ends and no message is queued. */
   closeOnIdle?: boolean | undefined;
@@ -812,6 +823,8 @@ export interface Schedule {
   /** Values of your own, set on each session that it opens. */
   metadata: Metadata;
   /** Of each session. */
+  endUser: EndUser | null;
+  /** Of each session. */
   budget: Budget | null;
   /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron: string | null;
@@ -886,6 +899,8 @@ export interface Session {
   /** Why the last turn failed, until the next one starts. */
   error: SessionError | null;
   metadata: Metadata;
+  /** For whom it is; never changes. Child sessions and forks have that of the session that they come from. */
+  endUser: EndUser | null;
   /** For a child session: the session whose `agent` tool opened it. */
   parentSessionId: string | null;
   /** For a fork: the session whose conversation it continues, and the turn after which. That session may be deleted. */
@@ -1149,6 +1164,8 @@ export interface UpdateSchedule {
   /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
   /** Of each session. */
+  endUser?: EndUser | null | undefined;
+  /** Of each session. */
   budget?: Budget | null | undefined;
   /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron?: string | null | undefined;
@@ -1400,6 +1417,8 @@ export interface WorkerTurn {
     compactAtTokens: number | null;
   };
   metadata: Metadata;
+  /** The user of your application that a session is for. */
+  endUser: EndUser | null;
   leaseExpiresAt: string;
   /** When the turn times out. */
   deadlineAt: string | null;
@@ -1657,6 +1676,8 @@ export interface Operations {
       parentSessionId?: string | undefined;
       /** Only forks of this session, which may be deleted. */
       forkedFromSessionId?: string | undefined;
+      /** Only sessions for this end user, including child sessions and forks. */
+      endUserId?: string | undefined;
       /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
       metadata?: Record<string, string> | undefined;
     };

@@ -6,6 +6,7 @@ export * from './agents.ts';
 export * from './approvals.ts';
 export * from './chunks.ts';
 export * from './components.ts';
+export * from './end-users.ts';
 export * from './environments.ts';
 export * from './errors.ts';
 export * from './events.ts';

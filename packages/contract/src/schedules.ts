@@ -1,5 +1,6 @@
 /** Schedules: sessions that the service opens at set times. */
 import { SessionError } from './chunks.ts';
+import { EndUser } from './end-users.ts';
 import {
   EnvironmentName,
   Id,
@@ -89,6 +90,7 @@ export const Schedule = Type.Object(
     environment: EnvironmentName,
     input: Input,
     metadata: ScheduleMetadata,
+    endUser: Nullable(EndUser, { description: 'Of each session.' }),
     budget: Nullable(Budget, { description: 'Of each session.' }),
     cron: Cron,
     timezone: Timezone,
@@ -109,6 +111,7 @@ export type Schedule = Static<typeof Schedule>;
 const settable = {
   input: Type.Optional(Input),
   metadata: Type.Optional(ScheduleMetadata),
+  endUser: Type.Optional(Nullable(EndUser, { description: 'Of each session.' })),
   budget: Type.Optional(Nullable(Budget, { description: 'Of each session.' })),
   cron: Type.Optional(Cron),
   timezone: Type.Optional(Timezone),

@@ -1,5 +1,6 @@
 /** Sessions, their messages and tool results. */
 import { ChunkCursor, SessionError, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
+import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
 import {
   EnvironmentName,
@@ -54,6 +55,10 @@ export const Session = Type.Object(
     budget: Nullable(Budget),
     error: Nullable(SessionError, { description: 'Why the last turn failed, until the next one starts.' }),
     metadata: Metadata,
+    endUser: Nullable(EndUser, {
+      description:
+        'For whom it is; never changes. Child sessions and forks have that of the session that they come from.',
+    }),
     parentSessionId: Nullable(Id('ses'), {
       description: 'For a child session: the session whose `agent` tool opened it.',
     }),
@@ -130,6 +135,7 @@ export const OpenSession = Strict(
     environment: EnvironmentName,
     input: Type.Optional(Content),
     metadata: Type.Optional(Metadata),
+    endUser: Type.Optional(Nullable(EndUser)),
     budget: Type.Optional(Nullable(Budget)),
     closeOnIdle: Type.Optional(
       Type.Boolean({ description: 'Complete the session when a turn ends and no message is queued.' }),
@@ -194,6 +200,12 @@ export const ListSessions = ListQuery({
   environment: Type.Optional(EnvironmentName),
   parentSessionId: Type.Optional(Id('ses', 'Only child sessions of this session.')),
   forkedFromSessionId: Type.Optional(Id('ses', 'Only forks of this session, which may be deleted.')),
+  endUserId: Type.Optional(
+    Type.Unsafe<string>({
+      ...EndUserId,
+      description: 'Only sessions for this end user, including child sessions and forks.',
+    }),
+  ),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',

@@ -8,6 +8,7 @@
  */
 import { Agent } from './agents.ts';
 import { ChunkCursor } from './chunks.ts';
+import { EndUser } from './end-users.ts';
 import { QueueName } from './models.ts';
 import {
   EnvironmentName,
@@ -99,6 +100,7 @@ export const WorkerTurn = Type.Object(
     outputSchema: Nullable(JsonSchema, { description: 'Schema of the response that ends the turn, as JSON.' }),
     limits: Agent.properties.limits,
     metadata: Metadata,
+    endUser: Nullable(EndUser),
     leaseExpiresAt: Timestamp,
     deadlineAt: Nullable(Timestamp, { description: 'When the turn times out.' }),
   },

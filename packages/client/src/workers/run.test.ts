@@ -43,6 +43,7 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
       compactAtTokens: null,
     },
     metadata: {},
+    endUser: null,
     leaseExpiresAt: '2026-01-01T00:00:30.000Z',
     deadlineAt: null,
     ...more,

@@ -46,6 +46,7 @@ const shown = [
   'outputSchema',
   'limits',
   'metadata',
+  'endUser',
   'deadlineAt',
 ] as const satisfies readonly (keyof WorkerTurn)[];
 

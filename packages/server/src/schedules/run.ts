@@ -90,6 +90,7 @@ async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome>
         environment: row.environment,
         ...(row.input !== null && { input: row.input }),
         metadata: row.metadata,
+        endUser: row.endUser,
         budget: row.budget,
         closeOnIdle: row.closeOnIdle,
       }),

@@ -23,6 +23,7 @@ export interface ScheduleRow extends Timing {
   environment: string;
   input: Content | null;
   metadata: Schedule['metadata'];
+  endUser: Schedule['endUser'];
   budget: Schedule['budget'];
   status: Schedule['status'];
   closeOnIdle: boolean;
@@ -48,7 +49,7 @@ interface RunRow {
 
 /** The columns of a ScheduleRow; the alias of the table must be s. */
 export const scheduleColumns: Sql = sql`
-  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.budget, s.cron,
+  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.budget, s.cron,
   s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
@@ -67,6 +68,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     environment: input.environment,
     input: input.input ?? null,
     metadata: input.metadata ?? {},
+    endUser: input.endUser ?? null,
     budget: input.budget ?? null,
     status,
     closeOnIdle: input.closeOnIdle ?? true,
@@ -83,10 +85,10 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     ]);
     await Promise.all([
       tx.query(sql`
-        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, budget, cron,
+        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, end_user, budget, cron,
           timezone, at, status, close_on_idle, next_at, created_at, updated_at)
         values (${ctx.organizationId}, ${row.scheduleId}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
-          ${jsonOf(row.metadata)}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at}, ${row.status},
+          ${jsonOf(row.metadata)}, ${jsonOf(row.endUser)}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at}, ${row.status},
           ${row.closeOnIdle}, ${row.nextAt}, ${now}, ${now})`),
       tx.query(
         recordEvent(ctx, now, {
@@ -139,6 +141,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
       environment: input.environment ?? before.environment,
       input: input.input === undefined ? before.input : input.input,
       metadata: input.metadata ?? before.metadata,
+      endUser: input.endUser === undefined ? before.endUser : input.endUser,
       budget: input.budget === undefined ? before.budget : input.budget,
       status,
       closeOnIdle: input.closeOnIdle ?? before.closeOnIdle,
@@ -158,7 +161,8 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     await Promise.all([
       tx.query(sql`
         update schedules set agent_id = ${after.agentId}, environment = ${after.environment},
-          input = ${jsonOf(after.input)}, metadata = ${jsonOf(after.metadata)}, budget = ${jsonOf(after.budget)},
+          input = ${jsonOf(after.input)}, metadata = ${jsonOf(after.metadata)},
+          end_user = ${jsonOf(after.endUser)}, budget = ${jsonOf(after.budget)},
           cron = ${after.cron}, timezone = ${after.timezone}, at = ${after.at}, status = ${after.status},
           close_on_idle = ${after.closeOnIdle}, next_at = ${after.nextAt}, updated_at = ${now}
         where organization_id = ${organizationId} and schedule_id = ${after.scheduleId}`),
@@ -223,6 +227,7 @@ const changingFields = [
   'environment',
   'input',
   'metadata',
+  'endUser',
   'budget',
   ...timingFields,
   'status',
@@ -294,6 +299,7 @@ function viewSchedule(row: ShownRow): Schedule {
     environment: row.environment,
     input: row.input,
     metadata: row.metadata,
+    endUser: row.endUser,
     budget: row.budget,
     cron: row.cron,
     timezone: row.timezone,

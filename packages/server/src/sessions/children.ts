@@ -17,7 +17,7 @@ import { unpricedModel } from './budget.ts';
 import { type NewSession, newSession } from './new-session.ts';
 import { recordAwaitedResult } from './state/awaited-result.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
-import { lockSession, readSession, type SessionRow, sessionEvent } from './state/session.ts';
+import { lockSession, readSession, type SessionRow, sessionEvent, viewEndUser } from './state/session.ts';
 
 /** A session that was opened through the API has depth 0. */
 const MAX_DEPTH = 5;
@@ -53,6 +53,7 @@ export async function openChild(
       closeOnIdle: true,
       budget: parent.budget,
       metadata: {},
+      endUser: viewEndUser(parent),
       traceParent: source.traceParent,
       parent: {
         sessionId: parent.sessionId,

@@ -1,6 +1,6 @@
 // Forks: new sessions that continue the conversation of another session, their origin, after one of its turns.
 //
-// A fork inherits the transcript up to the end of that turn (state/inherited.ts), the environment, the agent and, unless the request has
+// A fork inherits the transcript up to the end of that turn (state/inherited.ts), the environment, the agent, the end user and, unless the request has
 // others, the version, the budget and the metadata. It does not inherit the journal, the usage, queued messages, or what approvers
 // allowed for the rest of the origin. From then on the two are independent: neither changes the other, not even by being deleted
 // (kept-transcripts.ts).
@@ -19,7 +19,14 @@ import { requirePrice } from './budget.ts';
 import { announceNewSession, newSession } from './new-session.ts';
 import { requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
-import { readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './state/session.ts';
+import {
+  readSession,
+  type SessionRow,
+  sessionColumns,
+  sessionEvent,
+  viewEndUser,
+  viewSession,
+} from './state/session.ts';
 import { requireTaken } from './taken-files.ts';
 
 /**
@@ -61,6 +68,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
         closeOnIdle: input.closeOnIdle ?? false,
         budget,
         metadata: input.metadata ?? origin.metadata,
+        endUser: viewEndUser(origin),
         traceParent: ctx.traceParent,
         forkedFrom: { sessionId: origin.sessionId, turn },
       },

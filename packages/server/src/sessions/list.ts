@@ -4,7 +4,7 @@
 // columns, the page is merged: the newest of each matching environment and status, then the newest of these. There are few
 // environments, and one index look-up finds each, including deleted ones.
 //
-// A filter by origin uses session_forks. A filter by metadata uses session_metadata: it reads the sessions that have the first pair, newest first, until the page is
+// A filter by origin uses session_forks, one by end user session_end_users. A filter by metadata uses session_metadata: it reads the sessions that have the first pair, newest first, until the page is
 // full, and compares each with the other filters.
 import { type Input, type Result, type Session, sessionStatuses } from '@signalbox/contract';
 import sql, { empty, join, type Sql } from 'sql-template-tag';
@@ -17,11 +17,12 @@ import { type SessionRow, sessionColumns, viewSession } from './state/session.ts
 /** Newest first. */
 export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
   const { organizationId } = ctx;
-  const { status, agentId, environment, parentSessionId, forkedFromSessionId } = input;
+  const { status, agentId, environment, parentSessionId, forkedFromSessionId, endUserId } = input;
   const request = pageRequest(`sessions:${organizationId}`, input);
   const pairs = Object.entries(input.metadata ?? {});
   const after = request.after === undefined ? empty : sql`and s.session_id < ${request.after}`;
   const afterFork = request.after === undefined ? empty : sql`and f.session_id < ${request.after}`;
+  const afterEndUser = request.after === undefined ? empty : sql`and u.session_id < ${request.after}`;
   const ofAgent = agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', agentId)}`;
   const limit = request.limit + 1;
   const others = [
@@ -32,6 +33,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
     forkedFromSessionId === undefined
       ? empty
       : sql`and s.forked_from_session_id = ${uuidOf('ses', forkedFromSessionId)}`,
+    endUserId === undefined ? empty : sql`and s.end_user_id = ${endUserId}`,
   ];
   const isFiltered = status !== undefined || agentId !== undefined || environment !== undefined;
   const statement =
@@ -39,16 +41,18 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
       ? listByMetadata(organizationId, pairs, join([after, ...others], ' '), limit)
       : forkedFromSessionId !== undefined
         ? listForks(organizationId, uuidOf('ses', forkedFromSessionId), join([afterFork, ...others], ' '), limit)
-        : isFiltered && parentSessionId === undefined
-          ? listByIndex({
-              organizationId,
-              ofAgent,
-              environment,
-              statuses: status ? [status] : sessionStatuses,
-              after,
-              limit,
-            })
-          : sql`
+        : endUserId !== undefined
+          ? listOfEndUser(organizationId, endUserId, join([afterEndUser, ...others], ' '), limit)
+          : isFiltered && parentSessionId === undefined
+            ? listByIndex({
+                organizationId,
+                ofAgent,
+                environment,
+                statuses: status ? [status] : sessionStatuses,
+                after,
+                limit,
+              })
+            : sql`
             select ${sessionColumns} from sessions s
             where s.organization_id = ${organizationId} ${join([after, ...others], ' ')}
             order by s.session_id desc limit ${limit}`;
@@ -104,6 +108,14 @@ function listForks(organizationId: string, originId: string, filters: Sql, limit
     join sessions s on s.organization_id = f.organization_id and s.session_id = f.session_id
     where f.organization_id = ${organizationId} and f.origin_session_id = ${originId} ${filters}
     order by f.session_id desc limit ${limit}`;
+}
+
+function listOfEndUser(organizationId: string, endUserId: string, filters: Sql, limit: number): Sql {
+  return sql`
+    select ${sessionColumns} from session_end_users u
+    join sessions s on s.organization_id = u.organization_id and s.session_id = u.session_id
+    where u.organization_id = ${organizationId} and u.end_user_id = ${endUserId} ${filters}
+    order by u.session_id desc limit ${limit}`;
 }
 
 function listByMetadata(organizationId: string, pairs: [string, string][], filters: Sql, limit: number): Sql {

@@ -28,6 +28,7 @@ export interface NewSessionInput {
   closeOnIdle: boolean;
   budget: Budget | null;
   metadata: Session['metadata'];
+  endUser: Session['endUser'];
   /** The W3C `traceparent` of the trace that the first turn belongs to. */
   traceParent?: string | undefined;
   /** The tool call that opens it. */
@@ -92,6 +93,8 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     budget: input.budget,
     error: null,
     metadata: input.metadata,
+    endUserId: input.endUser?.id ?? null,
+    endUserName: input.endUser?.name ?? null,
     inputTokens: 0,
     outputTokens: 0,
     cachedTokens: 0,
@@ -111,17 +114,19 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
           turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
-          root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, delivery_due, delivery_subscription_id, created_at,
+          root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, end_user_id,
+          end_user_name, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},
           ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},
-          ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)},
+          ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${row.endUserId}, ${row.endUserName},
           ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
         from (${subscriptionOf(organizationId, environment)}) d`,
       ...insertPairs(owner, row.metadata),
+      ...(row.endUserId === null ? [] : [isIndexedBy(row.endUserId, owner)]),
       ...(begun?.statements ?? []),
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],
@@ -132,6 +137,16 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       ...(before === 0 && { transcript: [begun.entry] }),
     },
   };
+}
+
+/** For the list of an end user's sessions. */
+function isIndexedBy(
+  endUserId: string,
+  { organizationId, sessionId }: { organizationId: string; sessionId: string },
+): Sql {
+  return sql`
+    insert into session_end_users (organization_id, session_id, end_user_id)
+    values (${organizationId}, ${sessionId}, ${endUserId})`;
 }
 
 /** After the commit. */

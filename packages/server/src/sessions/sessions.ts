@@ -69,6 +69,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
         closeOnIdle: input.closeOnIdle ?? false,
         budget: input.budget ?? null,
         metadata: input.metadata ?? {},
+        endUser: input.endUser ?? null,
         traceParent: ctx.traceParent,
       },
       now,

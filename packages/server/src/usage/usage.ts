@@ -16,7 +16,7 @@ import { cacheWrites } from './cache-writes.ts';
 
 /** Records a model call, in the transaction that stores its response. */
 export function insertUsage(
-  owner: { organizationId: string; agentId: string; environment: string },
+  owner: { organizationId: string; agentId: string; environment: string; endUserId: string | null },
   call: {
     operationId: string;
     /** `provider/model`, as `modelName` gives it. */
@@ -28,10 +28,10 @@ export function insertUsage(
 ): Sql {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
   return sql`
-    insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, model, input_tokens,
-      output_tokens, cached_tokens, cache_write_tokens, cost_usd)
-    values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${call.model},
-      ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
+    insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, model,
+      input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+    values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${owner.endUserId},
+      ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
 // ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────

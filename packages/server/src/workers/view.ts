@@ -8,6 +8,7 @@ import { formatId } from '../lib/ids.ts';
 import { divideAt, summaryText } from '../sessions/state/compactions.ts';
 import { type Loaded, loadTranscripts } from '../sessions/state/load-transcripts.ts';
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
+import { viewEndUser } from '../sessions/state/session.ts';
 import type { Offer } from '../sessions/state/submission.ts';
 import { viewEntry } from '../sessions/state/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
@@ -49,6 +50,7 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     outputSchema: definition.outputSchema,
     limits: definition.limits,
     metadata: row.metadata,
+    endUser: viewEndUser(row),
     leaseExpiresAt: lease.expiresAt.toISOString(),
     deadlineAt: row.turnDeadline?.toISOString() ?? null,
   };

@@ -52,6 +52,14 @@ beforeAll(async () => {
   await db.execute(sql`
     insert into session_metadata (organization_id, pair, session_id)
     select ${organizationId}::uuid, ${pairOf('order', '77')}::bigint, ${id} from generate_series(77, 77) n`);
+  // Every tenth session is for one end user; each of the others is for a user of its own.
+  await db.execute(sql`
+    update sessions set end_user_id = case when s.n % 10 = 4 then 'many' else 'user_' || s.n end
+    from (select session_id, row_number() over (order by session_id) as n from sessions) s
+    where sessions.organization_id = ${organizationId} and sessions.session_id = s.session_id`);
+  await db.execute(sql`
+    insert into session_end_users (organization_id, session_id, end_user_id)
+    select organization_id, session_id, end_user_id from sessions where organization_id = ${organizationId}`);
   await db.execute(sql`
     insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
       requested_at)
@@ -99,6 +107,10 @@ describe('sessions', () => {
     ['by a pair of metadata that one has', { metadata: { order: '77' } }, 1],
     ['by a pair that many have', { metadata: { tenant: '3' } }, 20],
     ['by a pair that none has', { metadata: { order: 'none' } }, 0],
+    ['of an end user with one session', { endUserId: 'user_77' }, 1],
+    ['of an end user with many', { endUserId: 'many' }, 20],
+    ['of an end user with many, in a common status', { endUserId: 'many', status: 'idle' }, 20],
+    ['of an end user with none', { endUserId: 'USER_77' }, 0],
   ])('%s', async (_, filters, shown) => {
     const first = await costOfList((ctx) => listSessions(ctx, { ...filters }));
     expect(first.shown).toBe(shown);
@@ -106,7 +118,12 @@ describe('sessions', () => {
   });
 
   test('the next pages have the rest, each session once and newest first', async () => {
-    for (const filters of [{ environment: 'staging' }, { status: 'idle' }, { metadata: { tenant: '3' } }] as const) {
+    for (const filters of [
+      { environment: 'staging' },
+      { status: 'idle' },
+      { metadata: { tenant: '3' } },
+      { endUserId: 'many' },
+    ] as const) {
       const seen: string[] = [];
       for (let cursor: string | undefined; ; ) {
         const { data, page } = await listSessions(ctx, { ...filters, limit: 100, ...(cursor && { cursor }) });

@@ -42,6 +42,7 @@ describe('the report', () => {
       cost?: number;
       model?: string;
       environment?: string;
+      endUserId?: string;
       organizationId?: string;
     },
   ): Promise<void> {
@@ -53,7 +54,11 @@ describe('the report', () => {
       costUsd: call.cost ?? null,
     };
     await ctx.db.query(
-      insertUsage({ organizationId, agentId, environment }, { operationId: newUuid(), model, usage }, new Date(at)),
+      insertUsage(
+        { organizationId, agentId, environment, endUserId: call.endUserId ?? null },
+        { operationId: newUuid(), model, usage },
+        new Date(at),
+      ),
     );
   }
 
@@ -215,7 +220,7 @@ describe('compaction', () => {
     await db.batch(
       Array.from({ length: calls }, (_, n) =>
         insertUsage(
-          { organizationId, agentId, environment: n % 2 ? 'staging' : 'production' },
+          { organizationId, agentId, environment: n % 2 ? 'staging' : 'production', endUserId: null },
           {
             operationId: newUuid(),
             model: `openai/${n % 3}`,
@@ -275,7 +280,7 @@ describe('compaction', () => {
     const usage = { inputTokens: 1_000, outputTokens: 1, cachedTokens: 1, costUsd: 1 };
     await db.query(
       insertUsage(
-        { organizationId, agentId: sum!.agentId, environment: 'production' },
+        { organizationId, agentId: sum!.agentId, environment: 'production', endUserId: null },
         { operationId: newUuid(), model: 'openai/0', usage },
         day('2026-03-02'),
       ),

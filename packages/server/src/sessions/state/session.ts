@@ -44,6 +44,8 @@ export interface SessionRow {
   budget: Budget | null;
   error: SessionError | null;
   metadata: Session['metadata'];
+  endUserId: string | null;
+  endUserName: string | null;
   inputTokens: number;
   outputTokens: number;
   cachedTokens: number;
@@ -69,6 +71,7 @@ export const sessionColumns: Sql = sql`
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth,
   s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
+  s.end_user_id as "endUserId", s.end_user_name as "endUserName",
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens",
   s.cache_write_tokens as "cacheWriteTokens", s.steps,
   s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.context_tokens as "reportedTokens", s.created_at as "createdAt", s.updated_at as "updatedAt",
@@ -125,6 +128,7 @@ export function viewSession(row: SessionRow): Session {
     budget: row.budget,
     error: row.error,
     metadata: row.metadata,
+    endUser: viewEndUser(row),
     parentSessionId: row.parentSessionId && formatId('ses', row.parentSessionId),
     forkedFrom:
       row.forkedFromSessionId === null
@@ -137,6 +141,14 @@ export function viewSession(row: SessionRow): Session {
     updatedAt: row.updatedAt.toISOString(),
     endedAt: row.endedAt?.toISOString() ?? null,
   };
+}
+
+/** The end user that the session is for. */
+export function viewEndUser({
+  endUserId,
+  endUserName,
+}: Pick<SessionRow, 'endUserId' | 'endUserName'>): Session['endUser'] {
+  return endUserId === null ? null : { id: endUserId, ...(endUserName !== null && { name: endUserName }) };
 }
 
 /** How events of the event log name a session. */
