@@ -41,7 +41,7 @@ export interface AgentTool {
   description: string;
   agentId: string;
   /** Default: `never`; the child session requests approvals itself. */
-  approval?: ApprovalPolicy | undefined;
+  approval?: ToolApproval | undefined;
 }
 
 export interface ApiKey {
@@ -106,14 +106,54 @@ export interface Approval {
   editedInput: unknown;
   status: ApprovalStatus;
   reason: string | null;
+  /** As the agent said when the call was requested; later versions do not change it. null: the default. */
+  by: Approvers | null;
+  /** In their order. A repeated approval replaces the same approver's earlier one. */
+  decisions: ApprovalDecision[];
+  progress: ApprovalProgress;
+  /** If it is pending: the error that the caller of this request would get for approving it. null: the caller may decide. With `already_decided_by_you` it can still deny. */
+  refusal: ApprovalRefusal | null;
   resolvedBy: ResolvedBy | null;
   requestedAt: string;
   resolvedAt: string | null;
   expiresAt: string | null;
 }
 
+export interface ApprovalDecidedChunk {
+  type: 'approval.decided';
+  operationId: string;
+  toolCallId: string;
+  decision: 'approved';
+  progress: ApprovalProgress;
+  /** Counts from 1; 0 before the first turn. */
+  turn: number;
+  /** Counts from 1 in each turn, without gaps. */
+  seq: number;
+}
+
+export interface ApprovalDecision {
+  decision: 'approved' | 'denied';
+  actor: ResolvedBy;
+  at: string;
+  reason: string | null;
+  /** The input that was approved. Absent: as the model requested it. */
+  input?: unknown;
+  scope: 'once' | 'session';
+}
+
 /** `always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others. */
 export type ApprovalPolicy = 'always' | 'never' | 'once' | ApprovalWhen;
+
+export interface ApprovalProgress {
+  /** How many have approved. If they approved different inputs: the largest number that approved the same. */
+  approved: number;
+  required: number;
+}
+
+export interface ApprovalRefusal {
+  code: string;
+  message: string;
+}
 
 export interface ApprovalRequestedChunk {
   type: 'approval.requested';
@@ -123,6 +163,8 @@ export interface ApprovalRequestedChunk {
   input: unknown;
   toolCallId: string;
   expiresAt: string | null;
+  /** Who may decide, if the tool's `approval` says it. */
+  by?: Approvers;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -141,10 +183,32 @@ export interface ApprovalResolvedChunk {
   seq: number;
 }
 
+export interface ApprovalRule {
+  /** Which calls need an approval. */
+  policy: 'always' | 'once' | ApprovalWhen;
+  by: Approvers;
+}
+
 export type ApprovalStatus = 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
 
 export interface ApprovalWhen {
   when: JsonSchema;
+}
+
+/** Who may decide. Each of `people`, `roles`, `keys` and `endUser` admits more; with none of them, all people and keys that can decide approvals may. */
+export interface Approvers {
+  /** People who sign in to the console, unless `roles` names some of them. */
+  people?: true | undefined;
+  /** Only people with one of these roles. */
+  roles?: ('member' | 'admin' | 'owner')[] | undefined;
+  /** API keys. */
+  keys?: true | undefined;
+  /** The session's end user, with a session token that can decide. */
+  endUser?: true | undefined;
+  /** Not the keys and people that opened the session or sent it a message, and no keys that they created. Not together with `endUser`. */
+  notRequester?: true | undefined;
+  /** How many different approvers have to approve the same input. One denial is final. Default: `1`. */
+  count?: number | undefined;
 }
 
 export interface AskedToolCall {
@@ -173,9 +237,9 @@ export interface CallOutcome {
   error?: string;
 }
 
-export type Chunk = StepStartedChunk | MessageStartedChunk | MessageChunk | ReasoningChunk | ToolInputChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
+export type Chunk = StepStartedChunk | MessageStartedChunk | MessageChunk | ReasoningChunk | ToolInputChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalDecidedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
 
-export type ChunkType = 'step.started' | 'message.started' | 'message.chunk' | 'reasoning.chunk' | 'tool.input.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
+export type ChunkType = 'step.started' | 'message.started' | 'message.chunk' | 'reasoning.chunk' | 'tool.input.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
 
 export interface ClaimWorkerTurn {
   queue: string;
@@ -197,7 +261,7 @@ export interface ClientTool {
   inputSchema: JsonSchema;
   /** Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false. */
   effectful?: boolean | undefined;
-  approval?: ApprovalPolicy | undefined;
+  approval?: ToolApproval | undefined;
 }
 
 export interface Compaction {
@@ -366,7 +430,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -399,7 +463,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -470,7 +534,7 @@ export interface HttpTool {
   request: HttpRequest;
   /** Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false. */
   effectful?: boolean | undefined;
-  approval?: ApprovalPolicy | undefined;
+  approval?: ToolApproval | undefined;
   /** Whether a call can be repeated after a crash. Default: false. */
   idempotent?: boolean | undefined;
   /** Default: `30`. */
@@ -530,7 +594,7 @@ export interface McpTool {
   /** The tools to offer, by the server's own names. Default: all. */
   allowedTools?: string[] | undefined;
   /** One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. */
-  approval?: ApprovalPolicy | Record<string, ApprovalPolicy> | undefined;
+  approval?: ToolApproval | Record<string, ToolApproval> | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
 }
@@ -791,7 +855,7 @@ export interface ResolveApproval {
 }
 
 export interface ResolvedBy {
-  type: 'api_key' | 'user' | 'system';
+  type: 'api_key' | 'user' | 'end_user' | 'system';
   id: string | null;
   name: string;
   /** The integrator's own user, as given by the caller. */
@@ -997,6 +1061,9 @@ export interface TextPart {
 }
 
 export type Tool = HttpTool | McpTool | ClientTool | AgentTool;
+
+/** Which calls need an approval; with `{ "policy", "by" }` also who may decide it. */
+export type ToolApproval = ApprovalPolicy | ApprovalRule;
 
 export interface ToolCallChunk {
   type: 'tool.call';
@@ -1935,7 +2002,7 @@ export interface Operations {
       approval: Approval;
     };
   };
-  /** Resolve an approval. Approves or denies the call. The first decision wins. `POST /api/v1/approvals/{operationId}/resolve`, scope `approvals:decide` (permission `write`). */
+  /** Resolve an approval. Approves or denies the call. The first decision wins, unless the tool asks for several approvers: then the call runs once all of them have approved the same input, and one denial is final. `POST /api/v1/approvals/{operationId}/resolve`, scope `approvals:decide` (permission `write`). */
   resolveApproval: {
     params: {
       operationId: string;

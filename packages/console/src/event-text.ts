@@ -50,6 +50,7 @@ export const eventKinds: Record<EventType, Kind> = {
   },
   'tool_server.available': { label: 'Tool server available', said: 'The tools of an MCP server are available again' },
   'approval.requested': { label: 'Approval requested', said: 'An approval was requested' },
+  'approval.decided': { label: 'Approval decided', did: 'approved a call that needs more approvers' },
   'approval.resolved': { label: 'Approval resolved', did: 'resolved an approval', said: 'An approval was resolved' },
   'schedule.created': { label: 'Schedule created', did: 'created a schedule' },
   'schedule.updated': { label: 'Schedule changed', did: 'changed a schedule' },

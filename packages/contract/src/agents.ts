@@ -1,5 +1,6 @@
 /** Agents: a model, instructions and tools, in immutable versions. */
 
+import { Approvers } from './approvals.ts';
 import { calledProviders, Model, queueName } from './models.ts';
 import {
   Id,
@@ -37,6 +38,27 @@ export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: 
 });
 export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
 
+/** A policy, with the approvers that may decide. */
+export const ApprovalRule = Strict(
+  {
+    policy: Type.Unsafe<Exclude<ApprovalPolicy, 'never'>>({
+      description: 'Which calls need an approval.',
+      anyOf: [OneOf(['always', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
+    }),
+    by: Approvers,
+  },
+  { title: 'ApprovalRule' },
+);
+export type ApprovalRule = Static<typeof ApprovalRule>;
+
+/** Whether a call of a tool needs an approval, and from whom. */
+export const ToolApproval = Type.Unsafe<ApprovalPolicy | ApprovalRule>({
+  title: 'ToolApproval',
+  description: 'Which calls need an approval; with `{ "policy", "by" }` also who may decide it.',
+  anyOf: [ApprovalPolicy, ApprovalRule],
+});
+export type ToolApproval = Static<typeof ToolApproval>;
+
 const Headers = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: 50,
@@ -72,7 +94,7 @@ export const HttpTool = Strict(
     inputSchema: JsonSchema,
     request: HttpRequest,
     effectful: Type.Optional(Effectful),
-    approval: Type.Optional(ApprovalPolicy),
+    approval: Type.Optional(ToolApproval),
     idempotent: Type.Optional(
       Type.Boolean({ description: 'Whether a call can be repeated after a crash. Default: false.' }),
     ),
@@ -89,7 +111,7 @@ export const ClientTool = Strict(
     description: Description,
     inputSchema: JsonSchema,
     effectful: Type.Optional(Effectful),
-    approval: Type.Optional(ApprovalPolicy),
+    approval: Type.Optional(ToolApproval),
   },
   { title: 'ClientTool' },
 );
@@ -118,16 +140,16 @@ export const McpTool = Strict(
       }),
     ),
     approval: Type.Optional(
-      Type.Unsafe<ApprovalPolicy | Record<string, ApprovalPolicy>>({
+      Type.Unsafe<ToolApproval | Record<string, ToolApproval>>({
         description:
           "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`.",
         anyOf: [
-          ApprovalPolicy,
+          ToolApproval,
           {
             type: 'object',
             maxProperties: 200,
             propertyNames: { minLength: 1, maxLength: 200 },
-            additionalProperties: ApprovalPolicy,
+            additionalProperties: ToolApproval,
           },
         ],
       }),
@@ -146,8 +168,8 @@ export const AgentTool = Strict(
     description: Description,
     agentId: Id('agt'),
     approval: Type.Optional(
-      Type.Unsafe<ApprovalPolicy>({
-        ...ApprovalPolicy,
+      Type.Unsafe<ToolApproval>({
+        ...ToolApproval,
         description: 'Default: `never`; the child session requests approvals itself.',
       }),
     ),

@@ -1,4 +1,6 @@
 /** Approvals: an effectful operation waits for a decision. */
+import type { ErrorCode } from './errors.ts';
+import type { Role } from './people.ts';
 import {
   EnvironmentName,
   Id,
@@ -22,6 +24,86 @@ import {
  */
 export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
 
+/** The roles that can decide approvals at all. */
+export const decidingRoles = ['member', 'admin', 'owner'] as const satisfies readonly Role[];
+
+/** How many approvers a call can need. */
+const MOST_APPROVERS = 5;
+
+const only = (description: string) => Type.Optional(Type.Literal(true, { description }));
+/** Who may decide the approvals of a tool. */
+export const Approvers = Strict(
+  {
+    people: only('People who sign in to the console, unless `roles` names some of them.'),
+    roles: Type.Optional(
+      Type.Array(OneOf(decidingRoles), {
+        minItems: 1,
+        maxItems: decidingRoles.length,
+        uniqueItems: true,
+        description: 'Only people with one of these roles.',
+      }),
+    ),
+    keys: only('API keys.'),
+    endUser: only("The session's end user, with a session token that can decide."),
+    notRequester: only(
+      'Not the keys and people that opened the session or sent it a message, and no keys that they created. Not together with `endUser`.',
+    ),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MOST_APPROVERS,
+        default: 1,
+        description: 'How many different approvers have to approve the same input. One denial is final.',
+      }),
+    ),
+  },
+  {
+    title: 'Approvers',
+    description:
+      'Who may decide. Each of `people`, `roles`, `keys` and `endUser` admits more; with none of them, all people and keys that can decide approvals may.',
+  },
+);
+export type Approvers = Static<typeof Approvers>;
+
+/** How many different approvers have approved, and how many it takes. */
+export const ApprovalProgress = Type.Object(
+  {
+    approved: Type.Integer({
+      description:
+        'How many have approved. If they approved different inputs: the largest number that approved the same.',
+    }),
+    required: Type.Integer(),
+  },
+  { title: 'ApprovalProgress' },
+);
+export type ApprovalProgress = Static<typeof ApprovalProgress>;
+
+const DecidedBy = Type.Object(
+  {
+    type: OneOf(['api_key', 'user', 'end_user', 'system']),
+    id: Nullable(Type.String()),
+    name: Type.String(),
+    onBehalfOf: Nullable(Type.String({ description: "The integrator's own user, as given by the caller." })),
+  },
+  { title: 'ResolvedBy' },
+);
+
+/** What one approver decided. */
+export const ApprovalDecision = Type.Object(
+  {
+    decision: OneOf(['approved', 'denied']),
+    actor: DecidedBy,
+    at: Timestamp,
+    reason: Nullable(Type.String()),
+    input: Type.Optional(
+      Type.Unsafe<unknown>({ description: 'The input that was approved. Absent: as the model requested it.' }),
+    ),
+    scope: OneOf(['once', 'session']),
+  },
+  { title: 'ApprovalDecision' },
+);
+export type ApprovalDecision = Static<typeof ApprovalDecision>;
+
 export const Approval = Type.Object(
   {
     operationId: Id('op', 'Stored before the approval is announced; never changes.'),
@@ -39,17 +121,25 @@ export const Approval = Type.Object(
     }),
     status: OneOf(approvalStatuses, { title: 'ApprovalStatus' }),
     reason: Nullable(Type.String()),
-    resolvedBy: Nullable(
-      Type.Object(
-        {
-          type: OneOf(['api_key', 'user', 'system']),
-          id: Nullable(Type.String()),
-          name: Type.String(),
-          onBehalfOf: Nullable(Type.String({ description: "The integrator's own user, as given by the caller." })),
-        },
-        { title: 'ResolvedBy' },
-      ),
+    by: Nullable(Approvers, {
+      description: 'As the agent said when the call was requested; later versions do not change it. null: the default.',
+    }),
+    decisions: Type.Array(ApprovalDecision, {
+      description: "In their order. A repeated approval replaces the same approver's earlier one.",
+    }),
+    progress: ApprovalProgress,
+    refusal: Nullable(
+      Type.Object({
+        code: Type.Unsafe<ErrorCode>({ type: 'string' }),
+        message: Type.String(),
+      }),
+      {
+        title: 'ApprovalRefusal',
+        description:
+          'If it is pending: the error that the caller of this request would get for approving it. null: the caller may decide. With `already_decided_by_you` it can still deny.',
+      },
     ),
+    resolvedBy: Nullable(DecidedBy),
     requestedAt: Timestamp,
     resolvedAt: Nullable(Timestamp),
     expiresAt: Nullable(Timestamp),

@@ -1,4 +1,5 @@
 /** Chunks, and the envelope that carries them in webhooks, streams and lists. */
+import { ApprovalProgress, Approvers } from './approvals.ts';
 import { FilePart } from './files.ts';
 import {
   EnvironmentName,
@@ -15,93 +16,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-
-/**
- * The status of a session.
- *
- * - `idle`: the turn has ended and nothing is awaited; a message starts the next one, and a turn that failed can be retried.
- *   → running, completed, cancelled
- * - `running`: a turn is in progress. → idle, waiting, completed, failed, cancelled
- * - `waiting`: paused; `waitingFor` says for what. → running once all of it has arrived, idle or completed (interrupted),
- *   cancelled
- * - `completed`, `failed`, `cancelled`: final. `failed`: the session was to complete with a turn, and that turn failed.
- */
-export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
-export const SessionStatus = OneOf(sessionStatuses, { title: 'SessionStatus' });
-export type SessionStatus = Static<typeof SessionStatus>;
-
-/** Why the last turn ended. `maxOutputTokens`: a token limit cut the response, which is shown up to there. */
-export const StopReason = OneOf(
-  ['endTurn', 'maxOutputTokens', 'maxSteps', 'budgetReached', 'refusal', 'interrupted', 'timedOut', 'error'],
-  {
-    title: 'StopReason',
-  },
-);
-export type StopReason = Static<typeof StopReason>;
-
-/** Why a turn failed, for people. It never contains a prompt or a secret. */
-export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
-export type SessionError = Static<typeof SessionError>;
-
-/**
- * What a waiting session waits for; an array is empty if nothing of its kind is awaited. `model`: the agent's model and its
- * fallbacks are unavailable.
- */
-export const WaitingFor = Type.Object(
-  {
-    type: OneOf(['approval', 'toolResult', 'session', 'several', 'model']),
-    operationIds: Type.Array(Id('op')),
-    toolCallIds: Type.Array(Id('call')),
-    sessionIds: Type.Array(Id('ses')),
-    expiresAt: Nullable(Timestamp),
-    retryAt: Type.Optional(
-      Type.Unsafe<string>({
-        ...Timestamp,
-        description: 'When the model is called again; present if `type` is `model`.',
-      }),
-    ),
-    error: Type.Optional(
-      Type.Unsafe<SessionError>({
-        ...SessionError,
-        description: 'How the last call of the model failed; present if `type` is `model`.',
-      }),
-    ),
-  },
-  { title: 'WaitingFor' },
-);
-export type WaitingFor = Static<typeof WaitingFor>;
-
-/** Some providers charge more for these. */
-export const CacheWriteTokens = Type.Optional(
-  Type.Integer({ description: "Input tokens that were written to the provider's cache. Left out if there are none." }),
-);
-
-/** Tokens and calls: of the turn in `turn.completed`, of all turns on the session. */
-export const Usage = Type.Object(
-  {
-    inputTokens: Type.Integer(),
-    outputTokens: Type.Integer(),
-    cachedTokens: Type.Integer({ description: "Input tokens that came from the provider's cache." }),
-    cacheWriteTokens: CacheWriteTokens,
-    steps: Type.Integer({ description: 'Model calls.' }),
-    toolCalls: Type.Integer(),
-    costUsd: Nullable(Type.Number()),
-  },
-  { title: 'Usage' },
-);
-export type Usage = Static<typeof Usage>;
-
-/** What one model call used. */
-export const TokensAndCost = Type.Object(
-  {
-    inputTokens: Type.Integer(),
-    outputTokens: Type.Integer(),
-    cachedTokens: Type.Integer(),
-    cacheWriteTokens: CacheWriteTokens,
-    costUsd: Nullable(Type.Number()),
-  },
-  { title: 'ModelCallUsage' },
-);
+import { SessionError, SessionStatus, StopReason, TokensAndCost, Usage, WaitingFor } from './session-state.ts';
 
 export const Decision = OneOf(['approved', 'denied', 'expired', 'cancelled'], { title: 'Decision' });
 
@@ -235,9 +150,24 @@ export const ApprovalRequestedChunk = Type.Object(
     input: Json,
     toolCallId: Id('call'),
     expiresAt: Nullable(Timestamp),
+    by: Type.Optional(
+      Type.Unsafe<Approvers>({ ...Approvers, description: "Who may decide, if the tool's `approval` says it." }),
+    ),
     ...position,
   },
   { title: 'ApprovalRequestedChunk' },
+);
+/** One of several approvers has approved. The last decision is an `approval.resolved` instead. */
+export const ApprovalDecidedChunk = Type.Object(
+  {
+    type: Type.Literal('approval.decided'),
+    operationId: Id('op'),
+    toolCallId: Id('call'),
+    decision: OneOf(['approved']),
+    progress: ApprovalProgress,
+    ...position,
+  },
+  { title: 'ApprovalDecidedChunk' },
 );
 export const ApprovalResolvedChunk = Type.Object(
   {
@@ -311,6 +241,7 @@ export const Chunk = Tagged(
     ToolResultChunk,
     FileCreatedChunk,
     ApprovalRequestedChunk,
+    ApprovalDecidedChunk,
     ApprovalResolvedChunk,
     MessageResetChunk,
     TurnCompletedChunk,
@@ -331,6 +262,7 @@ export const chunkTypes = [
   'tool.result',
   'file.created',
   'approval.requested',
+  'approval.decided',
   'approval.resolved',
   'message.reset',
   'turn.completed',

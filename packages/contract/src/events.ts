@@ -45,6 +45,7 @@ export const eventTypes = [
   'tool_server.unavailable',
   'tool_server.available',
   'approval.requested',
+  'approval.decided',
   'approval.resolved',
   'file.created',
   'file.deleted',

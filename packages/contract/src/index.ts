@@ -21,6 +21,7 @@ export * from './routes.ts';
 export * from './schedules.ts';
 export * from './schema.ts';
 export * from './scopes.ts';
+export * from './session-state.ts';
 export * from './sessions.ts';
 export * from './signing.ts';
 export * from './timeline.ts';

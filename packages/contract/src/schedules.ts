@@ -1,5 +1,4 @@
 /** Schedules: sessions that the service opens at set times. */
-import { SessionError } from './chunks.ts';
 import { EndUser } from './end-users.ts';
 import {
   EnvironmentName,
@@ -14,6 +13,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
+import { SessionError } from './session-state.ts';
 import { Budget, Content } from './sessions.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Sessions, their messages and tool results. */
-import { ChunkCursor, SessionError, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
+import { ChunkCursor } from './chunks.ts';
 import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
 import {
@@ -17,6 +17,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
+import { SessionError, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './session-state.ts';
 
 /**
  * How much a session can use over all of its turns, including its child sessions. Checked before each model call. The tokens and

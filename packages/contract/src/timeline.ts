@@ -1,7 +1,7 @@
 /** The timeline of a session: its turns and their operations. */
 import { approvalStatuses } from './approvals.ts';
-import { SessionError, StopReason, TokensAndCost, Usage } from './chunks.ts';
 import { Id, ListQuery, Nullable, OneOf, Page, type Static, Timestamp, Type } from './schema.ts';
+import { SessionError, StopReason, TokensAndCost, Usage } from './session-state.ts';
 
 /**
  * The status of a turn.

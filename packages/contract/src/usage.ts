@@ -1,6 +1,7 @@
 /** The usage of the organization over all sessions, including deleted ones. */
-import { CacheWriteTokens } from './chunks.ts';
+
 import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { CacheWriteTokens } from './session-state.ts';
 
 const sums = {
   inputTokens: Type.Integer({ description: 'Including cached ones.' }),

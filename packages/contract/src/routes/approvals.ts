@@ -29,11 +29,12 @@ export const approvalRoutes = table({
     scope: 'approvals:decide',
     tag: 'Approvals',
     summary: 'Resolve an approval',
-    description: 'Approves or denies the call. The first decision wins.',
+    description:
+      'Approves or denies the call. The first decision wins, unless the tool asks for several approvers: then the call runs once all of them have approved the same input, and one denial is final.',
     params: ApprovalParams,
     body: ResolveApproval,
     status: 200,
     result: one('approval', Approval),
-    errors: ['approval_already_resolved'],
+    errors: ['not_an_approver', 'already_decided_by_you', 'approval_already_resolved'],
   },
 });

@@ -32,8 +32,8 @@ export function shapeOf(schema: SchemaObject, value: unknown): SchemaObject {
   const ofType = shapes.filter((shape) => mayHave(shape, jsonTypeOf(value)));
   const types = shapes.map(typesOf);
   if (ofType.length === 0 && types.every((names) => names.length > 0)) return { type: [...new Set(types.flat())] };
-  const [meant, ...others] = ofType.length === 1 ? ofType : ofType.filter((shape) => hasRequired(shape, value));
-  return meant && others.length === 0 ? shapeOf(meant, value) : schema;
+  const meant = ofType.length === 1 ? ofType[0] : closest(ofType, value);
+  return meant ? shapeOf(meant, value) : schema;
 }
 
 /** The alternative that the value names. If there is none of this name, the name is what is wrong. */
@@ -58,9 +58,22 @@ function typesOf({ type, enum: values }: SchemaObject): string[] {
   return type === undefined ? (values ?? []).map(jsonTypeOf) : [type].flat();
 }
 
-/** Of two objects the value means the one whose required fields it has: with `when` it is a policy, otherwise policies by tool. */
-function hasRequired({ required = [] }: SchemaObject, value: unknown): boolean {
-  return isRecord(value) && required.every((name) => Object.hasOwn(value, name));
+/**
+ * Of several objects the value means the one that requires most of its fields, and then the one that it lacks fewest fields of: with
+ * `when` it is a policy, with `by` a rule, otherwise a policy for each tool. Undefined if that is not one of them alone.
+ */
+function closest(shapes: readonly SchemaObject[], value: unknown): SchemaObject | undefined {
+  if (!isRecord(value)) return undefined;
+  const ranked = shapes
+    .map((shape) => {
+      const { required = [] } = shape;
+      const present = required.filter((name) => Object.hasOwn(value, name)).length;
+      return { shape, present, missing: required.length - present };
+    })
+    .toSorted((a, b) => b.present - a.present || a.missing - b.missing);
+  const [first, second] = ranked;
+  const isTie = second && first!.present === second.present && first!.missing === second.missing;
+  return isTie ? undefined : first?.shape;
 }
 
 function jsonTypeOf(value: unknown): string {

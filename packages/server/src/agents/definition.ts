@@ -1,18 +1,18 @@
 // Validation of a definition beyond the schemas of the contract.
 import {
-  type ApprovalPolicy,
   type FieldError,
   type McpTool,
   type Model,
   ownProvider,
   type Tool,
+  type ToolApproval,
 } from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../runtime/schemas/schemas.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
-import { isPolicy } from '../runtime/tools/turn-tool.ts';
+import { approvalOf, isForAll } from '../runtime/tools/turn-tool.ts';
 import type { Definition } from './agents.ts';
 
 /** Errors in one response: as many as someone corrects at once. */
@@ -63,9 +63,11 @@ export async function firstBrokenSchema(
 }
 
 function schemasOf(tool: Tool, path: string): { path: string; schema: Record<string, unknown> }[] {
-  const rules = policiesOf(tool).flatMap(({ path: inner, policy }) =>
-    typeof policy === 'object' ? [{ path: `${path}.${inner}.when`, schema: policy.when }] : [],
-  );
+  const rules = approvalsOf(tool).flatMap(({ path: inner, approval }) => {
+    const { approval: policy, by } = approvalOf(approval);
+    const at = by ? `${path}.${inner}.policy` : `${path}.${inner}`;
+    return typeof policy === 'object' ? [{ path: `${at}.when`, schema: policy.when }] : [];
+  });
   const input = 'inputSchema' in tool ? [tool.inputSchema] : [];
   return [...input.map((schema) => ({ path: `${path}.inputSchema`, schema })), ...rules];
 }
@@ -105,11 +107,11 @@ function checkTool(tool: Tool): FieldError[] {
   return errors;
 }
 
-function policiesOf(tool: Tool): { path: string; policy: ApprovalPolicy }[] {
+function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
   const { approval } = tool;
   if (approval === undefined) return [];
-  if (isPolicy(approval)) return [{ path: 'approval', policy: approval }];
-  return Object.entries(approval).map(([name, policy]) => ({ path: `approval.${name}`, policy }));
+  if (isForAll(approval)) return [{ path: 'approval', approval }];
+  return Object.entries(approval).map(([name, one]) => ({ path: `approval.${name}`, approval: one }));
 }
 
 /** Every model that a definition names. */

@@ -242,9 +242,19 @@ export function viewApproval(row: ApprovalRow): Approval {
     editedInput: row.editedInput,
     status: row.status,
     reason: row.reason,
+    by: null,
+    decisions: decisionsOf(row),
+    progress: { approved: row.status === 'approved' ? 1 : 0, required: 1 },
+    refusal: null,
     resolvedBy: row.resolvedBy,
     requestedAt: row.requestedAt.toISOString(),
     resolvedAt: row.resolvedAt?.toISOString() ?? null,
     expiresAt: row.expiresAt?.toISOString() ?? null,
   };
+}
+
+function decisionsOf({ status, resolvedBy, resolvedAt, reason, editedInput }: ApprovalRow): Approval['decisions'] {
+  if ((status !== 'approved' && status !== 'denied') || !resolvedBy || !resolvedAt) return [];
+  const input = editedInput === null ? {} : { input: editedInput };
+  return [{ decision: status, actor: resolvedBy, at: resolvedAt.toISOString(), reason, ...input, scope: 'once' }];
 }

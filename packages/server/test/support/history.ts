@@ -1,6 +1,6 @@
 // Checks what clients saw of a session, which responses they got, and which calls the tools' server received, against the promises
 // of the service (P1–P5, P7). It knows only the API, not how the service works.
-import type { Chunk } from '@signalbox/contract';
+import type { Chunk } from '@signalbox/client';
 
 /** What the tools' server received of one call. */
 export interface SeenCall {

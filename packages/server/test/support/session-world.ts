@@ -1,4 +1,5 @@
 // Sessions on nodes in the process of the test, with a model and tools that the test scripts; and ways to read the journal.
+import type { Chunk as ReceivedChunk } from '@signalbox/client';
 import type { Chunk, Input, Tool } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
@@ -199,7 +200,7 @@ export function queryingBy(platform: Platform, answered: (statement: Sql, rows: 
 }
 
 /** Each chunk as one word, for comparing their order. */
-export function outline(chunks: readonly Chunk[]): string[] {
+export function outline(chunks: readonly ReceivedChunk[]): string[] {
   return chunks.map((chunk) => {
     switch (chunk.type) {
       case 'session.status':

@@ -114,6 +114,7 @@ test('an http tool does not follow a host name to a forbidden address', async ()
     description: '',
     inputSchema: {},
     approval: 'never',
+    by: null,
     repeatable: true,
     runsAs: 'here',
     source,

@@ -67,6 +67,7 @@ function toolRun(
       description: '',
       inputSchema: {},
       approval: 'never',
+      by: null,
       repeatable: true,
       runsAs: 'here',
       source: {

@@ -22,7 +22,23 @@ const mcp = (approval: unknown) =>
 
 test.each([
   ['a policy of one tool that is none', { find: 'sometimes' }, 'find', 'must be one of "always", "never", "once"'],
-  ['a rule of one tool without its schema', { find: {} }, 'find.when', 'is required'],
+  ['a condition of one tool without its schema', { find: {} }, 'find.when', 'is required'],
+  [
+    'a role that can’t decide',
+    { policy: 'always', by: { roles: ['viewer'] } },
+    'by.roles[0]',
+    'must be one of "member", "admin", "owner"',
+  ],
+  ['an approver that is switched off', { policy: 'always', by: { keys: false } }, 'by.keys', 'must be true'],
+  ['approvers without a policy', { find: { by: { keys: true } } }, 'find.policy', 'is required'],
+  ['a policy that asks nobody', { policy: 'never', by: {} }, 'policy', 'must be one of "always", "once"'],
+  ['too many approvers', { find: { policy: { when: {} }, by: { count: 6 } } }, 'find.by.count', 'must be at most 5'],
+  [
+    'an unknown field of the approvers',
+    { policy: 'always', by: { persons: true } },
+    'by.persons',
+    'is not a known field: there are people, roles, keys, endUser, notRequester, count',
+  ],
 ])('%s is named with its tool', (_, approval, field, message) => {
   expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
 });

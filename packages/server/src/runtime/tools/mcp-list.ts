@@ -1,14 +1,14 @@
 // The tools that an MCP server offers, as a turn uses them. The server wrote everything in the list, so each tool is checked by
 // itself: tools that can't be offered are left out, and the others stay.
 import { createHash } from 'node:crypto';
-import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
+import type { McpTool, ToolApproval } from '@signalbox/contract';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpResponseError } from './mcp-failure.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
 import { shownJson, shownText } from './result.ts';
 import type { ToolOwner, TurnTool } from './tool.ts';
-import { isPolicy } from './turn-tool.ts';
+import { approvalOf, isForAll } from './turn-tool.ts';
 
 /** Servers list a few dozen tools per page. More pages than this are a list without an end. */
 const MAX_PAGES = 32;
@@ -183,7 +183,7 @@ function turnTool(server: McpTool, name: string, tool: RemoteTool, redact: Redac
         ? `${description.slice(0, DESCRIPTION_MAX_CHARACTERS - 1).toWellFormed()}…`
         : description,
     inputSchema: shownJson(tool.inputSchema, redact) as Record<string, unknown>,
-    approval: policyOf(server, tool),
+    ...approvalOf(toolApproval(server, tool)),
     repeatable: tool.readOnly || tool.idempotent,
     runsAs: 'here',
     source: server,
@@ -191,9 +191,9 @@ function turnTool(server: McpTool, name: string, tool: RemoteTool, redact: Redac
   };
 }
 
-function policyOf({ approval }: McpTool, { name, readOnly }: RemoteTool): ApprovalPolicy {
+function toolApproval({ approval }: McpTool, { name, readOnly }: RemoteTool): ToolApproval {
   const standard = readOnly ? 'never' : 'always';
   if (approval === undefined) return standard;
-  if (isPolicy(approval)) return approval;
+  if (isForAll(approval)) return approval;
   return (Object.hasOwn(approval, name) ? approval[name] : undefined) ?? standard;
 }

@@ -1,5 +1,5 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
-import type { AgentTool, ApprovalPolicy, ClientTool, Tool } from '@signalbox/contract';
+import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, Tool } from '@signalbox/contract';
 import type { Redacted } from './redact.ts';
 import type { SaveFile } from './returned-file.ts';
 
@@ -24,6 +24,8 @@ interface TurnToolDetails {
   readonly inputSchema: Record<string, unknown>;
   /** Never undefined: the default is already applied. */
   readonly approval: ApprovalPolicy;
+  /** Who may decide its approvals; null: the default. */
+  readonly by: Approvers | null;
   /** Whether an interrupted call may be repeated. */
   readonly repeatable: boolean;
   /** The MCP server's own name for it. */

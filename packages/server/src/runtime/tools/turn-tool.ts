@@ -1,5 +1,14 @@
 // A tool of an agent's definition as a turn knows it, and what its type implies.
-import type { ApprovalPolicy, ClientTool, HttpTool, McpTool, Tool } from '@signalbox/contract';
+import type {
+  ApprovalPolicy,
+  ApprovalRule,
+  Approvers,
+  ClientTool,
+  HttpTool,
+  McpTool,
+  Tool,
+  ToolApproval,
+} from '@signalbox/contract';
 import type { TurnTool } from './tool.ts';
 
 /** The input of an `agent` tool: the first message of the child session. */
@@ -21,7 +30,7 @@ export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
       name,
       description,
       inputSchema: AGENT_INPUT,
-      approval: tool.approval ?? 'never',
+      ...approvalOf(tool.approval ?? 'never'),
       repeatable: false,
       runsAs: 'session',
       source: tool,
@@ -32,7 +41,7 @@ export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
     name,
     description,
     inputSchema: tool.inputSchema,
-    approval: tool.approval ?? (effectful ? 'always' : 'never'),
+    ...approvalOf(tool.approval ?? (effectful ? 'always' : 'never')),
     repeatable: !effectful || (tool.type === 'http' && tool.idempotent === true),
   };
   return tool.type === 'client'
@@ -40,12 +49,26 @@ export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
     : { ...shared, runsAs: 'here', source: tool };
 }
 
-/** Whether it is one policy rather than one for each tool of an MCP server. */
-export function isPolicy(approval: NonNullable<McpTool['approval']>): approval is ApprovalPolicy {
+/** The policy of a tool, and who may decide its approvals; null: the default. */
+export function approvalOf(approval: ToolApproval): { approval: ApprovalPolicy; by: Approvers | null } {
+  return isRule(approval) ? { approval: approval.policy, by: approval.by } : { approval, by: null };
+}
+
+/** Whether it is for all tools of an MCP server, rather than one for each of them. */
+export function isForAll(approval: NonNullable<McpTool['approval']>): approval is ToolApproval {
   return (
     typeof approval === 'string' ||
-    ('when' in approval && typeof approval.when === 'object' && Object.keys(approval).length === 1)
+    ('when' in approval && typeof approval.when === 'object' && Object.keys(approval).length === 1) ||
+    isRule(approval)
   );
+}
+
+/** An MCP server may have tools called `policy` and `by`: approvers are neither a policy nor a rule. */
+function isRule(approval: NonNullable<McpTool['approval']>): approval is ApprovalRule {
+  if (typeof approval === 'string' || !('policy' in approval && 'by' in approval)) return false;
+  const { by } = approval;
+  const isOfTool = typeof by !== 'object' || 'when' in by || 'policy' in by;
+  return Object.keys(approval).length === 2 && !isOfTool;
 }
 
 /** Whether a call of the tool changes something outside. */

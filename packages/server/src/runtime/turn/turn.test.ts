@@ -12,6 +12,7 @@ function toolsOf(runsAs: RunsAs, names: string[]): TurnTool[] {
     description: '',
     inputSchema: { type: 'object' },
     approval: 'never',
+    by: null,
     repeatable: true,
     runsAs,
     source,

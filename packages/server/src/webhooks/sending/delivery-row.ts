@@ -15,6 +15,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
   'tool.result': 'r',
   'file.created': 'f',
   'approval.requested': 'a',
+  'approval.decided': 'p',
   'approval.resolved': 'd',
   'message.reset': 'x',
   'turn.completed': 't',
