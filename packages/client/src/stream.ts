@@ -8,6 +8,7 @@
  */
 
 import { readBody } from './body-stream.ts';
+import { cursorOf, isAfter } from './cursor.ts';
 import { SignalboxError } from './errors.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { EventParser } from './sse.ts';
@@ -108,7 +109,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
       return envelope;
     }
     if (isAfter(envelope.cursor, before)) this.#cursor = envelope.cursor;
-    const chunks = envelope.chunks.filter(({ turn, seq }) => isAfter(`turn_${turn}:seq_${seq}`, before));
+    const chunks = envelope.chunks.filter((chunk) => isAfter(cursorOf(chunk), before));
     return chunks.length === envelope.chunks.length ? envelope : { ...envelope, chunks };
   }
 }
@@ -127,15 +128,4 @@ function envelopeIn({ data }: { data: string }): Envelope {
 
 function isTerminal(chunk: Chunk): boolean {
   return chunk.type === 'session.status' && ended.has(chunk.status);
-}
-
-function isAfter(cursor: string, other: string): boolean {
-  const [turn, seq] = position(cursor);
-  const [otherTurn, otherSeq] = position(other);
-  return turn > otherTurn || (turn === otherTurn && seq > otherSeq);
-}
-
-function position(cursor: string): [turn: number, seq: number] {
-  const [, turn, seq] = /^turn_(\d+):seq_(\d+)$/.exec(cursor) ?? [];
-  return [Number(turn), Number(seq)];
 }

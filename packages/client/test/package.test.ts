@@ -56,10 +56,11 @@ const adapters = `
 import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { Agent } from '@openai/agents';
 import { Signalbox, type RunOptions } from '@signalbox/client';
+import { toUIMessages, toUIMessageStream } from '@signalbox/client/ai-sdk';
 import * as aiSdk from '@signalbox/client/workers/ai-sdk';
 import * as langgraph from '@signalbox/client/workers/langgraph';
 import * as openaiAgents from '@signalbox/client/workers/openai-agents';
-import { ToolLoopAgent, type LanguageModel } from 'ai';
+import { ToolLoopAgent, type LanguageModel, type UIMessage, type UIMessageChunk } from 'ai';
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
 
 declare const model: LanguageModel;
@@ -75,7 +76,9 @@ aiSdk.runAgent(() => 'agent');
 langgraph.runAgent(() => 'graph');
 // @ts-expect-error: not an agent
 openaiAgents.runAgent(() => 'agent');
-console.log(...all.map((onTurn) => typeof onTurn));
+const messages: UIMessage[] = toUIMessages([], { sessionId: 'ses_1' });
+const stream = (client: Signalbox): ReadableStream<UIMessageChunk> => toUIMessageStream(client.sessions.stream('ses_1'));
+console.log(...[...all, toUIMessages, toUIMessageStream].map((entry) => typeof entry));
 `;
 
 function run(command: string, args: string[], cwd: string): string {
@@ -162,7 +165,7 @@ test('its adapters for frameworks compile and load, with each framework installe
   writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['adapters.ts'] }));
   const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
   run(process.execPath, [join(typescript, 'bin/tsc'), '-p', app], app);
-  expect(run(process.execPath, ['adapters.ts'], app)).toBe('function function function\n');
+  expect(run(process.execPath, ['adapters.ts'], app)).toBe('function function function function function\n');
 });
 
 test('it includes neither the contract nor a dependency, and exports its version', () => {

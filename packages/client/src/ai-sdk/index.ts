@@ -1,0 +1,4 @@
+/** Sessions as messages of the AI SDK (`ai`): for its UI hooks, and for route handlers that serve them. */
+export { type FileUrl, type SignalboxMetadata, TurnMessage } from './turn-message.ts';
+export { messageIdOfTurn, type TurnStreamOptions, toUIMessageChunks, toUIMessageStream } from './turn-stream.ts';
+export { toUIMessages, type UIMessagesOptions } from './ui-messages.ts';
