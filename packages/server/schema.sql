@@ -30,6 +30,8 @@ create table organizations (
   created_at timestamptz not null,
   -- The size of all files of the organization together.
   file_bytes bigint default 0 not null,
+  -- The origins of web pages that may call with session tokens.
+  allowed_origins text[] default '{}'::text[] not null,
   constraint organizations_pkey primary key (organization_id)
 );
 
@@ -899,6 +901,8 @@ create table files (
   -- When it was last known to be in use, to within a day.
   used_at timestamptz not null,
   created_at timestamptz not null,
+  -- For an upload with a session token: what the token reaches (keys/session-token.ts). Other tokens can't use the file.
+  uploaded_by uuid,
   constraint files_pkey primary key (organization_id, file_id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 create index files_by_environment on files (organization_id, environment, file_id) WHERE (purge_after IS NULL);

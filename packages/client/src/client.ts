@@ -9,6 +9,7 @@ import { Keys } from './resources/keys.ts';
 import { Members } from './resources/members.ts';
 import { OwnOrganization } from './resources/organization.ts';
 import { Schedules } from './resources/schedules.ts';
+import { SessionTokens } from './resources/session-tokens.ts';
 import { Sessions } from './resources/sessions.ts';
 import { OrganizationUsage } from './resources/usage.ts';
 import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
@@ -35,6 +36,7 @@ export class Signalbox {
   readonly agents: Agents;
   readonly environments: Environments;
   readonly sessions: Sessions;
+  readonly sessionTokens: SessionTokens;
   readonly files: Files;
   readonly approvals: Approvals;
   readonly schedules: Schedules;
@@ -54,6 +56,7 @@ export class Signalbox {
     this.agents = new Agents(transport);
     this.environments = new Environments(transport);
     this.sessions = new Sessions(transport);
+    this.sessionTokens = new SessionTokens(transport);
     this.files = new Files(transport);
     this.approvals = new Approvals(transport);
     this.schedules = new Schedules(transport);

@@ -1,7 +1,7 @@
 // Generated from the contract by scripts/generate.ts; npm test compares.
 
 export interface Actor {
-  type: 'api_key' | 'user' | 'agent' | 'system';
+  type: 'api_key' | 'user' | 'agent' | 'end_user' | 'system';
   id: string | null;
   name: string;
 }
@@ -322,6 +322,16 @@ export interface CreateAgent {
   metadata?: Metadata | undefined;
 }
 
+export interface CreateEndUserToken {
+  agentId: string;
+  /** The name of an environment, such as `production`. */
+  environment: string;
+  endUser: EndUser;
+  scopes: ('read' | 'send' | 'decide' | 'open')[];
+  /** How long the token is valid. The page that uses it can get a new one at any time. Default: `3600`. */
+  expiresInSeconds?: number | undefined;
+}
+
 export interface CreateEnvironment {
   /** The name of an environment, such as `production`. */
   name: string;
@@ -370,6 +380,12 @@ export interface CreateSchedule {
   closeOnIdle?: boolean | undefined;
 }
 
+export interface CreateSessionToken {
+  scopes: ('read' | 'send' | 'decide')[];
+  /** How long the token is valid. The page that uses it can get a new one at any time. Default: `3600`. */
+  expiresInSeconds?: number | undefined;
+}
+
 export interface CreateWebhookSubscription {
   /** The name of an environment, such as `production`. */
   environment: string;
@@ -393,6 +409,7 @@ export interface CreatedWebhookSubscription {
 
 export type Decision = 'approved' | 'denied' | 'expired' | 'cancelled';
 
+/** The user of your application that a session is for. */
 export interface EndUser {
   /** Your own id of the user. Upper and lower case differ. */
   id: string;
@@ -430,7 +447,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'sign_in_again' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -463,7 +480,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -738,6 +755,7 @@ export interface OpenSession {
 export interface Organization {
   organizationId: string;
   name: string;
+  allowedOrigins: string[];
   createdAt: string;
 }
 
@@ -995,6 +1013,13 @@ export interface SessionStatusChunk {
   seq: number;
 }
 
+export interface SessionToken {
+  /** Give it to the end user only. It ends when it expires, and when the key that created it is rotated or deleted. Absent only from an idempotent replay that was requested with another credential. */
+  token?: string;
+  expiresAt: string;
+  scopes: TokenScope[];
+}
+
 export interface SessionTurn {
   /** Counts from 1. */
   turn: number;
@@ -1012,6 +1037,10 @@ export interface SessionTurn {
   unavailableToolServers: UnavailableToolServer[];
   /** In order: for each step its model call, then the tool calls, each after its approval. */
   operations: TurnOperation[];
+}
+
+export interface SetOrganization {
+  allowedOrigins: string[];
 }
 
 export interface SetSecret {
@@ -1059,6 +1088,9 @@ export interface TextPart {
   type: 'text';
   text: string;
 }
+
+/** `read` reads and streams, `send` sends messages, tool results and files and stops turns, `decide` decides approvals that are left to the end user, `open` opens, forks and lists sessions. */
+export type TokenScope = 'read' | 'send' | 'decide' | 'open';
 
 export type Tool = HttpTool | McpTool | ClientTool | AgentTool;
 
@@ -1484,7 +1516,6 @@ export interface WorkerTurn {
     compactAtTokens: number | null;
   };
   metadata: Metadata;
-  /** The user of your application that a session is for. */
   endUser: EndUser | null;
   leaseExpiresAt: string;
   /** When the turn times out. */
@@ -1922,6 +1953,19 @@ export interface Operations {
       types?: string | undefined;
     };
     result: Envelope;
+  };
+  /** Create a token for a session. For the page of an end user: it reaches this session only. The token is in this response only, and it can do nothing that the key which creates it can not. `POST /api/v1/sessions/{sessionId}/tokens`, scope `sessions:run` (permission `write`). */
+  createSessionToken: {
+    params: {
+      sessionId: string;
+    };
+    body: CreateSessionToken;
+    result: SessionToken;
+  };
+  /** Create a token for an end user. It reaches the sessions that this end user has with this agent in this environment; with the scope `open` it also opens them. The token is in this response only, and it can do nothing that the key which creates it can not. `POST /api/v1/session_tokens`, scope `sessions:run` (permission `write`). */
+  createEndUserToken: {
+    body: CreateEndUserToken;
+    result: SessionToken;
   };
   /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, scope `sessions:run` (permission `write`). */
   uploadFile: {
@@ -2362,6 +2406,19 @@ export interface Operations {
       deleted: true;
     };
   };
+  /** Get the organization. `GET /api/v1/organization`, any key. */
+  getOrganization: {
+    result: {
+      organization: Organization;
+    };
+  };
+  /** Set the allowed origins. Replaces the list of web pages that session tokens can be used from: origins, or `https://*.` and a domain for all of its subdomains. A page of another origin is refused with 403 `origin_not_allowed`. Programs that are not web pages send no `Origin`, so the list does not apply to them. `PUT /api/v1/organization`, scope `organization:manage` (permission `admin`). */
+  setOrganization: {
+    body: SetOrganization;
+    result: {
+      organization: Organization;
+    };
+  };
   /** Rename the organization. `PATCH /api/v1/organization`, scope `organization:manage` (permission `admin`). */
   updateOrganization: {
     body: UpdateOrganization;
@@ -2466,6 +2523,8 @@ export const operations = {
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },
   streamSession: { method: 'GET', path: '/sessions/{sessionId}/stream' },
+  createSessionToken: { method: 'POST', path: '/sessions/{sessionId}/tokens' },
+  createEndUserToken: { method: 'POST', path: '/session_tokens' },
   uploadFile: { method: 'POST', path: '/files' },
   listFiles: { method: 'GET', path: '/files' },
   getFile: { method: 'GET', path: '/files/{fileId}' },
@@ -2506,6 +2565,8 @@ export const operations = {
   listInvitations: { method: 'GET', path: '/invitations' },
   createInvitation: { method: 'POST', path: '/invitations' },
   deleteInvitation: { method: 'DELETE', path: '/invitations/{invitationId}' },
+  getOrganization: { method: 'GET', path: '/organization' },
+  setOrganization: { method: 'PUT', path: '/organization' },
   updateOrganization: { method: 'PATCH', path: '/organization' },
   listEvents: { method: 'GET', path: '/events' },
   exportEvents: { method: 'GET', path: '/events/export' },

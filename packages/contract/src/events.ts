@@ -22,6 +22,7 @@ export const eventTypes = [
   'agent.created',
   'agent.updated',
   'agent.archived',
+  'session_token.created',
   'environment.created',
   'environment.updated',
   'environment.deleted',
@@ -96,7 +97,11 @@ export const Event = Type.Object(
     occurredAt: Timestamp,
     outcome: OneOf(['success', 'denied', 'failure']),
     actor: Type.Object(
-      { type: OneOf(['api_key', 'user', 'agent', 'system']), id: Nullable(Type.String()), name: Type.String() },
+      {
+        type: OneOf(['api_key', 'user', 'agent', 'end_user', 'system']),
+        id: Nullable(Type.String()),
+        name: Type.String(),
+      },
       { title: 'Actor' },
     ),
     resource: Type.Object({ type: Type.String(), id: Type.String() }, { title: 'EventResource' }),

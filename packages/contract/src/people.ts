@@ -1,6 +1,7 @@
 /** Users who sign in to the console, and the links that admit them. */
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 import { type Permission, permissions } from './scopes.ts';
+import { AllowedOrigins } from './tokens.ts';
 
 /** A user's role in an organization; each role includes the permissions of the ones before it. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const;
@@ -80,8 +81,14 @@ export const CreatedInvitation = Type.Object({ invitation: Invitation, link }, {
 export const PasswordReset = Type.Object({ link, expiresAt: Timestamp }, { title: 'PasswordReset' });
 
 export const Organization = Type.Object(
-  { organizationId: Id('org'), name: Type.String(), createdAt: Timestamp },
+  {
+    organizationId: Id('org'),
+    name: Type.String(),
+    allowedOrigins: AllowedOrigins,
+    createdAt: Timestamp,
+  },
   { title: 'Organization' },
 );
 export type Organization = Static<typeof Organization>;
 export const UpdateOrganization = Strict({ name: Name }, { title: 'UpdateOrganization' });
+export const SetOrganization = Strict({ allowedOrigins: AllowedOrigins }, { title: 'SetOrganization' });

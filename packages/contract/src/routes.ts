@@ -12,6 +12,7 @@ import { overviewRoutes } from './routes/overview.ts';
 import { peopleRoutes } from './routes/people.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { tokenRoutes } from './routes/tokens.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { webhookRoutes } from './routes/webhook-subscriptions.ts';
 import { workerTurnRoutes } from './routes/worker-turns.ts';
@@ -24,6 +25,7 @@ export const routes = {
   ...agentRoutes,
   ...environmentRoutes,
   ...sessionRoutes,
+  ...tokenRoutes,
   ...fileRoutes,
   ...approvalRoutes,
   ...workerTurnRoutes,

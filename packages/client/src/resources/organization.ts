@@ -1,5 +1,5 @@
 import type { RequestOptions, Transport } from '../transport.ts';
-import type { Organization, UpdateOrganization } from '../types.generated.ts';
+import type { Organization, SetOrganization, UpdateOrganization } from '../types.generated.ts';
 
 /** The organization of the caller. */
 export class OwnOrganization {
@@ -7,6 +7,15 @@ export class OwnOrganization {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  async get(options?: RequestOptions): Promise<Organization> {
+    return (await this.#transport.call('getOrganization', {}, options)).organization;
+  }
+
+  /** Replaces the list of web pages that session tokens can be used from. Permission `admin`. */
+  async set(params: SetOrganization, options?: RequestOptions): Promise<Organization> {
+    return (await this.#transport.call('setOrganization', { body: params }, options)).organization;
   }
 
   /** Renames it. Role `admin`, only for a signed-in user. Not retried after a lost connection. */

@@ -3,12 +3,14 @@ import { SessionStream, type StreamParams } from '../stream.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   ChunkType,
+  CreateSessionToken,
   Envelope,
   ForkSession,
   Message,
   OpenSession,
   SendMessage,
   Session,
+  SessionToken,
   SessionTurn,
   ToolResult,
   UpdateSession,
@@ -146,6 +148,16 @@ export class Sessions {
    */
   async compact(sessionId: string, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('compactSession', { params: { sessionId } }, options)).session;
+  }
+
+  /**
+   * Creates a token for the browser of the session's end user. It reaches this session only, and ends when it expires, and when the key
+   * that created it is rotated or deleted. Needs an API key.
+   *
+   * @throws NotFoundError
+   */
+  createToken(sessionId: string, params: CreateSessionToken, options?: RequestOptions): Promise<SessionToken> {
+    return this.#transport.call('createSessionToken', { params: { sessionId }, body: params }, options);
   }
 
   /**

@@ -6,6 +6,8 @@ export const fileRoutes = table({
     method: 'POST',
     path: '/files',
     scope: 'sessions:run',
+    token: 'send',
+    tokenFields: ['environment'],
     tag: 'Files',
     summary: 'Upload a file',
     description:
@@ -31,6 +33,7 @@ export const fileRoutes = table({
     method: 'GET',
     path: '/files/{fileId}',
     scope: 'sessions:read',
+    token: 'read',
     tag: 'Files',
     summary: 'Get a file',
     description: 'What is known about it, without its content.',
@@ -42,6 +45,7 @@ export const fileRoutes = table({
     method: 'GET',
     path: '/files/{fileId}/content',
     scope: 'sessions:read',
+    token: 'read',
     tag: 'Files',
     summary: 'Get the content of a file',
     description:

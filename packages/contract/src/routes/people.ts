@@ -10,6 +10,7 @@ import {
   MemberParams,
   Organization,
   PasswordReset,
+  SetOrganization,
   UpdateMember,
   UpdateOrganization,
 } from '../people.ts';
@@ -105,6 +106,27 @@ export const peopleRoutes = table({
     status: 200,
     result: deleted('invitationId', 'inv'),
     byPerson: true,
+  },
+  getOrganization: {
+    method: 'GET',
+    path: '/organization',
+    scope: 'any',
+    tag: 'People',
+    summary: 'Get the organization',
+    status: 200,
+    result: one('organization', Organization),
+  },
+  setOrganization: {
+    method: 'PUT',
+    path: '/organization',
+    scope: 'organization:manage',
+    tag: 'People',
+    summary: 'Set the allowed origins',
+    description:
+      'Replaces the list of web pages that session tokens can be used from: origins, or `https://*.` and a domain for all of its subdomains. A page of another origin is refused with 403 `origin_not_allowed`. Programs that are not web pages send no `Origin`, so the list does not apply to them.',
+    body: SetOrganization,
+    status: 200,
+    result: one('organization', Organization),
   },
   updateOrganization: {
     method: 'PATCH',

@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { Id, type IdPrefix, type TSchema, Type } from '../schema.ts';
 import type { Scope } from '../scopes.ts';
+import type { TokenScope } from '../tokens.ts';
 
 /** One operation of the API. */
 export interface Route {
@@ -10,6 +11,10 @@ export interface Route {
   readonly path: string;
   /** What the caller needs; `any`: only to be known. Its permission is derived from it (`permissionOf`). */
   readonly scope: Scope | 'any';
+  /** What a session token needs to use the route. Without it the route is a 404 for every token. */
+  readonly token?: TokenScope;
+  /** The fields of the query and the body that a token may send; others are refused. */
+  readonly tokenFields?: readonly string[];
   /** Its heading in the API reference. */
   readonly tag: string;
   /** Its title in the API reference: a short imperative phrase. */
@@ -42,9 +47,11 @@ export interface Route {
    */
   readonly actsOutside?: true;
   /** The field of the result with a plaintext secret: sealed in stored responses, never logged. */
-  readonly reveals?: 'apiKey.secret' | 'signingSecret' | 'link';
+  readonly reveals?: 'apiKey.secret' | 'signingSecret' | 'link' | 'token';
   /** Only for a user who is signed in: a stolen key could otherwise create users, who remain after it is revoked. */
   readonly byPerson?: true;
+  /** Only for an API key: what it creates ends with that key. */
+  readonly byKey?: true;
   /** Also available without the prefix `/api/v1`. */
   readonly alsoAtRoot?: true;
 }

@@ -12,9 +12,10 @@ import * as files from '../files/files.ts';
 import type { ReceivedFile } from '../files/receive.ts';
 import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
+import * as sessionTokens from '../keys/create-session-token.ts';
 import * as keys from '../keys/keys.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
-import { updateOrganization } from '../organizations/manage.ts';
+import { getOrganization, setOrganization, updateOrganization } from '../organizations/manage.ts';
 import { getOverview } from '../organizations/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
@@ -105,6 +106,9 @@ export const handlers: Handlers = {
   listChunks,
   streamSession,
 
+  createSessionToken: sessionTokens.createSessionToken,
+  createEndUserToken: sessionTokens.createEndUserToken,
+
   uploadFile: files.uploadFile,
   listFiles: files.listFiles,
   getFile: files.getFile,
@@ -150,6 +154,8 @@ export const handlers: Handlers = {
   createInvitation: invitations.createInvitation,
   deleteInvitation: invitations.deleteInvitation,
   resetPassword: invitations.resetPassword,
+  getOrganization,
+  setOrganization,
   updateOrganization,
 
   getUsage,

@@ -16,6 +16,8 @@ import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
 export interface AuthenticatedKey {
   organizationId: string;
   keyId: string;
+  /** Of the secret that was sent. */
+  secretHash: Buffer;
   name: string;
   permission: Permission;
   /** Null: any. */
@@ -49,7 +51,6 @@ export interface Authenticator {
 }
 
 interface Row extends AuthenticatedKey {
-  secretHash: Buffer;
   /** By the clock of the database. */
   expired: boolean;
   lastUsedAt: Date | null;
@@ -172,8 +173,9 @@ function unknown(): ApiError {
   return new ApiError('invalid_token', 'No API key has this secret. Is it a key of this service?');
 }
 
-function keyOf({ organizationId, keyId, name, permission, allowedIps, environments }: Row): AuthenticatedKey {
-  return { organizationId, keyId, name, permission, allowedIps, environments };
+function keyOf(row: Row): AuthenticatedKey {
+  const { organizationId, keyId, secretHash, name, permission, allowedIps, environments } = row;
+  return { organizationId, keyId, secretHash, name, permission, allowedIps, environments };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

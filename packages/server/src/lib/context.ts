@@ -1,5 +1,5 @@
 // The first argument of every domain function: who made the request, and for which organization.
-import type { Event, Role, Scope } from '@signalbox/contract';
+import type { EndUser, Event, Role, Scope, TokenScope } from '@signalbox/contract';
 import type { Db, Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
@@ -11,6 +11,17 @@ export interface Person {
   readonly name: string;
   readonly email: string;
   readonly role: Role;
+}
+
+/** What the session token of a request reaches. */
+export interface TokenReach {
+  /** Null: all sessions that the end user has with the agent in the environment. */
+  readonly sessionId: string | null;
+  readonly agentId: string;
+  readonly environment: string;
+  readonly endUser: EndUser | null;
+  readonly scopes: readonly TokenScope[];
+  readonly expiresAt: Date;
 }
 
 export interface Context extends Omit<Platform, 'db'> {
@@ -26,6 +37,10 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly callerId: string | null;
   /** The API key of the request, if it has one. */
   readonly keyId: string | null;
+  /** The hash of the secret that the request was sent with: a token that it creates ends with this secret. */
+  readonly keySecretHash?: Buffer;
+  /** For a request with a session token, whose key is `keyId`: what it reaches, as http/request/token-gate.ts enforces. */
+  readonly token?: TokenReach;
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
   /** What the caller can do. */

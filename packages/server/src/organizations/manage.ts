@@ -1,10 +1,12 @@
-// Changes to an organization itself, by people.
-import { type Input, permissionOfRole, type Result } from '@signalbox/contract';
-import sql from 'sql-template-tag';
-import { recordEvent } from '../events/record.ts';
-import { ApiError } from '../lib/api-error.ts';
+// An organization itself: its name, and the web pages that may call with its tokens.
+import { type Input, type Organization, permissionOfRole, type Result } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../db/db.ts';
+import { changesBetween, recordEvent } from '../events/record.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
+import { problemWithOrigin } from '../lib/origins.ts';
 import type { SignIn, Visitor } from '../people/identity.ts';
 import { addMember, membershipsOf } from '../people/memberships.ts';
 import { actorOf, userResource, visitorSource } from '../people/records.ts';
@@ -16,27 +18,66 @@ export async function updateOrganization(
   ctx: Context,
   { name }: Input<'updateOrganization'>,
 ): Promise<Result<'updateOrganization'>> {
+  return changeOrganization(ctx, { name });
+}
+
+/** Replaces the web pages that session tokens can be used from. 400 for what is not an origin. */
+export async function setOrganization(
+  ctx: Context,
+  { allowedOrigins }: Input<'setOrganization'>,
+): Promise<Result<'setOrganization'>> {
+  for (const [index, origin] of allowedOrigins.entries()) {
+    const problem = problemWithOrigin(origin);
+    if (problem) throw invalidField(`allowedOrigins[${index}]`, problem);
+  }
+  return changeOrganization(ctx, { allowedOrigins });
+}
+
+export async function getOrganization(ctx: Context): Promise<Result<'getOrganization'>> {
+  return { organization: viewOrganization(ctx, await readOrganization(ctx.db, ctx, empty)) };
+}
+
+interface Row {
+  name: string;
+  allowedOrigins: string[];
+  createdAt: Date;
+}
+
+async function changeOrganization(ctx: Context, change: Partial<Row>): Promise<{ organization: Organization }> {
   return inTransaction(ctx, async (tx, ctx) => {
-    const { organizationId } = ctx;
-    const [before] = await tx.query<{ name: string; createdAt: Date }>(sql`
-      select name, created_at as "createdAt" from organizations where organization_id = ${organizationId}
-      for no key update`);
-    const organization = {
-      organizationId: formatId('org', organizationId),
-      name,
-      createdAt: before!.createdAt.toISOString(),
-    };
-    if (before!.name === name) return { organization };
-    await tx.query(sql`update organizations set name = ${name} where organization_id = ${organizationId}`);
+    const before = await readOrganization(tx, ctx, sql`for no key update`);
+    const after = { ...before, ...change };
+    const organization = viewOrganization(ctx, after);
+    const changes = changesBetween(before, after, ['name', 'allowedOrigins']);
+    if (!changes) return { organization };
+    await tx.query(sql`
+      update organizations set name = ${after.name}, allowed_origins = ${after.allowedOrigins}
+      where organization_id = ${ctx.organizationId}`);
     await tx.query(
       recordEvent(ctx, ctx.clock.now(), {
         type: 'organization.updated',
         resource: { type: 'organization', id: organization.organizationId },
-        changes: { name: [before!.name, name] },
+        changes,
       }),
     );
     return { organization };
   });
+}
+
+async function readOrganization(db: Queryable, { organizationId }: Context, lock: Sql): Promise<Row> {
+  const [row] = await db.query<Row>(sql`
+    select name, allowed_origins as "allowedOrigins", created_at as "createdAt"
+    from organizations where organization_id = ${organizationId} ${lock}`);
+  return row!;
+}
+
+function viewOrganization({ organizationId }: Context, { name, allowedOrigins, createdAt }: Row): Organization {
+  return {
+    organizationId: formatId('org', organizationId),
+    name,
+    allowedOrigins,
+    createdAt: createdAt.toISOString(),
+  };
 }
 
 /**

@@ -12,11 +12,14 @@ export interface Vault {
   readonly fingerprints: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
   /** A key for another purpose than sealing, derived from the first master key. It changes if that key is replaced. */
-  derive(purpose: 'sign_in'): Buffer;
+  derive(purpose: DerivedPurpose): Buffer;
+  /** The same of every master key, the first one first: what one of them signed is still valid while it is in the list. */
+  deriveAll(purpose: DerivedPurpose): readonly Buffer[];
   /** Throws `CannotOpen` if the value was sealed with an unknown key, for another place, or was changed. */
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
 }
 
+type DerivedPurpose = 'sign_in' | 'session_token';
 export type Purpose = 'environment_secret' | 'signing_secret';
 
 /** The message reveals nothing about the value. */
@@ -48,7 +51,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
     return {
       fingerprint,
       id: keyIdOf(fingerprint),
-      keyFor(purpose: Purpose | 'sign_in'): Buffer {
+      keyFor(purpose: Purpose | DerivedPurpose): Buffer {
         const known = derived.get(purpose);
         if (known) return known;
         const key = Buffer.from(hkdfSync('sha256', master, '', `signalbox ${purpose}`, 32));
@@ -64,6 +67,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
     fingerprints: keyrings.map(({ fingerprint }) => fingerprint),
     seal: (purpose, place, plaintext) => sealWith(first.keyFor(purpose), first.id, place, plaintext),
     derive: (purpose) => first.keyFor(purpose),
+    deriveAll: (purpose) => keyrings.map(({ keyFor }) => keyFor(purpose)),
     open(purpose, place, sealed) {
       const id = sealed.subarray(1, 1 + KEY_ID_BYTES);
       const keyring = keyrings.find((candidate) => candidate.id.equals(id));

@@ -166,7 +166,7 @@ function watchJson(text: string, isSecretWrite: boolean): void {
   const secretFields = isSecretWrite ? ['value'] : ['secret', 'signingSecret'];
   try {
     JSON.parse(text, (name, value) => {
-      if (secretFields.includes(name) && typeof value === 'string') watchSecret(value);
+      if (typeof value === 'string' && (secretFields.includes(name) || value.startsWith('sbt_'))) watchSecret(value);
       return value;
     });
   } catch {

@@ -87,6 +87,8 @@ const tags: Record<string, string> = {
   Environments:
     'Named scopes for sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
   Sessions: 'Runs of an agent: turns, messages, and the journal of everything that was shown.',
+  'Session tokens':
+    'Credentials for the browsers of your end users. A token reaches one session, or those of one end user, and nothing else.',
   Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
   Approvals: 'Tool calls that wait for approval before they run.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',

@@ -49,6 +49,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       callerId: key.keyId,
       keyId: key.keyId,
       scopes: scopesOfPermission[key.permission],
+      keySecretHash: key.secretHash,
       ...(key.environments && { environments: key.environments }),
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
@@ -117,6 +118,9 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       requireScope(ctx, route);
       if (route.byPerson && !ctx.person) {
         throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
+      }
+      if (route.byKey && ctx.person) {
+        throw new ApiError('api_key_required', 'This needs an API key: what it creates ends with the key.');
       }
     });
     return ctx;
