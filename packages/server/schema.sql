@@ -40,7 +40,7 @@ create table api_keys (
   organization_id uuid not null,
   key_id uuid not null,
   name text not null,
-  permission text not null,
+  permission text,
   expires_at timestamptz,
   -- Null: the key may be used from any address, and in every environment.
   allowed_ips text[],
@@ -52,6 +52,11 @@ create table api_keys (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
+  -- What a key without a permission has: its scopes, or the name of a permission if the key is limited to agents. Code that knows neither
+  -- refuses every request of such a key.
+  scopes text[],
+  -- Null: the key may use every agent.
+  agents uuid[],
   constraint api_keys_pkey primary key (organization_id, key_id),
   constraint api_keys_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
   constraint api_keys_permission_check check ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))

@@ -14,8 +14,10 @@ keys, use the console, or the API with an admin key (/api/v1/api_keys, see /docs
 ${columns([
   ['--name NAME', 'what the key is for'],
   ['--permission read|write|admin', 'what it can do; each includes the ones before it'],
+  ['--scopes SCOPE,SCOPE', 'what it can do, instead of a permission, such as sessions:read,approvals:decide'],
   ['--expires-at TIME', 'when it expires, such as 2027-01-31T00:00:00Z; without it, never'],
   ['--environment NAME', 'restrict it to this environment; can be repeated'],
+  ['--agents ID,ID', 'restrict it to these agents'],
   ['--allowed-ip ADDRESS', 'restrict it to this address or CIDR; can be repeated'],
   ['--organization ID', 'the organization, if there are several'],
   ['--json', 'print the whole key as JSON'],
@@ -26,6 +28,8 @@ export async function createKey(args: string[]): Promise<void> {
   const values = parseOptions('keys create', args, {
     name: { type: 'string' },
     permission: { type: 'string' },
+    scopes: { type: 'string' },
+    agents: { type: 'string' },
     'expires-at': { type: 'string' },
     environment: { type: 'string', multiple: true },
     'allowed-ip': { type: 'string', multiple: true },
@@ -40,6 +44,8 @@ export async function createKey(args: string[]): Promise<void> {
   const { apiKey, organizationId } = await createKeyOnHost(readConfig({ 'data-dir': values['data-dir'] }), {
     name: values.name,
     permission: values.permission,
+    scopes: listOf(values.scopes),
+    agents: listOf(values.agents),
     expiresAt: values['expires-at'],
     environments: values.environment,
     allowedIps: values['allowed-ip'],
@@ -47,7 +53,11 @@ export async function createKey(args: string[]): Promise<void> {
   });
   process.stdout.write(`${values.json ? JSON.stringify(apiKey) : apiKey.secret}\n`);
   process.stderr.write(
-    `Created the ${apiKey.permission} key "${apiKey.name}" (${apiKey.keyId}) in ${organizationId}. ` +
+    `Created the ${apiKey.permission ?? apiKey.scopes.join(', ')} key "${apiKey.name}" (${apiKey.keyId}) in ${organizationId}. ` +
       'Its secret is shown only once.\n',
   );
+}
+
+function listOf(text: string | undefined): string[] | undefined {
+  return text?.split(/[\s,]+/).filter(Boolean);
 }

@@ -47,13 +47,18 @@ export interface AgentTool {
 export interface ApiKey {
   keyId: string;
   name: string;
-  permission: Permission;
+  /** Null if the key was given scopes. */
+  permission: Permission | null;
+  /** What the key can do: the scopes that it was given, or those of its permission. */
+  scopes: Scope[];
   /** When the key expires; null: never. */
   expiresAt: string | null;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps: string[] | null;
   /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments: string[] | null;
+  /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
+  agents: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -66,13 +71,18 @@ export interface ApiKey {
 export interface ApiKeyWithSecret {
   keyId: string;
   name: string;
-  permission: Permission;
+  /** Null if the key was given scopes. */
+  permission: Permission | null;
+  /** What the key can do: the scopes that it was given, or those of its permission. */
+  scopes: Scope[];
   /** When the key expires; null: never. */
   expiresAt: string | null;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps: string[] | null;
   /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments: string[] | null;
+  /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
+  agents: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -347,13 +357,17 @@ export interface CreateInvitation {
 
 export interface CreateKey {
   name: string;
-  permission: Permission;
+  permission?: Permission | undefined;
+  /** What the key can do, scope by scope, instead of a `permission`. */
+  scopes?: Scope[] | undefined;
   /** In the future; null or absent: never expires. */
   expiresAt?: string | null | undefined;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps?: string[] | null | undefined;
   /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments?: string[] | null | undefined;
+  /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
+  agents?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -624,7 +638,9 @@ export interface Me {
   apiKey: ApiKey | null;
   /** A user who signs in to the console. */
   user: User | null;
-  permission: Permission;
+  /** Null if the key was given scopes. */
+  permission: Permission | null;
+  scopes: Scope[];
 }
 
 export interface Member {
@@ -811,7 +827,7 @@ export interface PendingCall {
   input: unknown;
 }
 
-/** `read` lists and reads, `write` also changes, `admin` also manages API keys and secrets. */
+/** Required unless the key is given `scopes`. */
 export type Permission = 'read' | 'write' | 'admin';
 
 export interface Problem {
@@ -941,6 +957,9 @@ export type ScheduleRunStatus = 'opened' | 'missed' | 'failed';
 
 /** `paused` opens nothing. When it is enabled again, it continues from that moment; times that have passed are not made up for. */
 export type ScheduleStatus = 'enabled' | 'paused';
+
+/** What a key can do; a scope includes no other. The operations name the one that they need. */
+export type Scope = 'sessions:read' | 'agents:read' | 'usage:read' | 'events:read' | 'sessions:run' | 'approvals:decide' | 'agents:write' | 'environments:write' | 'webhooks:write' | 'schedules:write' | 'workers:run' | 'keys:manage' | 'secrets:manage' | 'organization:manage';
 
 export interface ScriptStep {
   /** Streamed word by word. `{{input}}` is the last user message, `{{lastToolResult}}` the last tool result. */
@@ -1237,11 +1256,16 @@ export interface UpdateEnvironment {
 
 export interface UpdateKey {
   name?: string | undefined;
+  /** Replaces the permission or the scopes. */
   permission?: Permission | undefined;
+  /** Replaces the permission or the scopes. */
+  scopes?: Scope[] | undefined;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps?: string[] | null | undefined;
   /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments?: string[] | null | undefined;
+  /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
+  agents?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
 

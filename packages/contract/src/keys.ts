@@ -12,7 +12,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-import { Permission } from './scopes.ts';
+import { Permission, Scope } from './scopes.ts';
 
 const allowedIps = Type.Array(
   Type.String({ minLength: 2, maxLength: 50, examples: ['203.0.113.0/24'], description: 'An address or a CIDR.' }),
@@ -30,13 +30,30 @@ const environments = Type.Array(EnvironmentName, {
     "The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share.",
 });
 
+const agents = Type.Array(Id('agt'), {
+  minItems: 1,
+  maxItems: 50,
+  uniqueItems: true,
+  description:
+    'The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key.',
+});
+const grantedScopes = Type.Array(Scope, {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What the key can do, scope by scope, instead of a `permission`.',
+});
+
 const fields = {
   keyId: Id('key'),
   name: Name,
-  permission: Permission,
+  permission: Nullable(Permission, { description: 'Null if the key was given scopes.' }),
+  scopes: Type.Array(Scope, {
+    description: 'What the key can do: the scopes that it was given, or those of its permission.',
+  }),
   expiresAt: Nullable(Timestamp, { description: 'When the key expires; null: never.' }),
   allowedIps: Nullable(allowedIps),
   environments: Nullable(environments),
+  agents: Nullable(agents),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
   lastUsedAt: Nullable(Timestamp, { description: 'To the minute; null for an unused key.' }),
@@ -64,10 +81,14 @@ export type ApiKeyWithSecret = Static<typeof ApiKeyWithSecret>;
 export const CreateKey = Strict(
   {
     name: Name,
-    permission: Permission,
+    permission: Type.Optional(
+      Type.Unsafe<Permission>({ ...Permission, description: 'Required unless the key is given `scopes`.' }),
+    ),
+    scopes: Type.Optional(grantedScopes),
     expiresAt: Type.Optional(Nullable(Timestamp, { description: 'In the future; null or absent: never expires.' })),
     allowedIps: Type.Optional(Nullable(allowedIps)),
     environments: Type.Optional(Nullable(environments)),
+    agents: Type.Optional(Nullable(agents)),
     metadata: Type.Optional(Metadata),
   },
   { title: 'CreateKey' },
@@ -75,9 +96,15 @@ export const CreateKey = Strict(
 export const UpdateKey = Strict(
   {
     name: Type.Optional(Name),
-    permission: Type.Optional(Permission),
+    permission: Type.Optional(
+      Type.Unsafe<Permission>({ ...Permission, description: 'Replaces the permission or the scopes.' }),
+    ),
+    scopes: Type.Optional(
+      Type.Unsafe<Scope[]>({ ...grantedScopes, description: 'Replaces the permission or the scopes.' }),
+    ),
     allowedIps: Type.Optional(Nullable(allowedIps)),
     environments: Type.Optional(Nullable(environments)),
+    agents: Type.Optional(Nullable(agents)),
     metadata: Type.Optional(Metadata),
   },
   { title: 'UpdateKey' },
@@ -99,7 +126,8 @@ export const Me = Type.Object(
     organization: Type.Object({ organizationId: Id('org'), name: Type.String() }),
     apiKey: Nullable(ApiKey),
     user: Nullable(User),
-    permission: Permission,
+    permission: Nullable(Permission, { description: 'Null if the key was given scopes.' }),
+    scopes: Type.Array(Scope),
   },
   { title: 'Me' },
 );

@@ -52,8 +52,12 @@ export const scopeFacts = {
   },
 } as const satisfies Record<string, ScopeFacts>;
 
-export type Scope = keyof typeof scopeFacts;
-export const scopes = Object.keys(scopeFacts) as Scope[];
+export const scopes = Object.keys(scopeFacts) as (keyof typeof scopeFacts)[];
+export const Scope = OneOf(scopes, {
+  title: 'Scope',
+  description: 'What a key can do; a scope includes no other. The operations name the one that they need.',
+});
+export type Scope = Static<typeof Scope>;
 
 /** The scopes that each permission stands for. */
 export const scopesOfPermission: Readonly<Record<Permission, ReadonlySet<Scope>>> = {

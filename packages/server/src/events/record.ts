@@ -71,9 +71,9 @@ function shortenedValue(value: unknown): unknown {
   return { bytes: Buffer.byteLength(text), sha256: createHash('sha256').update(text).digest('hex') };
 }
 
-/** `{ field: [before, after] }` of the fields that differ; null if none does. */
+/** `{ field: [before, after] }` of the fields that differ; null if none does. Of something new, nothing is before. */
 export function changesBetween<T extends object>(
-  before: T,
+  before: Partial<T>,
   after: T,
   fields: readonly (keyof T & string)[],
 ): Event['changes'] {

@@ -1,7 +1,7 @@
 // Finds the key of a request. It is looked up in the database for every request and never cached, so that a rotated or deleted key is
 // refused at once on every node. The database also decides whether it has expired: a node whose clock is slow accepts no key for
 // longer. Look-ups in the same tick share a round trip, and those of the same key share a statement.
-import type { Permission } from '@signalbox/contract';
+import type { Scope } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
@@ -9,6 +9,7 @@ import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import { gather } from '../lib/gather.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
+import { grantOf, type StoredGrant, scopesOf } from './access.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
 
@@ -19,11 +20,13 @@ export interface AuthenticatedKey {
   /** Of the secret that was sent. */
   secretHash: Buffer;
   name: string;
-  permission: Permission;
+  scopes: ReadonlySet<Scope>;
   /** Null: any. */
   allowedIps: string[] | null;
   /** Null: all. */
   environments: string[] | null;
+  /** Null: all. */
+  agents: string[] | null;
 }
 
 /** The refusal of a known key (its whole secret matched), 401 or, for its address, 403. It is recorded in the event log. */
@@ -50,7 +53,7 @@ export interface Authenticator {
   close(): Promise<void>;
 }
 
-interface Row extends AuthenticatedKey {
+interface Row extends Omit<AuthenticatedKey, 'scopes'>, StoredGrant {
   /** By the clock of the database. */
   expired: boolean;
   lastUsedAt: Date | null;
@@ -159,8 +162,8 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
 // ten keys, so planning for the one that most look-ups have seems cheaper. Planning takes several times as long as the look-up.
 function readKey({ organizationId, keyId }: ParsedSecret): Sql {
   return sql`
-    select organization_id as "organizationId", key_id as "keyId", name, permission, allowed_ips as "allowedIps",
-      environments, secret_hash as "secretHash", coalesce(expires_at <= now(), false) as expired,
+    select organization_id as "organizationId", key_id as "keyId", name, permission, scopes,
+      allowed_ips as "allowedIps", environments, agents, secret_hash as "secretHash", coalesce(expires_at <= now(), false) as expired,
       last_used_at as "lastUsedAt", deleted_at as "deletedAt"
     from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`;
 }
@@ -174,8 +177,9 @@ function unknown(): ApiError {
 }
 
 function keyOf(row: Row): AuthenticatedKey {
-  const { organizationId, keyId, secretHash, name, permission, allowedIps, environments } = row;
-  return { organizationId, keyId, secretHash, name, permission, allowedIps, environments };
+  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents } = row;
+  const scopes = scopesOf(grantOf(row));
+  return { organizationId, keyId, secretHash, name, scopes, allowedIps, environments, agents };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

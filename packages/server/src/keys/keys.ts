@@ -6,26 +6,34 @@ import {
   type Permission,
   permissionOfRole,
   type Result,
+  type Scope,
+  scopes,
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Tx } from '../db/db.ts';
+import type { Queryable, Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
-import { invalidField, notFound } from '../lib/api-error.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { parseNetwork } from '../lib/network.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import {
+  grantOf,
+  type KeyAccess,
+  requestedGrant,
+  requiredGrant,
+  requireNoMore,
+  type StoredGrant,
+  scopesOf,
+  storedGrant,
+} from './access.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
 
-interface Row {
+interface Row extends KeyAccess {
   keyId: string;
   name: string;
-  permission: Permission;
-  expiresAt: Date | null;
-  allowedIps: string[] | null;
-  environments: string[] | null;
   metadata: ApiKey['metadata'];
   secretPreview: string;
   lastUsedAt: Date | null;
@@ -33,61 +41,69 @@ interface Row {
   updatedAt: Date;
 }
 
-/** The fields of a new key. */
+/** As it is in the database. */
+type StoredRow = Omit<Row, 'scopes'> & StoredGrant;
+
+/** The fields of a new key: a permission or scopes. */
 export interface NewKey {
   name: string;
-  permission: Permission;
+  permission?: Permission;
+  scopes?: Scope[];
   expiresAt?: string | null;
   allowedIps?: string[] | null;
   environments?: string[] | null;
+  agents?: string[] | null;
   metadata?: ApiKey['metadata'];
 }
 
-/** Creates a key; 400 if `expiresAt` is not in the future or `allowedIps` is not a list of addresses, 404 for an unknown environment. */
+/**
+ * Creates a key; 400 if `expiresAt` is not in the future or `allowedIps` is not a list of addresses, 404 for an unknown environment or
+ * agent, 403 if it could do more than the key that creates it.
+ */
 export async function createKey(ctx: Context, input: Input<'createKey'>): Promise<Result<'createKey'>> {
   const now = ctx.clock.now();
   if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
     throw invalidField('expiresAt', 'must be in the future');
-  const apiKey = await inTransaction(ctx, (tx, ctx) => insertKey(tx, ctx, now, input));
+  const access = accessOf(input);
+  const apiKey = await inTransaction(ctx, async (tx, ctx) => {
+    await requireManages(tx, ctx, access);
+    return insertKey(tx, ctx, now, input);
+  });
   return { apiKey };
 }
 
-/** Inserts a key and its event: for a request, or for the operator on the host. Throws like `createKey`, except for `expiresAt`. */
+/** Inserts a key and its event: for a request, or for the operator on the host. Throws like `createKey`, except for `expiresAt` and 403. */
 export async function insertKey(tx: Tx, source: EventSource, now: Date, input: NewKey): Promise<ApiKeyWithSecret> {
   const { organizationId } = source;
-  refuseWrongIps(input.allowedIps);
-  await holdEnvironments(tx, organizationId, input.environments);
+  const access = accessOf(input);
+  await Promise.all([
+    holdEnvironments(tx, organizationId, access.environments),
+    requireAgents(tx, organizationId, access.agents),
+  ]);
   const keyId = newUuid();
   const secret = newSecret(organizationId, keyId);
   const row: Row = {
+    ...access,
     keyId,
     name: input.name,
-    permission: input.permission,
-    expiresAt: input.expiresAt ? new Date(input.expiresAt) : null,
-    allowedIps: input.allowedIps ?? null,
-    environments: input.environments ?? null,
     metadata: input.metadata ?? {},
     secretPreview: previewOf(secret),
     lastUsedAt: null,
     createdAt: now,
     updatedAt: now,
   };
+  const stored = storedGrant(row);
   await Promise.all([
     tx.query(sql`
-      insert into api_keys (organization_id, key_id, name, permission, expires_at, allowed_ips, environments, metadata,
+      insert into api_keys (organization_id, key_id, name, permission, scopes, expires_at, allowed_ips, environments, agents, metadata,
         secret_hash, secret_preview, created_at, updated_at)
-      values (${organizationId}, ${keyId}, ${row.name}, ${row.permission}, ${row.expiresAt}, ${row.allowedIps},
-        ${row.environments}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview}, ${now}, ${now})`),
+      values (${organizationId}, ${keyId}, ${row.name}, ${stored.permission}, ${stored.scopes}, ${row.expiresAt}, ${row.allowedIps},
+        ${row.environments}, ${row.agents}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview}, ${now}, ${now})`),
     tx.query(
       recordEvent(source, now, {
         type: 'api_key.created',
         resource: resourceOf(keyId),
-        changes: {
-          name: [null, row.name],
-          permission: [null, row.permission],
-          ...(row.allowedIps && { allowedIps: [null, row.allowedIps] }),
-          ...(row.environments && { environments: [null, row.environments] }),
-        },
+        changes: changesBetween({}, auditedFields(row), audited),
       }),
     ),
   ]);
@@ -97,43 +113,55 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
 /** Live keys, newest first. */
 export async function listKeys(ctx: Context, input: Input<'listKeys'>): Promise<Result<'listKeys'>> {
   const request = pageRequest(`keys:${ctx.organizationId}`, input);
-  const rows = await ctx.db.query<Row>(sql`
+  const rows = await ctx.db.query<StoredRow>(sql`
     select ${columns()} from api_keys where organization_id = ${ctx.organizationId} and deleted_at is null
       ${request.after === undefined ? empty : sql`and key_id < ${request.after}`}
     order by key_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.keyId, keyFromRow);
+  return pageOf(
+    request,
+    rows,
+    (row) => row.keyId,
+    (row) => keyFromRow(rowOf(row)),
+  );
 }
 
 /** A live key; 404 for a deleted one. */
 export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Result<'getKey'>> {
-  const [row] = await ctx.db.query<Row>(sql`
-    select ${columns()} from api_keys
-    where organization_id = ${ctx.organizationId} and key_id = ${uuidOf('key', input.keyId)} and deleted_at is null`);
-  if (!row) throw notFound('API key');
-  return { apiKey: keyFromRow(row) };
+  return { apiKey: keyFromRow(await readKey(ctx.db, ctx.organizationId, uuidOf('key', input.keyId))) };
 }
 
-/** Changes name, permission, limits or metadata. If nothing differs, `updatedAt` stays and no event is recorded. */
+/**
+ * Changes name, permission or scopes, limits or metadata. If nothing differs, `updatedAt` stays and no event is recorded. 403 if the key
+ * can do more than the key that changes it, before or after.
+ */
 export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promise<Result<'updateKey'>> {
+  const grant = requestedGrant(input);
   refuseWrongIps(input.allowedIps);
+  const agents = input.agents?.map((agentId) => uuidOf('agt', agentId)) ?? input.agents;
   return inTransaction(ctx, async (tx, ctx) => {
-    await holdEnvironments(tx, ctx.organizationId, input.environments);
+    await Promise.all([
+      holdEnvironments(tx, ctx.organizationId, input.environments),
+      requireAgents(tx, ctx.organizationId, agents),
+    ]);
     const before = await lockKey(tx, ctx, input.keyId);
-    const after = {
+    const after: Row = {
       ...before,
+      ...grant,
       name: input.name ?? before.name,
-      permission: input.permission ?? before.permission,
       allowedIps: input.allowedIps === undefined ? before.allowedIps : input.allowedIps,
       environments: input.environments === undefined ? before.environments : input.environments,
+      agents: agents === undefined ? before.agents : agents,
       metadata: input.metadata ?? before.metadata,
     };
-    const changes = changesBetween(before, after, ['name', 'permission', 'allowedIps', 'environments', 'metadata']);
+    await requireManages(tx, ctx, before, after);
+    const changes = changesBetween(auditedFields(before), auditedFields(after), [...audited, 'metadata']);
     if (!changes) return { apiKey: keyFromRow(before) };
     const now = ctx.clock.now();
+    const stored = storedGrant(after);
     await Promise.all([
       tx.query(sql`
-        update api_keys set name = ${after.name}, permission = ${after.permission},
-          allowed_ips = ${after.allowedIps}, environments = ${after.environments},
+        update api_keys set name = ${after.name}, permission = ${stored.permission}, scopes = ${stored.scopes},
+          allowed_ips = ${after.allowedIps}, environments = ${after.environments}, agents = ${after.agents},
           metadata = ${JSON.stringify(after.metadata)}, updated_at = ${now}
         where organization_id = ${ctx.organizationId} and key_id = ${before.keyId}`),
       tx.query(recordEvent(ctx, now, { type: 'api_key.updated', resource: resourceOf(before.keyId), changes })),
@@ -142,10 +170,11 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
   });
 }
 
-/** Creates a new secret; the old one is refused from the commit on. */
+/** Creates a new secret; the old one is refused from the commit on. 403 for a key that can do more than the key that rotates it. */
 export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promise<Result<'rotateKey'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
+    await requireManages(tx, ctx, row);
     const now = ctx.clock.now();
     const secret = newSecret(ctx.organizationId, row.keyId);
     await Promise.all([
@@ -162,7 +191,7 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
   });
 }
 
-/** Revokes the key permanently. */
+/** Revokes the key permanently, whatever it could do: this gives the caller nothing. */
 export async function deleteKey(ctx: Context, input: Input<'deleteKey'>): Promise<Result<'deleteKey'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
@@ -189,6 +218,7 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
     apiKey,
     user: person ? { userId: formatId('usr', person.userId), name: person.name, email: person.email } : null,
     permission: person ? permissionOfRole[person.role] : apiKey!.permission,
+    scopes: scopes.filter((scope) => ctx.scopes.has(scope)),
   };
 }
 
@@ -211,19 +241,75 @@ async function holdEnvironments(
   await Promise.all((names ?? []).map((name) => lockEnvironment(tx, organizationId, name)));
 }
 
+/** Throws 404 for an agent that does not exist. */
+async function requireAgents(
+  tx: Tx,
+  organizationId: string,
+  agentIds: readonly string[] | null | undefined,
+): Promise<void> {
+  if (!agentIds) return;
+  const found = await tx.query<{ agentId: string }>(sql`
+    select agent_id as "agentId" from agents
+    where organization_id = ${organizationId} and agent_id = any(${[...agentIds]}::uuid[])`);
+  const missing = agentIds.find((id) => !found.some(({ agentId }) => agentId === id));
+  if (missing) throw new ApiError('not_found', `There is no agent ${formatId('agt', missing)}.`);
+}
+
+/** Throws 403 if one of the keys can do more than the key that makes the request. A person who manages keys can do everything. */
+async function requireManages(tx: Tx, ctx: Context, ...keys: readonly KeyAccess[]): Promise<void> {
+  if (!ctx.keyId) return;
+  const manager = await readKey(tx, ctx.organizationId, ctx.keyId);
+  for (const key of keys) requireNoMore(manager, key);
+}
+
+async function readKey(db: Queryable, organizationId: string, keyId: string): Promise<Row> {
+  const [row] = await db.query<StoredRow>(sql`
+    select ${columns()} from api_keys
+    where organization_id = ${organizationId} and key_id = ${keyId} and deleted_at is null`);
+  if (!row) throw notFound('API key');
+  return rowOf(row);
+}
+
 async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
-  const [row] = await tx.query<Row>(sql`
+  const [row] = await tx.query<StoredRow>(sql`
     select ${columns()} from api_keys
     where organization_id = ${ctx.organizationId} and key_id = ${uuidOf('key', keyId)} and deleted_at is null
     for update`);
   if (!row) throw notFound('API key');
-  return row;
+  return rowOf(row);
 }
 
 function columns(): Sql {
-  return sql`key_id as "keyId", name, permission, expires_at as "expiresAt", allowed_ips as "allowedIps", environments, metadata,
-    secret_preview as "secretPreview",
+  return sql`key_id as "keyId", name, permission, scopes, expires_at as "expiresAt", allowed_ips as "allowedIps", environments, agents,
+    metadata, secret_preview as "secretPreview",
     last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+function rowOf(row: StoredRow): Row {
+  return { ...row, ...grantOf(row) };
+}
+
+/** Throws 400 for a permission and scopes, for neither, and for addresses that are none. */
+function accessOf(input: NewKey): KeyAccess {
+  refuseWrongIps(input.allowedIps);
+  return {
+    ...requiredGrant(input),
+    expiresAt: input.expiresAt ? new Date(input.expiresAt) : null,
+    allowedIps: input.allowedIps ?? null,
+    environments: input.environments ?? null,
+    agents: input.agents?.map((agentId) => uuidOf('agt', agentId)) ?? null,
+  };
+}
+
+/** What the event log says about a key. */
+const audited = ['name', 'permission', 'scopes', 'allowedIps', 'environments', 'agents'] as const;
+
+function auditedFields(row: Row) {
+  return { ...row, agents: agentsOf(row) };
+}
+
+function agentsOf({ agents }: KeyAccess): string[] | null {
+  return agents?.map((agentId) => formatId('agt', agentId)) ?? null;
 }
 
 function resourceOf(keyId: string) {
@@ -232,9 +318,16 @@ function resourceOf(keyId: string) {
 
 function keyFromRow(row: Row): ApiKey {
   return {
-    ...row,
     keyId: formatId('key', row.keyId),
+    name: row.name,
+    permission: row.permission,
+    scopes: [...scopesOf(row)],
     expiresAt: row.expiresAt?.toISOString() ?? null,
+    allowedIps: row.allowedIps && [...row.allowedIps],
+    environments: row.environments && [...row.environments],
+    agents: agentsOf(row),
+    metadata: row.metadata,
+    secretPreview: row.secretPreview,
     lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),

@@ -47,6 +47,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly scopes: ReadonlySet<Scope>;
   /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */
   readonly environments?: readonly string[];
+  /** For a limited key: the only agents that it can use. */
+  readonly agents?: readonly string[];
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;

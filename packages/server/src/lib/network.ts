@@ -34,6 +34,11 @@ export function isWithin(networks: readonly Network[], address: string): boolean
   );
 }
 
+/** Whether every address of `inner` is in `outer`. */
+export function isNetworkWithin(outer: Network, inner: Network): boolean {
+  return inner.prefixLength >= outer.prefixLength && isWithin([outer], inner.address.toString());
+}
+
 /**
  * What counts as one client: an IPv4 address, or the 64 bits that the IPv6 addresses of one subscriber share. Anything else, such as
  * a unix socket, is returned as it is.

@@ -23,8 +23,10 @@ export class OperatorError extends Error {
 export interface NewKeyOnHost {
   name?: string | undefined;
   permission?: string | undefined;
+  scopes?: string[] | undefined;
   expiresAt?: string | undefined;
   environments?: string[] | undefined;
+  agents?: string[] | undefined;
   allowedIps?: string[] | undefined;
   organization?: string | undefined;
 }
@@ -53,8 +55,10 @@ export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Prom
 
 /** By the same rules as `POST /api_keys`. */
 function validate(given: NewKeyOnHost, now: Date): Input<'createKey'> {
-  const { name, permission, expiresAt, environments, allowedIps } = given;
-  const body = { name, permission, expiresAt, environments, allowedIps };
+  const { name, permission, scopes, expiresAt, environments, agents, allowedIps } = given;
+  // Names the option that is missing, along with whatever else is wrong.
+  const wanted = permission ?? (scopes ? undefined : '');
+  const body = { name, permission: wanted, scopes, expiresAt, environments, agents, allowedIps };
   for (const [field, value] of Object.entries(body)) if (value === undefined) delete body[field as keyof typeof body];
   try {
     const input = validatorOf(routes.createKey)({ params: {}, query: {}, body }) as Input<'createKey'>;
@@ -71,6 +75,8 @@ function validate(given: NewKeyOnHost, now: Date): Input<'createKey'> {
 const optionOf: Readonly<Record<string, string>> = {
   expiresAt: 'expires-at',
   environments: 'environment',
+  agents: 'agents',
+  scopes: 'scopes',
   allowedIps: 'allowed-ip',
 };
 

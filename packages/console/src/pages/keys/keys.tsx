@@ -1,4 +1,4 @@
-import type { ApiKey, ApiKeyWithSecret } from '@signalbox/client';
+import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
@@ -48,7 +48,11 @@ function Keys() {
         </div>
       ),
     },
-    { label: 'Permission', cell: (key) => <Badge tone={tones[key.permission]}>{key.permission}</Badge> },
+    {
+      label: 'Permission',
+      cell: ({ permission, scopes }) =>
+        permission ? <Badge tone={tones[permission]}>{permission}</Badge> : <Badge>{scopes.join(', ')}</Badge>,
+    },
     { label: 'Access', cell: (key) => <Reach apiKey={key} /> },
     { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
     { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
@@ -95,7 +99,7 @@ function Keys() {
   );
 }
 
-const tones: Record<ApiKey['permission'], Tone | undefined> = { read: undefined, write: 'live', admin: 'warn' };
+const tones: Record<Permission, Tone | undefined> = { read: undefined, write: 'live', admin: 'warn' };
 
 const SOON_MS = 14 * 86_400_000;
 

@@ -48,9 +48,10 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
       callerId: key.keyId,
       keyId: key.keyId,
-      scopes: scopesOfPermission[key.permission],
+      scopes: key.scopes,
       keySecretHash: key.secretHash,
       ...(key.environments && { environments: key.environments }),
+      ...(key.agents && { agents: key.agents }),
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
       userAgent: userAgentOf(caller.headers),
@@ -151,6 +152,7 @@ function organizationOf(headers: IncomingMessage['headers']): string {
 
 function requireScope(ctx: Context, route: Route): void {
   const { scope } = route;
+  if (scope !== 'any' && ctx.agents) throw new ApiError('insufficient_permission', 'The key is limited to agents.');
   if (scope === 'any' || ctx.scopes.has(scope)) return;
   const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
   throw new ApiError(
