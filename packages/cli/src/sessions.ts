@@ -19,6 +19,7 @@ ${columns([
   ['--status STATUS', 'list: idle, running, waiting, completed, failed or cancelled'],
   ['--environment NAME', 'list: only this environment'],
   ['--agent AGENT', 'list: only this agent'],
+  ['--end-user ID', 'list: only sessions for this end user'],
   ['--limit N', 'list: at most N (20)'],
   ['--all', 'watch: start at the beginning of the session'],
   ['--at-turn N', 'fork: the last turn that it inherits; 0: none (the last finished turn)'],
@@ -61,10 +62,11 @@ async function list(command: string, args: string[]): Promise<void> {
     status: { type: 'string' },
     environment: { type: 'string' },
     agent: { type: 'string' },
+    'end-user': { type: 'string' },
     limit: { type: 'string' },
   });
   if (values.help) return void process.stdout.write(help);
-  const { environment, agent: agentId } = values;
+  const { environment, agent: agentId, 'end-user': endUserId } = values;
   const status = statuses.find((one) => one === values.status);
   if (values.status !== undefined && !status)
     throw new UsageError(`${command}: --status must be one of ${statuses.join(', ')}`, 'sessions --help');
@@ -74,6 +76,7 @@ async function list(command: string, args: string[]): Promise<void> {
       ...(status && { status }),
       ...(environment !== undefined && { environment }),
       ...(agentId !== undefined && { agentId }),
+      ...(endUserId !== undefined && { endUserId }),
       ...page,
     }),
   );

@@ -549,7 +549,7 @@ export interface ForkedFrom {
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{{input.x}}` and `{{secrets.NAME}}` are allowed in path and query, but not in scheme, host or port. */
+  /** `{{input.x}}`, `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}` are allowed in path and query, but not in scheme, host or port. */
   url: string;
   headers?: Record<string, string> | undefined;
   /** JSON. A string that consists only of `"{{input.n}}"` is replaced by the value with its JSON type. */
@@ -620,7 +620,7 @@ export interface McpTool {
   name: string;
   /** URL of the server. */
   url: string;
-  /** Sent with every request; can contain `{{secrets.NAME}}`. */
+  /** Sent with every request; can contain `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}`. */
   headers?: Record<string, string> | undefined;
   /** The tools to offer, by the server's own names. Default: all. */
   allowedTools?: string[] | undefined;
@@ -1327,7 +1327,7 @@ export interface Usage {
 }
 
 export interface UsageGroup {
-  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, or `provider/model` (`worker/queue` for agents that a program of yours runs). */
+  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), or the id of an end user (`""`: no end user, or one that was erased). */
   group: string;
   /** Including cached ones. */
   inputTokens: number;
@@ -1349,7 +1349,7 @@ export interface UsageReport {
   from: string;
   /** The end of the UTC day of the requested `to`; exclusive. */
   to: string;
-  groupBy: 'day' | 'agent' | 'environment' | 'model';
+  groupBy: 'day' | 'agent' | 'environment' | 'model' | 'endUser';
   total: UsageSum;
   /** By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000. */
   data: UsageGroup[];
@@ -2356,7 +2356,7 @@ export interface Operations {
       /** Default: now. */
       to?: string | undefined;
       /** Default: `"day"`. */
-      groupBy?: 'day' | 'agent' | 'environment' | 'model' | undefined;
+      groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
     };

@@ -72,7 +72,7 @@ export const HttpRequest = Strict(
     url: Type.String({
       maxLength: 2048,
       description:
-        '`{{input.x}}` and `{{secrets.NAME}}` are allowed in path and query, but not in scheme, host or port.',
+        '`{{input.x}}`, `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}` are allowed in path and query, but not in scheme, host or port.',
     }),
     headers: Type.Optional(Headers),
     body: Type.Optional(
@@ -130,7 +130,8 @@ export const McpTool = Strict(
     headers: Type.Optional(
       Type.Unsafe<Record<string, string>>({
         ...Headers,
-        description: 'Sent with every request; can contain `{{secrets.NAME}}`.',
+        description:
+          'Sent with every request; can contain `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}`.',
       }),
     ),
     allowedTools: Type.Optional(

@@ -25,14 +25,14 @@ const UsageGroup = Type.Object(
   {
     group: Type.String({
       description:
-        'A day such as `2026-01-31`, an `agentId`, the name of an environment, or `provider/model` (`worker/queue` for agents that a program of yours runs).',
+        'A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), or the id of an end user (`""`: no end user, or one that was erased).',
     }),
     ...sums,
   },
   { title: 'UsageGroup' },
 );
 
-const groupings = ['day', 'agent', 'environment', 'model'] as const;
+const groupings = ['day', 'agent', 'environment', 'model', 'endUser'] as const;
 
 export const GetUsage = Strict({
   from: Type.Optional(

@@ -96,7 +96,11 @@ function checkTool(tool: Tool): FieldError[] {
     // A server's URL can't contain input: there is none yet when its tools are listed.
     if (/\{\{/.test(tool.url)) errors.push({ path: 'url', message: 'must not contain placeholders' });
     const inputs = Object.entries(tool.headers ?? {}).filter(([, value]) => /\{\{\s*input\b/.test(value));
-    for (const [name] of inputs) errors.push({ path: `headers.${name}`, message: 'can contain only {{secrets.NAME}}' });
+    for (const [name] of inputs)
+      errors.push({
+        path: `headers.${name}`,
+        message: 'can contain only {{secrets.NAME}}, {{session.endUser.id}} and {{session.endUser.name}}',
+      });
     const request = {
       method: 'POST' as const,
       url: 'https://mcp.invalid/',

@@ -2,6 +2,7 @@
 //
 //   model_usage        one row for each model call, written in the transaction of its response
 //   model_usage_days   sums by day, agent, environment and model; compact.ts moves the calls into them soon after
+//   model_usage_end_user_days   of these sums, what each end user used; deleted when the end user is erased
 //
 // A call is in one of the two. Rows belong to the organization, not to a session, because deleting a session does not undo its
 // cost. A report is one statement over both tables, so it counts each call once even while calls are moved. It covers whole days
@@ -66,28 +67,31 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     agent: [sql`u.agent_id`, sql`g.key::text`],
     environment: [sql`u.environment`, sql`g.key`],
     model: [sql`u.model`, sql`g.key`],
+    endUser: [sql`u.end_user_id`, sql`g.key`],
   }[groupBy] as [Sql, Sql];
   const [total, ...groups] = await ctx.db.query<Row>(sql`
     with used as (
-      select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model, c.input_tokens,
+      select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
+        coalesce(c.end_user_id, '') as end_user_id, c.input_tokens,
         c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
       where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
         ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
       union all
-      select d.day, d.agent_id, d.environment, d.model, d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
+      select d.day, d.agent_id, d.environment, d.model, '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
         ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
+      ${groupBy === 'endUser' ? ofEndUsers(ctx.organizationId, from, to, input.environment) : empty}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
         sum(u.cost_usd) as cost_usd,
         least(row_number() over (
           order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${column}), ${MAX_GROUPS + 1}) as place
-      from used u group by ${column}
+      from used u group by ${column} having sum(u.steps) > 0
     )
     select g.place, min(${text}) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
       coalesce(sum(g.output_tokens), 0)::bigint as "outputTokens",
@@ -109,6 +113,18 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     data: groupBy === 'day' ? everyDay(from, to, data) : data,
     other: rest ? sumOf(rest) : null,
   };
+}
+
+/** Moves what each end user used from the sums without an end user to those of the end user. */
+function ofEndUsers(organizationId: string, from: Date, to: Date, environment: string | undefined): Sql {
+  return sql`
+      union all
+      select d.day, null, d.environment, null, k.end_user_id, k.sign * d.input_tokens, k.sign * d.output_tokens,
+        k.sign * d.cached_tokens, k.sign * d.cache_write_tokens, k.sign * d.steps, k.sign * d.unpriced_steps, k.sign * d.cost_usd
+      from model_usage_end_user_days d
+      cross join lateral (values (d.end_user_id, 1), ('', -1)) k(end_user_id, sign)
+      where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
+        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}`;
 }
 
 /** Whole UTC days, from the first that the period touches to the end of the last. */

@@ -1,5 +1,8 @@
 // End users: for whom a session is, and what inherits that.
-import { beforeAll, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -116,6 +119,56 @@ test('a schedule opens its sessions for its end user', async () => {
   expect((await client.schedules.update(schedule.scheduleId, { metadata: { a: 1 } })).endUser).toEqual({ id: 'other' });
   expect((await client.schedules.update(schedule.scheduleId, { endUser: null })).endUser).toBeNull();
   expect((await client.schedules.get(schedule.scheduleId)).endUser).toBeNull();
+});
+
+test('tools get the end user of their session, which the model and the caller’s input can’t change', async () => {
+  const { client } = service;
+  const seen: [string | undefined, unknown, string][] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    seen.push([request.url, request.headers['x-user'], Buffer.concat(chunks).toString()]);
+    response.end('ok');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { agentId } = await client.agents.create({
+    name: 'Tools',
+    model: {
+      provider: 'scripted',
+      model: 'test',
+      settings: {
+        script: [
+          { toolCalls: [{ name: 'note', input: { text: 'Hi', session: { endUser: { id: 'another' } } } }] },
+          { text: '{{lastToolResult}}' },
+        ],
+      },
+    },
+    tools: [
+      {
+        type: 'http',
+        name: 'note',
+        description: 'Notes',
+        inputSchema: { type: 'object' },
+        approval: 'never',
+        request: {
+          method: 'POST',
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/{{session.endUser.id}}`,
+          headers: { 'X-User': '{{session.endUser.name}}' },
+          body: { by: '{{session.endUser.id}}', text: '{{input.text}}' },
+        },
+      },
+    ],
+  });
+  const endUser = { id: 'a/b "c"', name: 'Ada' };
+  const named = await client.sessions.open({ agentId, environment: 'production', endUser, input: 'Go' });
+  await idle(named.sessionId);
+  expect(seen).toEqual([['/a%2Fb%20%22c%22', 'Ada', JSON.stringify({ by: endUser.id, text: 'Hi' })]]);
+  const nameless = await client.sessions.open({ agentId, environment: 'production', input: 'Go' });
+  await idle(nameless.sessionId);
+  expect(seen).toHaveLength(1);
+  const { data } = await client.sessions.messages(nameless.sessionId);
+  expect(JSON.stringify(data)).toContain('session.endUser.id is missing: the session has no end user');
 });
 
 test('a worker learns for whom its turn is', async () => {

@@ -120,7 +120,7 @@ test('an http tool does not follow a host name to a forbidden address', async ()
     source,
   };
   const { organizationId } = base;
-  const run = { organizationId, environment: 'production', tool, input: {}, operationId: 'op_1' };
+  const run = { organizationId, environment: 'production', endUser: null, tool, input: {}, operationId: 'op_1' };
   expect(await afterRebinding(() => tools.run(run, never))).toEqual({
     error: expect.stringContaining('not allowed'),
   });
@@ -130,7 +130,7 @@ test('an http tool does not follow a host name to a forbidden address', async ()
 test('an MCP tool does not follow a host name to a forbidden address', async () => {
   const clock = createManualClock();
   const tools = createTools({ ...base.platform, egress, clock });
-  const owner = { organizationId: base.organizationId, environment: 'production' };
+  const owner = { organizationId: base.organizationId, environment: 'production', endUser: null };
   const tool: Tool = { type: 'mcp', name: 'crm', url: url() };
   const listed = await afterRebinding(() => {
     // Longer than the previous failure is cached.

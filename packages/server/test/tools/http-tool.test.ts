@@ -62,6 +62,7 @@ function toolRun(
   return {
     organizationId: base.organizationId,
     environment: 'production',
+    endUser: null,
     tool: {
       name: 'look',
       description: '',

@@ -21,7 +21,7 @@ let tools: McpTools;
 
 beforeAll(async () => {
   base = await createTestPlatform();
-  owner = { organizationId: base.organizationId, environment: 'production' };
+  owner = { organizationId: base.organizationId, environment: 'production', endUser: null };
   // A list is cached for a minute, however long the tests take.
   const clock: Clock = { ...base.platform.clock, now: () => new Date(0) };
   tools = createMcpTools({ ...base.platform, clock });

@@ -34,7 +34,7 @@ beforeEach(async () => {
   warned = [];
   const log = { warn: (fields: object) => warned.push(fields) } as unknown as TestPlatform['platform']['log'];
   tools = createMcpTools({ ...base.platform, log });
-  owner = { organizationId: base.organizationId, environment: 'production' };
+  owner = { organizationId: base.organizationId, environment: 'production', endUser: null };
 });
 afterEach(async () => {
   await tools.close();
@@ -215,6 +215,20 @@ describe('the list', () => {
     await list();
     expect(server.of('tools/list')).toHaveLength(2);
     expect(server.of('server/discover')).toHaveLength(2);
+  });
+
+  test('and the connection are not shared with another end user, if the requests name the end user', async () => {
+    const headers = { 'X-User': '{{session.endUser.id}}' };
+    const users = ['a', 'b', 'a'].map((id) => ({ ...owner, endUser: { id } }));
+    for (const user of users) {
+      expect(await tools.list(user, mcp({ headers }), never)).toHaveLength(1);
+      await call({ headers }, { ...user, sessionId: 'ses_1' });
+    }
+    const seen = (method: string) => server.of(method).map((received) => received.headers['x-user']);
+    expect(seen('tools/list')).toEqual(['a', 'b']);
+    expect(seen('tools/call')).toEqual(['a', 'b', 'a']);
+    expect(seen('initialize').toSorted()).toEqual(['a', 'a', 'b', 'b']);
+    expect(await tools.list(owner, mcp({ headers }), never)).toContain('the session has no end user');
   });
 
   test('is not shared with another environment, other settings of an agent or another secret', async () => {

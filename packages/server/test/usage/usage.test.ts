@@ -26,8 +26,21 @@ describe('the report', () => {
     test_ = await createTestPlatform({ clock });
     ctx = test_.ctx;
     await use('2026-03-01T00:00:00.000Z', { agentId: ada, input: 100, output: 10, cached: 40, cost: 0.1 });
-    await use('2026-03-01T23:59:59.999Z', { agentId: ada, input: 200, output: 20, cost: 0.2, model: 'openai/b' });
-    await use('2026-03-03T12:00:00.000Z', { agentId: bob, input: 5_000, output: 1, environment: 'staging' });
+    await use('2026-03-01T23:59:59.999Z', {
+      agentId: ada,
+      input: 200,
+      output: 20,
+      cost: 0.2,
+      model: 'openai/b',
+      endUserId: 'a',
+    });
+    await use('2026-03-03T12:00:00.000Z', {
+      agentId: bob,
+      input: 5_000,
+      output: 1,
+      environment: 'staging',
+      endUserId: 'B',
+    });
     await use('2026-03-10T11:59:00.000Z', { agentId: bob, input: 7, output: 3, cost: 0.000_000_001 });
   });
   afterAll(() => test_.close());
@@ -120,8 +133,8 @@ describe('the report', () => {
       });
     });
 
-    test('groups by agent, environment or model are ordered by cost, the highest first', async () => {
-      const groups = async (groupBy: 'agent' | 'environment' | 'model') =>
+    test('groups by agent, environment, model or end user are ordered by cost, the highest first', async () => {
+      const groups = async (groupBy: 'agent' | 'environment' | 'model' | 'endUser') =>
         (await getUsage(ctx, { groupBy })).data.map(({ group, steps, unpricedSteps, costUsd }) => [
           group,
           steps,
@@ -140,11 +153,21 @@ describe('the report', () => {
         ['openai/b', 1, 0, 0.2],
         ['openai/a', 3, 1, 0.100_000_001],
       ]);
+      // What was used for no end user is a group as well, so the groups add up to the total.
+      expect(await groups('endUser')).toEqual([
+        ['a', 1, 0, 0.2],
+        ['', 2, 0, 0.100_000_001],
+        ['B', 1, 1, null],
+      ]);
     });
 
     test('the report of an environment has the usage of that environment only', async () => {
       const { total, data } = await getUsage(ctx, { groupBy: 'model', environment: 'staging' });
       expect([total.inputTokens, total.steps, data.map(({ group }) => group)]).toEqual([5_000, 1, ['openai/a']]);
+      const byUser = await getUsage(ctx, { groupBy: 'endUser', environment: 'staging' });
+      expect(byUser.data).toMatchObject([
+        { group: 'B', inputTokens: 5_000, outputTokens: 1, steps: 1, unpricedSteps: 1 },
+      ]);
     });
 
     test('a period is extended to whole days of UTC, and the report has its bounds', async () => {

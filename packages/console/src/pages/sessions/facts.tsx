@@ -12,7 +12,7 @@ import { costText, number, stopReasonText, tokensText } from './session-text.ts'
 /** Details of a session other than its messages. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
   const { organizationId } = useOrganization();
-  const { usage, budget, metadata, parentSessionId, forkedFrom, stopReason } = session;
+  const { usage, budget, metadata, endUser, parentSessionId, forkedFrom, stopReason } = session;
   const entries = Object.entries(metadata);
   return (
     <dl className="facts">
@@ -38,6 +38,21 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       )}
       <dt>Environment</dt>
       <dd>{session.environment}</dd>
+      {endUser && (
+        <>
+          <dt>End user</dt>
+          <dd>
+            <Link to="/$organizationId/sessions" params={{ organizationId }} search={{ endUserId: endUser.id }}>
+              <PlainText text={endUser.name ?? endUser.id} />
+            </Link>
+            {endUser.name !== undefined && (
+              <div className="quiet small">
+                <PlainText text={endUser.id} />
+              </div>
+            )}
+          </dd>
+        </>
+      )}
       {parentSessionId && (
         <>
           <dt>Parent</dt>

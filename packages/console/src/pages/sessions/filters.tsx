@@ -30,17 +30,26 @@ export function Filters({ search, onSearch }: { search: SessionSearch; onSearch:
         />
         <AgentFilter value={search.agentId} onChange={(agentId) => set('agentId', agentId)} />
         <EnvironmentFilter value={search.environment} onChange={(environment) => set('environment', environment)} />
+        <EndUserField onChoose={(endUserId) => set('endUserId', endUserId)} />
         <MetadataField
           onAdd={(key, value) => setMetadata({ ...metadata, [key]: value })}
           isFull={Object.keys(metadata).length >= MAX_METADATA}
         />
       </search>
-      {(Object.keys(metadata).length > 0 || search.parentSessionId) && (
+      {(Object.keys(metadata).length > 0 || search.parentSessionId || search.endUserId) && (
         <ul className="chosen row">
           {search.parentSessionId && (
             <li>
               <Button small onClick={() => set('parentSessionId', '')}>
                 Children of …{search.parentSessionId.slice(-6)} <span aria-hidden="true">×</span>
+                <span className="visually-hidden">: remove</span>
+              </Button>
+            </li>
+          )}
+          {search.endUserId && (
+            <li>
+              <Button small onClick={() => set('endUserId', '')}>
+                End user <PlainText text={search.endUserId} /> <span aria-hidden="true">×</span>
                 <span className="visually-hidden">: remove</span>
               </Button>
             </li>
@@ -59,6 +68,27 @@ export function Filters({ search, onSearch }: { search: SessionSearch; onSearch:
         </ul>
       )}
     </div>
+  );
+}
+
+function EndUserField({ onChoose }: { onChoose: (endUserId: string) => void }) {
+  const [text, setText] = useState('');
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (text === '') return;
+    setText('');
+    onChoose(text);
+  }
+  return (
+    <form onSubmit={submit} className="metadata-filter">
+      <TextField
+        label="End user"
+        placeholder="Id, then Enter"
+        maxLength={200}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+    </form>
   );
 }
 

@@ -1,24 +1,35 @@
 // The search parameters of these pages.
 import type { SessionStatus } from '@signalbox/client';
-import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
+import {
+  agentIdPattern,
+  endUserIdPattern,
+  environmentPattern,
+  oneOf,
+  sessionIdPattern,
+  textIn,
+} from '../../search-params.ts';
 
 export interface SessionSearch {
   status?: SessionStatus;
   agentId?: string;
   environment?: string;
   parentSessionId?: string;
+  endUserId?: string;
   metadata?: Record<string, string>;
 }
 
 export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
 export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
+  // The router parses digits as a number.
+  const endUserId = typeof search.endUserId === 'number' ? String(search.endUserId) : search.endUserId;
   const { metadata } = search;
   return {
     ...oneOf(search, 'status', sessionStatuses),
     ...textIn(search, 'agentId', agentIdPattern),
     ...textIn(search, 'environment', environmentPattern),
     ...textIn(search, 'parentSessionId', sessionIdPattern),
+    ...textIn({ endUserId }, 'endUserId', endUserIdPattern),
     ...(isTexts(metadata) && { metadata }),
   };
 }

@@ -43,6 +43,7 @@ export function SessionsPage() {
       cell: (session) => <SessionStatus session={session} />,
     },
     { label: 'Environment', cell: ({ environment }) => environment },
+    ...(sessions.data?.some(({ endUser }) => endUser) ? [endUserColumn] : []),
     {
       label: 'Usage',
       cell: ({ turn, usage: { inputTokens, outputTokens, costUsd } }) => (
@@ -92,6 +93,11 @@ export function SessionsPage() {
     </Page>
   );
 }
+
+const endUserColumn: Column<Session> = {
+  label: 'End user',
+  cell: ({ endUser }) => endUser && <PlainText text={endUser.name ?? endUser.id} />,
+};
 
 // The session's page shows all of it.
 const SHOWN_METADATA = 3;

@@ -16,7 +16,7 @@ export function usageSearch(search: Record<string, unknown>): UsageSearch {
   const period = typeof search.period === 'number' ? String(search.period) : search.period;
   return {
     ...oneOf({ period }, 'period', periods),
-    ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model']),
+    ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model', 'endUser']),
     ...textIn(search, 'environment', environmentPattern),
   };
 }

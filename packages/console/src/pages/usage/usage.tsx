@@ -29,6 +29,7 @@ const groupings: Record<UsageReport['groupBy'], string> = {
   agent: 'Agent',
   environment: 'Environment',
   model: 'Model',
+  endUser: 'End user',
 };
 
 function rangeOf(period: Period): { from: string; to?: string } {
@@ -189,7 +190,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
           caption={`Usage by ${groupings[groupBy].toLowerCase()}`}
           items={rows}
           columns={columns}
-          rowKey={({ group }) => group ?? ''}
+          rowKey={({ group }) => group ?? 'all others'}
         />
       )}
     </div>
@@ -204,6 +205,14 @@ function Group({ groupBy, group }: { groupBy: UsageReport['groupBy']; group: str
       <code>
         <PlainText text={group} />
       </code>
+    );
+  }
+  if (groupBy === 'endUser') {
+    if (group === '') return <span className="quiet">No end user</span>;
+    return (
+      <Link to="/$organizationId/sessions" params={{ organizationId }} search={{ endUserId: group }}>
+        <PlainText text={group} />
+      </Link>
     );
   }
   if (groupBy !== 'agent') return <PlainText text={group} />;

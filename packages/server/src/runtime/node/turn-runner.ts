@@ -29,7 +29,7 @@ import {
   type Operation,
   updateOperation,
 } from '../../sessions/state/operations.ts';
-import type { SessionRow } from '../../sessions/state/session.ts';
+import { type SessionRow, viewEndUser } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
 import { insertEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -277,6 +277,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       organizationId,
       sessionId: formatId('ses', row.sessionId),
       environment,
+      endUser: viewEndUser(row),
       turn,
       definition,
       models: modelsOf(definition),
@@ -324,7 +325,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       // Stored at once: a turn that crashes its node before it shows anything would otherwise never reach its deadline.
       if (claimed.isTakenOver && !row.turnDeadline) await session.commit({});
       // An MCP server may be slow, so the turn can already be stopped here.
-      const listed = await options.tools.list(row, state.definition.tools, anyStop);
+      const listed = await options.tools.list({ ...row, endUser: state.endUser }, state.definition.tools, anyStop);
       state.tools = listed.tools;
       state.unavailable = listed.unavailable.map(unavailableText);
       await recordToolServers(context, listed.unavailable);

@@ -1,24 +1,26 @@
-// Finds placeholders in a template: `{{input.customer.id}}` and `{{secrets.NAME}}`; see template.ts.
+// Finds placeholders in a template: `{{input.customer.id}}`, `{{secrets.NAME}}` and `{{session.endUser.id}}`; see template.ts.
 
 export interface Placeholder {
   /** As written, without braces: `input.customer.id`. */
   readonly text: string;
-  readonly source: 'input' | 'secrets';
+  readonly source: 'input' | 'secrets' | 'session';
   readonly path: readonly string[];
 }
 
 export type Part = string | Placeholder;
 
-const PLACEHOLDER = /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63}))\}\}/g;
+const PLACEHOLDER =
+  /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63})|(session)(\.endUser\.(?:id|name)))\}\}/g;
 
 export function splitPlaceholders(text: string): Part[] {
   const parts: Part[] = [];
   let end = 0;
   for (const match of text.matchAll(PLACEHOLDER)) {
     parts.push(text.slice(end, match.index));
-    const source = match[2] === 'input' ? 'input' : 'secrets';
-    const path = (match[3] ?? match[5] ?? '').slice(1).split('.');
-    parts.push({ text: match[1] ?? '', source, path });
+    const [, whole = '', input, inputPath, secrets, secretPath, , sessionPath = ''] = match;
+    const source = input ? 'input' : secrets ? 'secrets' : 'session';
+    const path = (inputPath ?? secretPath ?? sessionPath).slice(1).split('.');
+    parts.push({ text: whole, source, path });
     end = match.index + match[0].length;
   }
   parts.push(text.slice(end));

@@ -1,4 +1,4 @@
-// The request of a tool: its template, filled in with the model's input and with secrets of the environment. Each secret is only sent
+// The request of a tool: its template, filled in with the model's input, the end user and secrets of the environment. Each secret is only sent
 // to the hosts on its own list.
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
@@ -14,7 +14,7 @@ export interface PreparedRequest extends RenderedRequest {
 /** A string is the reason why the request can't be built. It may be shown: it contains names of secrets, never values. */
 export async function prepareRequest(
   platform: Pick<Platform, 'db' | 'vault'>,
-  { organizationId, environment }: ToolOwner,
+  { organizationId, environment, endUser }: ToolOwner,
   template: RequestTemplate,
   given: { input: unknown; inputSchema?: unknown },
 ): Promise<PreparedRequest | Redacted> {
@@ -26,7 +26,7 @@ export async function prepareRequest(
 
   const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
   try {
-    const request = renderRequest(template, { ...given, secrets: values });
+    const request = renderRequest(template, { ...given, secrets: values, endUser });
     const url = new URL(request.url);
     const refused = [...secrets]
       .filter(([, { allowedHosts }]) => !isAllowedHost(allowedHosts, url))

@@ -1,3 +1,4 @@
+import type { EndUser } from '@signalbox/contract';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { anyText } from '../../../test/support/any-text.ts';
@@ -11,7 +12,7 @@ const post = (body: unknown, headers: Record<string, string> = {}): RequestTempl
   body,
 });
 const render = (template: RequestTemplate, input: unknown, secrets: Record<string, string> = {}) =>
-  renderRequest(template, { input, secrets });
+  renderRequest(template, { input, secrets, endUser: null });
 
 describe('checkTemplate refuses, and names the place', () => {
   test.each<[string, RequestTemplate, string]>([
@@ -35,6 +36,10 @@ describe('checkTemplate refuses, and names the place', () => {
     ['an empty name', get('https://example.com/{{input.a..b}}'), 'url'],
     ['a secret in lower case', get('https://example.com/{{secrets.name}}'), 'url'],
     ['a path into a secret', get('https://example.com/{{secrets.NAME.x}}'), 'url'],
+    ['something else of the session', get('https://example.com/{{session.metadata.x}}'), 'url'],
+    ['something else of the end user', get('https://example.com/{{session.endUser.secret}}'), 'url'],
+    ['a path into the id of the end user', get('https://example.com/{{session.endUser.id.x}}'), 'url'],
+    ['the whole end user', get('https://example.com/{{session.endUser}}'), 'url'],
     ['a malformed placeholder in a header', post({}, { 'X-A': '{{input}}' }), 'headers.X-A'],
     ['a line break in a header', post({}, { 'X-A': 'a\r\nb' }), 'headers.X-A'],
     ['an invalid header name', post({}, { 'X A': 'a' }), 'headers.X A'],
@@ -84,6 +89,65 @@ describe('checkTemplate refuses, and names the place', () => {
     };
     expect(checkTemplate(template)).toEqual([]);
     expect(secretNames(template)).toEqual(['KEY', 'TOKEN']);
+  });
+});
+
+describe('the end user of the session', () => {
+  const withUser = (template: RequestTemplate, endUser: EndUser | null, input: unknown = {}) =>
+    renderRequest(template, { input, secrets: {}, endUser });
+  const template: RequestTemplate = {
+    method: 'POST',
+    url: 'https://example.com/users/{{session.endUser.id}}/notes?name={{session.endUser.name}}',
+    headers: { 'X-User': '{{session.endUser.id}}', 'X-Name': '{{session.endUser.name}}' },
+    body: {
+      user: '{{session.endUser.id}}',
+      name: '{{session.endUser.name}}',
+      text: 'By {{session.endUser.id}}: {{input.x}}',
+    },
+  };
+
+  test('is filled in like any other value: it changes nothing around it', () => {
+    expect(checkTemplate(template)).toEqual([]);
+    const endUser = { id: 'a/b?c&d"', name: 'Ada "A" & co' };
+    const { url, headers, body } = withUser(template, endUser, { x: '{{session.endUser.name}}' });
+    expect(url).toBe('https://example.com/users/a%2Fb%3Fc%26d%22/notes?name=Ada%20%22A%22%20%26%20co');
+    expect(headers).toMatchObject({ 'X-User': endUser.id, 'X-Name': endUser.name });
+    // What the model wrote is a text, also if it looks like a placeholder.
+    expect(JSON.parse(body!)).toEqual({
+      user: endUser.id,
+      name: endUser.name,
+      text: `By ${endUser.id}: {{session.endUser.name}}`,
+    });
+  });
+
+  test('is not taken from the input of the model', () => {
+    const input = { session: { endUser: { id: 'another' } }, endUser: { id: 'another' } };
+    expect(withUser(post('{{session.endUser.id}}'), { id: 'mine' }, input).body).toBe('"mine"');
+  });
+
+  test('that has no name leaves out what consists only of the name', () => {
+    const { url, headers, body } = withUser(template, { id: 'u1' }, { x: 1 });
+    expect([url, headers['X-Name']]).toEqual(['https://example.com/users/u1/notes', undefined]);
+    expect(JSON.parse(body!)).toEqual({ user: 'u1', text: 'By u1: 1' });
+    const greeting = post({ text: 'Dear {{session.endUser.name}}' });
+    expect(() => withUser(greeting, { id: 'u1' })).toThrow('session.endUser.name is missing');
+  });
+
+  test('that the session does not have is an error, also where an optional value would be left out', () => {
+    for (const one of [
+      get('https://example.com/?user={{session.endUser.id}}'),
+      post({ user: '{{session.endUser.id}}' }),
+      post({}, { 'X-User': '{{session.endUser.id}}' }),
+    ]) {
+      expect(() => withUser(one, null)).toThrow('session.endUser.id is missing: the session has no end user');
+    }
+  });
+
+  test('whose id is not allowed at its place is an error', () => {
+    expect(() => withUser(get('https://example.com/{{session.endUser.id}}/x'), { id: '..' })).toThrow(TemplateError);
+    for (const id of ['a\r\nX-Admin: 1', '日本']) {
+      expect(() => withUser(post({}, { 'X-User': '{{session.endUser.id}}' }), { id })).toThrow(TemplateError);
+    }
   });
 });
 
@@ -197,7 +261,7 @@ describe('renderRequest', () => {
     };
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const without = (template: RequestTemplate, input: object) =>
-      renderRequest(template, { input, inputSchema, secrets: {} });
+      renderRequest(template, { input, inputSchema, secrets: {}, endUser: null });
 
     test.each([
       ['https://e.com/a?x={{input.x}}&y={{input.y}}&z=1', { y: 2 }, 'https://e.com/a?y=2&z=1'],

@@ -3,6 +3,7 @@
  *
  *   {{input.customer.id}}   a value of the model's input, by a dotted path; a number is an index of an array
  *   {{secrets.NAME}}        a secret of the environment
+ *   {{session.endUser.id}}  the end user that the session is for; also `.name`
  *
  * The model chooses the values, perhaps under the influence of text from a third party. A value therefore never changes the
  * structure of the request:
@@ -15,10 +16,12 @@
  *                        its JSON type. In a form, percent-encoded; in any other text, as it is
  *
  * If the input's schema has a property and the model left it out, then whatever consists only of its placeholder is left out
- * as well: a parameter of the query or of a form, a header, a member of a JSON object. Anywhere else, a missing value is an error.
+ * as well: a parameter of the query or of a form, a header, a member of a JSON object. So it is with the name of the end user. Anywhere
+ * else, a missing value is an error. A missing id of the end user always is: a server that gets no id may take that for everyone.
  *
  * This file sends nothing and reads no secrets itself. Errors name a placeholder, never a value.
  */
+import type { EndUser } from '@signalbox/contract';
 import { CONNECTION_HEADERS } from '../../egress/egress.ts';
 import { hasPlaceholder, lonePlaceholder, type Placeholder, splitPlaceholders, strayBraces } from './placeholders.ts';
 
@@ -54,6 +57,8 @@ interface Given {
   /** Without a schema, every value is required. */
   readonly inputSchema?: unknown;
   readonly secrets: Readonly<Record<string, string>>;
+  /** The end user of the session; null: it is for none. */
+  readonly endUser: EndUser | null;
 }
 
 interface Values extends Given {
@@ -90,7 +95,7 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
     if (stray !== undefined)
       problem(
         path,
-        `holds ${stray}, which is neither {{input.x}} nor {{secrets.NAME}}, without spaces and NAME in capitals`,
+        `holds ${stray}, which is not {{input.x}}, {{secrets.NAME}}, {{session.endUser.id}} or {{session.endUser.name}}, without spaces and NAME in capitals`,
       );
     for (const part of splitPlaceholders(text)) {
       if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
@@ -166,10 +171,12 @@ export function renderRequest(template: RequestTemplate, given: Given): Rendered
 
 // Placeholders
 
-function valueFor({ text, source, path }: Placeholder, { input, secrets }: Values): unknown {
-  const value = valueAt(path, source === 'input' ? input : secrets);
+function valueFor({ text, source, path }: Placeholder, values: Values): unknown {
+  const value = valueAt(path, source === 'session' ? { endUser: values.endUser } : values[source]);
   if (value !== undefined) return value;
-  throw new TemplateError(source === 'input' ? `${text} is missing` : `the secret ${path.join('.')} is missing`);
+  if (source === 'secrets') throw new TemplateError(`the secret ${path.join('.')} is missing`);
+  const why = source === 'session' && values.endUser === null ? ': the session has no end user' : '';
+  throw new TemplateError(`${text} is missing${why}`);
 }
 
 /** Undefined if there is none. */
@@ -178,8 +185,9 @@ function valueAt(path: readonly string[], whole: unknown): unknown {
 }
 
 /** Whether a text consists only of a value that is optional and was left out. */
-function isLeftOut(text: string, { input, inputSchema }: Values): boolean {
+function isLeftOut(text: string, { input, inputSchema, endUser }: Values): boolean {
   const placeholder = lonePlaceholder(text);
+  if (placeholder?.source === 'session') return placeholder.path.at(-1) === 'name' && endUser?.name === undefined;
   if (placeholder?.source !== 'input' || valueAt(placeholder.path, input) !== undefined) return false;
   // A name that the schema does not have is a mistake, not an optional value.
   return placeholder.path.reduce(propertyOf, inputSchema) !== undefined;

@@ -1,5 +1,5 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
-import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, Tool } from '@signalbox/contract';
+import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool } from '@signalbox/contract';
 import type { Redacted } from './redact.ts';
 import type { SaveFile } from './returned-file.ts';
 
@@ -36,6 +36,8 @@ interface TurnToolDetails {
 export interface ToolOwner {
   readonly organizationId: string;
   readonly environment: string;
+  /** For whom the session is. The service passes it on: neither the model nor the server of a tool can change it. */
+  readonly endUser: EndUser | null;
 }
 
 export interface ToolRun extends ToolOwner {

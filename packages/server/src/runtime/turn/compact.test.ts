@@ -26,6 +26,7 @@ function stateWith(
     organizationId: 'o',
     sessionId: 's',
     environment: 'production',
+    endUser: null,
     turn,
     definition: {
       model,

@@ -24,6 +24,7 @@ function stateWith(tools: TurnTool[]): TurnState {
     organizationId: 'o',
     sessionId: '',
     environment: 'production',
+    endUser: null,
     turn: 1,
     definition: { model: {}, outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
     models: [{ provider: 'scripted', model: 'test' }],

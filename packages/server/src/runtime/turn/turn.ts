@@ -8,7 +8,7 @@
 //
 // After a crash, a new machine continues from the same state (recovery.ts). When its signal is aborted (an interrupt, the
 // deadline), it throws the signal's reason, and the runner ends the calls that are running.
-import type { MessagePart, Model, SessionError, StopReason } from '@signalbox/contract';
+import type { EndUser, MessagePart, Model, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../../agents/agents.ts';
 import { orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -43,6 +43,7 @@ export interface TurnState {
   /** `ses_…` */
   readonly sessionId: string;
   readonly environment: string;
+  readonly endUser: EndUser | null;
   readonly turn: number;
   readonly definition: Definition;
   /** The agent's model and its fallbacks, in the order in which they are called. */
@@ -278,9 +279,9 @@ async function* runCalls(
 ): AsyncGenerator<TurnEvent> {
   const { definition, operations, tools, underWay } = state;
   const begin = (call: Operation, tool: TurnTool) => {
-    const { organizationId, environment } = state;
+    const { organizationId, environment, endUser } = state;
     const operationId = formatId('op', call.operationId);
-    const running = ports.run({ organizationId, environment, tool, input: call.input, operationId }, signal);
+    const running = ports.run({ organizationId, environment, endUser, tool, input: call.input, operationId }, signal);
     // If the turn is stopped before it awaits this call, the rejection has no other handler.
     running.catch(() => {});
     underWay.set(call, running);
