@@ -1,5 +1,14 @@
 /** What a page shows of a session. Everything here is immutable: an object that has not changed is the same object as before. */
-import type { Decision, FilePart, SessionError, SessionStatus, SignalboxError, StopReason } from '@signalbox/client';
+import type {
+  Decision,
+  FilePart,
+  OpenSession,
+  SendMessage,
+  SessionError,
+  SessionStatus,
+  StopReason,
+  WaitingFor,
+} from '@signalbox/client';
 
 /** A message of the user, or everything that the agent did in one turn. */
 export type SessionMessage = UserMessage | AssistantMessage;
@@ -69,7 +78,7 @@ export interface FileMessagePart {
  *
  * - `input`: the model is writing the input (`inputText`). → approval, running
  * - `approval`: waits for a decision (`approval`). → running, or one of the ends
- * - `running`: in progress. → one of the ends
+ * - `running`: in progress, or about to start. → result, one of the ends
  * - `result`: a `client` tool, which this page or another program runs: `toolResult` gives its result. → one of the ends
  * - `done`: `output` has what the tool returned.
  * - `failed`: `error` says why.
@@ -113,6 +122,8 @@ export interface PendingApproval {
   tool: string;
   input: unknown;
   expiresAt: string | null;
+  /** `decide` is in progress. */
+  isDeciding: boolean;
 }
 
 /**
@@ -135,6 +146,70 @@ export interface SessionFailure {
   code: string;
   /** For people. */
   message: string;
-  /** The error of the call; absent for a failed turn. */
-  cause?: SignalboxError | Error;
+  /** The error of the call, usually a `SignalboxError`; absent for a failed turn. */
+  cause?: Error;
+}
+
+/** What a page shows of a session. */
+export interface SessionSnapshot {
+  /** null until the first message has opened the session. */
+  sessionId: string | null;
+  /** Oldest first. */
+  messages: readonly SessionMessage[];
+  status: ChatStatus;
+  /** A message is being sent, or the agent is working on one. */
+  isBusy: boolean;
+  /** What a waiting session waits for. */
+  waitingFor: WaitingFor | null;
+  pendingApprovals: readonly PendingApproval[];
+  /** What went wrong last; null as soon as it works again. */
+  error: SessionFailure | null;
+  /**
+   * - `connecting`: the stream is not open yet.
+   * - `lost`: the network or the service is down. It is tried again by itself; what is shown stays.
+   * - `closed`: the session has ended, has not been opened, or can't be read.
+   */
+  connection: 'connecting' | 'open' | 'lost' | 'closed';
+  /** There are messages before the first one: `loadEarlier`. */
+  hasEarlier: boolean;
+  isLoadingEarlier: boolean;
+}
+
+/** The session that the first message opens. `endUser` is not needed with a token, which names the end user. */
+export type NewSession = Omit<OpenSession, 'input'>;
+
+/** Text, or parts that are text or files which were uploaded before (`client.files.upload`). */
+export type MessageContent = SendMessage['content'];
+
+export interface SendOptions {
+  /**
+   * If the agent is working: `queue` (default) starts a turn afterwards, `steer` stops the current turn for this message, `reject`
+   * refuses the message.
+   */
+  onBusy?: SendMessage['onBusy'];
+}
+
+export interface DecideOptions {
+  /** The model sees the reason of a denial. */
+  reason?: string;
+  /** With `approved`: the complete input to use instead. */
+  input?: unknown;
+  /** With `approved`: `session` also approves later calls of this tool in this session. Default: `once`. */
+  scope?: 'once' | 'session';
+}
+
+/** None of these rejects: each resolves with whether it succeeded, and `error` says why it did not. */
+export interface SessionActions {
+  /** Sends a message; the first one opens the session. It is shown at once, and sent when the network allows it. */
+  send: (content: MessageContent, options?: SendOptions) => Promise<boolean>;
+  /** Stops the current turn. */
+  stop: () => Promise<boolean>;
+  /** Decides a tool call of `pendingApprovals`. */
+  decide: (operationId: string, decision: 'approved' | 'denied', options?: DecideOptions) => Promise<boolean>;
+  /** Gives the result of a call of a `client` tool, which is a part with the state `result`. */
+  toolResult: (toolCallId: string, result: { output: unknown } | { error: string }) => Promise<boolean>;
+  /** Repeats what failed: messages, the connection, or the last turn. */
+  retry: () => Promise<boolean>;
+  /** Loads a page of earlier messages. */
+  loadEarlier: () => Promise<boolean>;
 }

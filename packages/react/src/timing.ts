@@ -1,0 +1,55 @@
+/** The only file of the package that waits. */
+import type { Sleep } from '@signalbox/client';
+
+export const sleep: Sleep = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+
+const firstPauseMs = 1_000;
+const longestPauseMs = 30_000;
+
+/** Pauses after failures in a row, each up to twice as long as the one before. */
+export class Backoff {
+  readonly #sleep: Sleep;
+  #failures = 0;
+  #current: AbortController | undefined;
+
+  constructor(sleep: Sleep) {
+    this.#sleep = sleep;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+  }
+
+  /** Ends early on `wake` and when the signal is aborted. */
+  async pause(signal?: AbortSignal): Promise<void> {
+    const current = new AbortController();
+    this.#current = current;
+    const end = () => current.abort();
+    signal?.addEventListener('abort', end, { once: true });
+    // Up to half less at random, so that the pages of a service that restarts do not return at once.
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** this.#failures++) * (1 - Math.random() / 2);
+    if (!signal?.aborted) await this.#sleep(pauseMs, current.signal).catch(() => {});
+    signal?.removeEventListener('abort', end);
+  }
+
+  /** The cause of the failures may be over, for example because the network is back. */
+  wake(): void {
+    this.#failures = 0;
+    this.#current?.abort();
+  }
+}

@@ -1,0 +1,79 @@
+/** Messages of a page, from the transcript: whole turns, without what is shown only while a turn runs. */
+import type { FilePart, Message } from '@signalbox/client';
+import { newTool } from './turn.ts';
+import type { AssistantMessage, AssistantPart, SessionMessage, ToolPart, UserMessage } from './types.ts';
+
+/** The messages of these turns. The entries of a turn are together, in order. */
+export function messagesOf(entries: readonly Message[], idOf: (messageId: string) => string): SessionMessage[] {
+  const messages: SessionMessage[] = [];
+  let last: AssistantMessage | undefined;
+  let lastTurn: number | undefined;
+  for (const entry of entries) {
+    const turn = entry.turn ?? 0;
+    if (entry.role === 'user') {
+      // Further ones of a turn are from the service, which asks the model to repeat its output.
+      if (turn !== lastTurn) messages.push(userMessageOf(entry, idOf(entry.messageId)));
+    } else if (last?.turn === turn) {
+      last = { ...last, parts: withEntry(last.parts, entry) };
+      messages[messages.length - 1] = last;
+    } else {
+      last = {
+        role: 'assistant',
+        id: `turn_${turn}`,
+        turn,
+        parts: withEntry([], entry),
+        status: 'done',
+        stopReason: null,
+        error: null,
+      };
+      messages.push(last);
+    }
+    lastTurn = turn;
+  }
+  return messages;
+}
+
+export function userMessageOf({ messageId, turn, content, createdAt }: Message, id: string): UserMessage {
+  const parts = content.flatMap((part, index): UserMessage['parts'] => {
+    if (part.type === 'text') return [{ type: 'text', id: `text_${index}`, text: part.text, isStreaming: false }];
+    return part.type === 'file' ? [{ type: 'file', id: `file_${index}`, file: part }] : [];
+  });
+  return { role: 'user', id, messageId, turn, parts, status: 'sent', createdAt };
+}
+
+function withEntry(before: readonly AssistantPart[], { content }: Message): AssistantPart[] {
+  const parts = [...before];
+  for (const part of content) {
+    const last = parts.at(-1);
+    if (part.type === 'text' && last?.type === 'text') {
+      parts[parts.length - 1] = { ...last, text: last.text + part.text };
+    } else if (part.type === 'text' && part.text !== '') {
+      const id = `text_${parts.filter(({ type }) => type === 'text').length}`;
+      parts.push({ type: 'text', id, text: part.text, isStreaming: false });
+    } else if (part.type === 'tool_call') {
+      // Without a result its turn was cancelled meanwhile.
+      parts.push({ ...newTool(part.toolCallId), tool: part.tool, input: part.input, state: 'unknown' });
+    } else if (part.type === 'tool_result') {
+      const { toolCallId, input, output, error = null, outcomeUnknown } = part;
+      const at = parts.findIndex(({ type, id }) => type === 'tool' && id === toolCallId);
+      if (at === -1) continue;
+      parts[at] = {
+        ...(parts[at] as ToolPart),
+        ...(input !== undefined && { input, isEdited: true }),
+        state: outcomeUnknown ? 'unknown' : error === null ? 'done' : 'failed',
+        output,
+        error,
+        files: filesIn(output),
+      };
+    }
+  }
+  return parts;
+}
+
+/** The files that a tool returned: its output, or items of it. */
+function filesIn(output: unknown): FilePart[] {
+  return [output].flat().filter((item): item is FilePart => {
+    const { type, fileId, mediaType, bytes } = (item ?? {}) as Partial<FilePart>;
+    return type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string' && typeof bytes === 'number';
+  });
+}
