@@ -45,6 +45,7 @@ export async function* toUIMessageChunks(
   const message = new TurnMessage({ fileUrl: options.fileUrl ?? defaultFileUrl });
   let { turn } = options;
   let metadata: SignalboxMetadata | undefined;
+  let last: string | undefined;
 
   /** What the page has to do before the turn can continue; empty if nothing. */
   const forPage = () => {
@@ -73,27 +74,43 @@ export async function* toUIMessageChunks(
         metadata.cursor = cursor;
         yield* shown;
       }
-      if (isOver() && !(until && isAfter(until, cursor))) break reading;
+      last = cursor;
     }
+    // Not after each chunk: a later one of the same envelope may say that a wait is over.
+    if (last && isOver() && !(until && isAfter(until, last))) break;
   }
   if (!message.hasEnded) yield* message.callsForPage(forPage().calls);
   yield* message.finish(metadata);
 }
 
-/** {@link toUIMessageChunks} as a stream, for the AI SDK. If it is cancelled, it stops reading `envelopes`. */
+/**
+ * {@link toUIMessageChunks} as a stream, for the AI SDK. `onEnd` is called once: when the stream is complete, fails or is cancelled.
+ * Abort reading `envelopes` there, because a cancelled stream does not wait for the next one.
+ */
 export function toUIMessageStream(
   envelopes: AsyncIterable<Envelope>,
-  options: TurnStreamOptions = {},
+  {
+    onEnd,
+    ...options
+  }: TurnStreamOptions & { onEnd?: ((how: 'complete' | 'failed' | 'cancelled') => void) | undefined } = {},
 ): ReadableStream<UIMessageChunk> {
   const chunks = toUIMessageChunks(envelopes, options);
   return new ReadableStream({
     async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
+      try {
+        const { done, value } = await chunks.next();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        onEnd?.('complete');
+      } catch (error) {
+        controller.error(error);
+        onEnd?.('failed');
+      }
     },
-    async cancel() {
-      await chunks.return();
+    cancel() {
+      onEnd?.('cancelled');
+      // It ends when the read in progress does.
+      void chunks.return().catch(() => undefined);
     },
   });
 }
