@@ -57,6 +57,10 @@ create table api_keys (
   scopes text[],
   -- Null: the key may use every agent.
   agents uuid[],
+  -- The secret before the last rotation works until its time. It is also in retired_key_secrets, with that time.
+  old_secret_hash bytea,
+  old_secret_preview text,
+  old_secret_expires_at timestamptz,
   constraint api_keys_pkey primary key (organization_id, key_id),
   constraint api_keys_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
   constraint api_keys_permission_check check ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))

@@ -56,7 +56,7 @@ describe('a request that is safe to repeat', () => {
       if (number === 0) response.destroy();
       else json(response, 200, { apiKey: {} });
     });
-    await client.keys.rotate('key_1', { idempotencyKey: 'mine' });
+    await client.keys.rotate('key_1', {}, { idempotencyKey: 'mine' });
     expect(seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
   });
 

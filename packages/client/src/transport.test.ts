@@ -65,7 +65,7 @@ describe('a call', () => {
 
   test('without a body sends no content type, and a GET no idempotency key', async () => {
     const { client, seen } = await clientOf((response) => json(response, 200, { apiKey: key }));
-    await client.keys.rotate('key_1');
+    await client.sessions.interrupt('ses_1');
     await client.keys.get('key_1');
     expect(seen.map(({ headers }) => headers['content-type'])).toEqual([undefined, undefined]);
     expect(seen[1]!.headers['idempotency-key']).toBeUndefined();

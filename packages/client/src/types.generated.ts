@@ -62,6 +62,8 @@ export interface ApiKey {
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
+  /** The secret before the last rotation, while it still works; null if there is none. */
+  expiringSecret: ExpiringSecret | null;
   /** To the minute; null for an unused key. */
   lastUsedAt: string | null;
   createdAt: string;
@@ -86,6 +88,8 @@ export interface ApiKeyWithSecret {
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
+  /** The secret before the last rotation, while it still works; null if there is none. */
+  expiringSecret: ExpiringSecret | null;
   /** To the minute; null for an unused key. */
   lastUsedAt: string | null;
   createdAt: string;
@@ -494,7 +498,13 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+
+export interface ExpiringSecret {
+  /** The beginning and the last four characters of the secret. */
+  preview: string;
+  expiresAt: string;
+}
 
 export interface FieldError {
   path: string;
@@ -898,6 +908,11 @@ export interface ResolvedBy {
 
 /** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
 export type Role = 'viewer' | 'member' | 'admin' | 'owner';
+
+export interface RotateKey {
+  /** How long the old secret still works. Default: `0`. */
+  gracePeriodSeconds?: number | undefined;
+}
 
 export interface RotateSecret {
   /** Default: `86400`. */
@@ -1607,13 +1622,23 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Rotate an API key. Creates a new secret, which is in this response only. The old secret is refused from now on. `POST /api/v1/api_keys/{keyId}/rotate`, scope `keys:manage` (permission `admin`). */
+  /** Rotate an API key. Creates a new secret, which is in this response only. The old secret is refused from now on, or after `gracePeriodSeconds`. A key has at most two secrets: an older one that still works ends now. `POST /api/v1/api_keys/{keyId}/rotate`, scope `keys:manage` (permission `admin`). */
   rotateKey: {
     params: {
       keyId: string;
     };
+    body: RotateKey;
     result: {
       apiKey: ApiKeyWithSecret;
+    };
+  };
+  /** End the old secret of an API key. Ends the grace period of a rotation. Without an old secret that still works, nothing changes. `DELETE /api/v1/api_keys/{keyId}/old_secret`, scope `keys:manage` (permission `admin`). */
+  deleteOldSecret: {
+    params: {
+      keyId: string;
+    };
+    result: {
+      apiKey: ApiKey;
     };
   };
   /** Delete an API key. Revokes the key permanently. `DELETE /api/v1/api_keys/{keyId}`, scope `keys:manage` (permission `admin`). */
@@ -2516,6 +2541,7 @@ export const operations = {
   getKey: { method: 'GET', path: '/api_keys/{keyId}' },
   updateKey: { method: 'PATCH', path: '/api_keys/{keyId}' },
   rotateKey: { method: 'POST', path: '/api_keys/{keyId}/rotate' },
+  deleteOldSecret: { method: 'DELETE', path: '/api_keys/{keyId}/old_secret' },
   deleteKey: { method: 'DELETE', path: '/api_keys/{keyId}' },
   createAgent: { method: 'POST', path: '/agents' },
   listAgents: { method: 'GET', path: '/agents' },

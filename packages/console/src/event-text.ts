@@ -15,6 +15,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'api_key.created': { label: 'API key created', did: 'created an API key' },
   'api_key.updated': { label: 'API key changed', did: 'changed an API key' },
   'api_key.rotated': { label: 'API key rotated', did: 'rotated the secret of an API key' },
+  'api_key.old_secret_deleted': { label: 'Old API key secret ended', did: 'ended the old secret of an API key' },
   'api_key.deleted': { label: 'API key deleted', did: 'deleted an API key' },
   'agent.created': { label: 'Agent created', did: 'created an agent' },
   'agent.updated': { label: 'Agent changed', did: 'changed an agent' },

@@ -47,6 +47,34 @@ test('a key is created, works, is shown once, stops working when rotated, and is
   await page.context().close();
 });
 
+test('after a rotation with a grace period the page shows the old secret until it is ended, and both work', async () => {
+  const { secret, secretPreview } = await console.service.client.keys.create({
+    name: 'nightly export',
+    permission: 'read',
+  });
+  const page = await console.open(console.owner, '/keys');
+  const row = page.getByRole('row', { name: /nightly export/ });
+  await page.getByRole('button', { name: 'Actions for nightly export' }).click();
+  await page.getByRole('menuitem', { name: 'Rotate secret' }).click();
+  await page.getByRole('radio', { name: /^In a day/ }).check();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Rotate secret' }).click();
+  await page.getByText('Copy the secret now').waitFor();
+  const next = await shownSecret(page);
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
+  await row.getByText(/works until/).waitFor();
+  expect(await row.textContent()).toContain(`${secretPreview} works until`);
+  for (const one of [secret!, next]) expect((await console.service.clientWith(one).me()).permission).toBe('read');
+
+  await page.getByRole('button', { name: 'Actions for nightly export' }).click();
+  await page.getByRole('menuitem', { name: 'End the old secret' }).click();
+  await page.getByRole('button', { name: 'End old secret' }).click();
+  await row.getByText(/works until/).waitFor({ state: 'detached' });
+  await expect(console.service.clientWith(secret!).me()).rejects.toMatchObject({ code: 'token_rotated' });
+  expect((await console.service.clientWith(next).me()).permission).toBe('read');
+  await page.context().close();
+});
+
 test('invalid input is reported at its field and creates no key', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('button', { name: 'New API key' }).first().click();

@@ -18,6 +18,7 @@ export const eventTypes = [
   'api_key.created',
   'api_key.updated',
   'api_key.rotated',
+  'api_key.old_secret_deleted',
   'api_key.deleted',
   'agent.created',
   'agent.updated',

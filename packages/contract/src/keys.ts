@@ -42,6 +42,13 @@ const grantedScopes = Type.Array(Scope, {
   uniqueItems: true,
   description: 'What the key can do, scope by scope, instead of a `permission`.',
 });
+const ExpiringSecret = Type.Object(
+  {
+    preview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
+    expiresAt: Timestamp,
+  },
+  { title: 'ExpiringSecret' },
+);
 
 const fields = {
   keyId: Id('key'),
@@ -56,6 +63,9 @@ const fields = {
   agents: Nullable(agents),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
+  expiringSecret: Nullable(ExpiringSecret, {
+    description: 'The secret before the last rotation, while it still works; null if there is none.',
+  }),
   lastUsedAt: Nullable(Timestamp, { description: 'To the minute; null for an unused key.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -108,6 +118,21 @@ export const UpdateKey = Strict(
     metadata: Type.Optional(Metadata),
   },
   { title: 'UpdateKey' },
+);
+/** A week: long enough for a deployment that waits for people. */
+export const maxGracePeriodSeconds = 604_800;
+export const RotateKey = Strict(
+  {
+    gracePeriodSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxGracePeriodSeconds,
+        default: 0,
+        description: 'How long the old secret still works.',
+      }),
+    ),
+  },
+  { title: 'RotateKey' },
 );
 export const KeyParams = Strict({ keyId: Id('key') });
 export const ListKeys = ListQuery({});

@@ -1,6 +1,6 @@
 import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
-import type { ApiKey, ApiKeyWithSecret, CreateKey, UpdateKey } from '../types.generated.ts';
+import type { ApiKey, ApiKeyWithSecret, CreateKey, RotateKey, UpdateKey } from '../types.generated.ts';
 
 /** API keys; permission `admin`. */
 export class Keys {
@@ -43,13 +43,22 @@ export class Keys {
   }
 
   /**
-   * Creates a new `secret`, which is in this response only. The old one is refused from now on, on every node. A client that
-   * rotates its own key continues with a new `Signalbox`.
+   * Creates a new `secret`, which is in this response only. The old one is refused from now on, on every node, or after
+   * `gracePeriodSeconds`. An older one that still works ends now. A client that rotates its own key continues with a new `Signalbox`.
    *
    * @throws NotFoundError
    */
-  async rotate(keyId: string, options?: RequestOptions): Promise<ApiKeyWithSecret> {
-    return (await this.#transport.call('rotateKey', { params: { keyId } }, options)).apiKey;
+  async rotate(keyId: string, params: RotateKey = {}, options?: RequestOptions): Promise<ApiKeyWithSecret> {
+    return (await this.#transport.call('rotateKey', { params: { keyId }, body: params }, options)).apiKey;
+  }
+
+  /**
+   * Ends the grace period of a rotation: the old secret is refused from now on.
+   *
+   * @throws NotFoundError
+   */
+  async deleteOldSecret(keyId: string, options?: RequestOptions): Promise<ApiKey> {
+    return (await this.#transport.call('deleteOldSecret', { params: { keyId } }, options)).apiKey;
   }
 
   /**

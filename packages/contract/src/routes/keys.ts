@@ -1,4 +1,14 @@
-import { ApiKey, ApiKeyWithSecret, CreateKey, KeyPage, KeyParams, ListKeys, Me, UpdateKey } from '../keys.ts';
+import {
+  ApiKey,
+  ApiKeyWithSecret,
+  CreateKey,
+  KeyPage,
+  KeyParams,
+  ListKeys,
+  Me,
+  RotateKey,
+  UpdateKey,
+} from '../keys.ts';
 import { deleted, one, table } from './route.ts';
 
 export const keyRoutes = table({
@@ -64,11 +74,26 @@ export const keyRoutes = table({
     scope: 'keys:manage',
     tag: 'API keys',
     summary: 'Rotate an API key',
-    description: 'Creates a new secret, which is in this response only. The old secret is refused from now on.',
+    description:
+      'Creates a new secret, which is in this response only. The old secret is refused from now on, or after `gracePeriodSeconds`. A key has at most two secrets: an older one that still works ends now.',
     params: KeyParams,
+    body: RotateKey,
     status: 200,
     result: one('apiKey', ApiKeyWithSecret),
     reveals: 'apiKey.secret',
+    ownKey: true,
+  },
+  deleteOldSecret: {
+    method: 'DELETE',
+    path: '/api_keys/{keyId}/old_secret',
+    scope: 'keys:manage',
+    tag: 'API keys',
+    summary: 'End the old secret of an API key',
+    description: 'Ends the grace period of a rotation. Without an old secret that still works, nothing changes.',
+    params: KeyParams,
+    status: 200,
+    result: one('apiKey', ApiKey),
+    ownKey: true,
   },
   deleteKey: {
     method: 'DELETE',
@@ -80,5 +105,6 @@ export const keyRoutes = table({
     params: KeyParams,
     status: 200,
     result: deleted('keyId', 'key'),
+    ownKey: true,
   },
 });

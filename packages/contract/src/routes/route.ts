@@ -52,6 +52,8 @@ export interface Route {
   readonly byPerson?: true;
   /** Only for an API key: what it creates ends with that key. */
   readonly byKey?: true;
+  /** A key that is limited to some environments may use it on itself, although it changes what they share. */
+  readonly ownKey?: true;
   /** Also available without the prefix `/api/v1`. */
   readonly alsoAtRoot?: true;
 }

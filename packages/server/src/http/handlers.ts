@@ -71,6 +71,7 @@ export const handlers: Handlers = {
   getKey: keys.getKey,
   updateKey: keys.updateKey,
   rotateKey: keys.rotateKey,
+  deleteOldSecret: keys.deleteOldSecret,
   deleteKey: keys.deleteKey,
 
   createAgent: agents.createAgent,

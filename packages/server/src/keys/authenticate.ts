@@ -54,6 +54,9 @@ export interface Authenticator {
 }
 
 interface Row extends Omit<AuthenticatedKey, 'scopes'>, StoredGrant {
+  secretHash: Buffer;
+  /** Of the secret before the last rotation, while it still works by the clock of the database. */
+  oldSecretHash: Buffer | null;
   /** By the clock of the database. */
   expired: boolean;
   lastUsedAt: Date | null;
@@ -121,7 +124,9 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
       const secret = secretOf(authorization);
       const row = await lookUp(secret);
       const now = clock.now();
-      if (!sameHash(row?.secretHash ?? NO_HASH, secret.hash)) {
+      const isNewest = sameHash(row?.secretHash ?? NO_HASH, secret.hash);
+      const isOld = sameHash(row?.oldSecretHash ?? NO_HASH, secret.hash);
+      if (!isNewest && !isOld) {
         // Queried for an unknown key as well: neither the work nor its duration may reveal which keys exist.
         const rotatedAway = await wasRotatedAway(secret);
         if (!row || !rotatedAway) throw unknown();
@@ -149,7 +154,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
         );
       }
       noteUse(row!, now);
-      return key;
+      return { ...key, secretHash: secret.hash };
     },
 
     async close() {
@@ -163,7 +168,8 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
 function readKey({ organizationId, keyId }: ParsedSecret): Sql {
   return sql`
     select organization_id as "organizationId", key_id as "keyId", name, permission, scopes,
-      allowed_ips as "allowedIps", environments, agents, secret_hash as "secretHash", coalesce(expires_at <= now(), false) as expired,
+      allowed_ips as "allowedIps", environments, agents, secret_hash as "secretHash",
+      case when old_secret_expires_at > now() then old_secret_hash end as "oldSecretHash", coalesce(expires_at <= now(), false) as expired,
       last_used_at as "lastUsedAt", deleted_at as "deletedAt"
     from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`;
 }

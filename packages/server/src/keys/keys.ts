@@ -2,6 +2,7 @@
 import {
   type ApiKey,
   type ApiKeyWithSecret,
+  type Event,
   type Input,
   type Permission,
   permissionOfRole,
@@ -36,6 +37,9 @@ interface Row extends KeyAccess {
   name: string;
   metadata: ApiKey['metadata'];
   secretPreview: string;
+  /** Null unless the secret still works. */
+  oldSecretPreview: string | null;
+  oldSecretExpiresAt: Date | null;
   lastUsedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -88,6 +92,8 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
     name: input.name,
     metadata: input.metadata ?? {},
     secretPreview: previewOf(secret),
+    oldSecretPreview: null,
+    oldSecretExpiresAt: null,
     lastUsedAt: null,
     createdAt: now,
     updatedAt: now,
@@ -170,24 +176,69 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
   });
 }
 
-/** Creates a new secret; the old one is refused from the commit on. 403 for a key that can do more than the key that rotates it. */
+/**
+ * Creates a new secret. The old one is refused from the commit on, or after the grace period, by the clock of the database. A key has
+ * two secrets at most: one that still works from an earlier rotation ends now. 403 for a key that can do more than the key that
+ * rotates it.
+ */
 export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promise<Result<'rotateKey'>> {
+  const { gracePeriodSeconds = 0 } = input;
   return inTransaction(ctx, async (tx, ctx) => {
-    const row = await lockKey(tx, ctx, input.keyId);
-    await requireManages(tx, ctx, row);
+    const { organizationId } = ctx;
+    const before = await lockKey(tx, ctx, input.keyId);
+    await requireManages(tx, ctx, before);
+    const { keyId } = before;
     const now = ctx.clock.now();
-    const secret = newSecret(ctx.organizationId, row.keyId);
-    await Promise.all([
+    const secret = newSecret(organizationId, keyId);
+    const hasGrace = gracePeriodSeconds > 0;
+    const expiresAt = sql`now() + ${gracePeriodSeconds} * interval '1 second'`;
+    const [, , [updated]] = await Promise.all([
+      before.oldSecretPreview !== null && tx.query(retireOldSecret(organizationId, keyId, now)),
       tx.query(sql`
         insert into retired_key_secrets (organization_id, key_id, secret_hash, retired_at)
-        select organization_id, key_id, secret_hash, ${now}::timestamptz from api_keys
-        where organization_id = ${ctx.organizationId} and key_id = ${row.keyId}`),
-      tx.query(sql`
-        update api_keys set secret_hash = ${hashSecret(secret)}, secret_preview = ${previewOf(secret)}, updated_at = ${now}
-        where organization_id = ${ctx.organizationId} and key_id = ${row.keyId}`),
-      tx.query(recordEvent(ctx, now, { type: 'api_key.rotated', resource: resourceOf(row.keyId) })),
+        select organization_id, key_id, secret_hash, ${hasGrace ? expiresAt : sql`${now}::timestamptz`}
+        from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`),
+      tx.query<Pick<Row, 'oldSecretPreview' | 'oldSecretExpiresAt'>>(sql`
+        update api_keys k set secret_hash = ${hashSecret(secret)}, secret_preview = ${previewOf(secret)}, updated_at = ${now},
+          ${hasGrace ? sql`old_secret_hash = k.secret_hash, old_secret_preview = k.secret_preview, old_secret_expires_at = ${expiresAt}` : noOldSecret}
+        where k.organization_id = ${organizationId} and k.key_id = ${keyId}
+        returning k.old_secret_preview as "oldSecretPreview", k.old_secret_expires_at as "oldSecretExpiresAt"`),
     ]);
-    return { apiKey: { ...keyFromRow({ ...row, secretPreview: previewOf(secret), updatedAt: now }), secret } };
+    const apiKey = keyFromRow({ ...before, ...updated, secretPreview: previewOf(secret), updatedAt: now });
+    const { expiringSecret } = apiKey;
+    const changes: Event['changes'] = expiringSecret && { expiringSecret: [null, expiringSecret] };
+    await tx.query(recordEvent(ctx, now, { type: 'api_key.rotated', resource: resourceOf(keyId), changes }));
+    return { apiKey: { ...apiKey, secret } };
+  });
+}
+
+/** Ends the grace period of a rotation. Without an old secret that still works, nothing changes and no event is recorded. */
+export async function deleteOldSecret(
+  ctx: Context,
+  input: Input<'deleteOldSecret'>,
+): Promise<Result<'deleteOldSecret'>> {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const before = await lockKey(tx, ctx, input.keyId);
+    await requireManages(tx, ctx, before);
+    const { expiringSecret } = keyFromRow(before);
+    if (expiringSecret === null) return { apiKey: keyFromRow(before) };
+    const now = ctx.clock.now();
+    const { organizationId } = ctx;
+    const resource = resourceOf(before.keyId);
+    await Promise.all([
+      tx.query(retireOldSecret(organizationId, before.keyId, now)),
+      tx.query(sql`
+        update api_keys set ${noOldSecret}, updated_at = ${now}
+        where organization_id = ${organizationId} and key_id = ${before.keyId}`),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'api_key.old_secret_deleted',
+          resource,
+          changes: { expiringSecret: [expiringSecret, null] },
+        }),
+      ),
+    ]);
+    return { apiKey: keyFromRow({ ...before, oldSecretPreview: null, oldSecretExpiresAt: null, updatedAt: now }) };
   });
 }
 
@@ -279,9 +330,20 @@ async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
   return rowOf(row);
 }
 
+/** A secret that still works is in `retired_key_secrets` with the time when it ends. */
+function retireOldSecret(organizationId: string, keyId: string, now: Date): Sql {
+  return sql`
+    update retired_key_secrets set retired_at = ${now}
+    where organization_id = ${organizationId} and key_id = ${keyId} and retired_at > now()`;
+}
+
+const noOldSecret = sql`old_secret_hash = null, old_secret_preview = null, old_secret_expires_at = null`;
+
 function columns(): Sql {
   return sql`key_id as "keyId", name, permission, scopes, expires_at as "expiresAt", allowed_ips as "allowedIps", environments, agents,
     metadata, secret_preview as "secretPreview",
+    case when old_secret_expires_at > now() then old_secret_preview end as "oldSecretPreview",
+    case when old_secret_expires_at > now() then old_secret_expires_at end as "oldSecretExpiresAt",
     last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
 }
 
@@ -316,7 +378,7 @@ function resourceOf(keyId: string) {
   return { type: 'api_key', id: formatId('key', keyId) };
 }
 
-function keyFromRow(row: Row): ApiKey {
+function keyFromRow({ oldSecretPreview, oldSecretExpiresAt, ...row }: Row): ApiKey {
   return {
     keyId: formatId('key', row.keyId),
     name: row.name,
@@ -328,6 +390,8 @@ function keyFromRow(row: Row): ApiKey {
     agents: agentsOf(row),
     metadata: row.metadata,
     secretPreview: row.secretPreview,
+    expiringSecret:
+      oldSecretExpiresAt === null ? null : { preview: oldSecretPreview!, expiresAt: oldSecretExpiresAt.toISOString() },
     lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),

@@ -62,7 +62,8 @@ describe('a node whose pool has one connection', () => {
   test('completes every change of API keys, environments and secrets', async () => {
     const { keyId } = (await call('createKey', { name: 'key', permission: 'read' })).apiKey;
     await call('updateKey', { keyId, name: 'renamed' });
-    await call('rotateKey', { keyId });
+    await call('rotateKey', { keyId, gracePeriodSeconds: 60 });
+    await call('deleteOldSecret', { keyId });
     await call('deleteKey', { keyId });
     await call('createEnvironment', { name: 'short' });
     await call('updateEnvironment', { env: 'short', keepSessionsDays: 30 });

@@ -42,7 +42,8 @@ test('every change is recorded with who did it, in a chain without gaps, and at 
   const { client } = service;
   const key = await client.keys.create({ name: 'k', permission: 'read' });
   await client.keys.update(key.keyId, { name: 'k2' });
-  await client.keys.rotate(key.keyId);
+  await client.keys.rotate(key.keyId, { gracePeriodSeconds: 60 });
+  await client.keys.deleteOldSecret(key.keyId);
   await client.keys.delete(key.keyId);
   const agent = await client.agents.create({ name: 'A', model: 'scripted/x' });
   await client.agents.update(agent.agentId, { instructions: 'more' });
@@ -65,6 +66,7 @@ test('every change is recorded with who did it, in a chain without gaps, and at 
     'api_key.created',
     'api_key.updated',
     'api_key.rotated',
+    'api_key.old_secret_deleted',
     'api_key.deleted',
     'agent.created',
     'agent.updated',
@@ -126,6 +128,7 @@ const recorded: Record<string, EventType[] | string> = {
   createKey: ['api_key.created'],
   updateKey: ['api_key.updated'],
   rotateKey: ['api_key.rotated'],
+  deleteOldSecret: ['api_key.old_secret_deleted'],
   deleteKey: ['api_key.deleted'],
   createAgent: ['agent.created'],
   updateAgent: ['agent.updated'],

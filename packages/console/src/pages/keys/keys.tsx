@@ -11,8 +11,9 @@ import { Page } from '../../ui/page.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 import { KeyForm } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
+import { EndOldSecret, Rotate } from './rotate.tsx';
 
-type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'delete'; key: ApiKey };
+type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'endOld' | 'delete'; key: ApiKey };
 
 export function KeysPage() {
   const { may } = useOrganization();
@@ -45,6 +46,12 @@ function Keys() {
         <div className="stack tight">
           <strong>{key.name}</strong>
           <span className="mono quiet">{key.secretPreview}</span>
+          {key.expiringSecret && (
+            <span className="small quiet">
+              <span className="mono">{key.expiringSecret.preview}</span> works until{' '}
+              <Time at={key.expiringSecret.expiresAt} />
+            </span>
+          )}
         </div>
       ),
     },
@@ -65,6 +72,9 @@ function Keys() {
           items={[
             { label: 'Edit', onSelect: () => setDialog({ what: 'edit', key }) },
             { label: 'Rotate secret', onSelect: () => setDialog({ what: 'rotate', key }) },
+            ...(key.expiringSecret
+              ? [{ label: 'End the old secret', danger: true, onSelect: () => setDialog({ what: 'endOld', key }) }]
+              : []),
             { label: 'Delete', danger: true, onSelect: () => setDialog({ what: 'delete', key }) },
           ]}
         />
@@ -93,6 +103,7 @@ function Keys() {
       {dialog?.what === 'create' && <KeyForm onClose={close} onCreated={setCreated} />}
       {dialog?.what === 'edit' && <KeyForm apiKey={dialog.key} onClose={close} />}
       {dialog?.what === 'rotate' && <Rotate apiKey={dialog.key} onClose={close} onCreated={setCreated} />}
+      {dialog?.what === 'endOld' && <EndOldSecret apiKey={dialog.key} onClose={close} />}
       {dialog?.what === 'delete' && <Delete apiKey={dialog.key} onClose={close} />}
       {created && <NewSecret apiKey={created} onClose={() => setCreated(undefined)} />}
     </Page>
@@ -121,35 +132,6 @@ function Reach({ apiKey: { environments, allowedIps } }: { apiKey: ApiKey }) {
       <span>{environments ? environments.join(', ') : <span className="quiet">all environments</span>}</span>
       {allowedIps && <span className="small quiet">from {allowedIps.join(', ')}</span>}
     </div>
-  );
-}
-
-function Rotate({
-  apiKey,
-  onClose,
-  onCreated,
-}: {
-  apiKey: ApiKey;
-  onClose: () => void;
-  onCreated: (key: ApiKeyWithSecret) => void;
-}) {
-  const rotate = useApiMutation((client, _: undefined) => client.keys.rotate(apiKey.keyId), ['keys']);
-  return (
-    <FormDialog
-      title={`Rotate the secret of ${apiKey.name}?`}
-      action="Rotate secret"
-      danger
-      onClose={onClose}
-      submit={async () => onCreated(await rotate.mutateAsync(undefined))}
-    >
-      <p>
-        You get a new secret and the old one stops working immediately. Programs that use it fail until you give them
-        the new one.
-      </p>
-      <p className="quiet">
-        To avoid an interruption, create a second key, give it to your programs, then delete this one.
-      </p>
-    </FormDialog>
   );
 }
 

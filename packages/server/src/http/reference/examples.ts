@@ -9,6 +9,7 @@ type RouteWithBody = {
 export const bodyExamples: Record<RouteWithBody, unknown> = {
   createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
   updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
+  rotateKey: { gracePeriodSeconds: 86_400 },
   createAgent: {
     name: 'Refunds',
     model: {

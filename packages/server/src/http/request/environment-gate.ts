@@ -7,7 +7,7 @@
 //   none of these, GET                                    allowed: data that all environments share may be read. A response that
 //                                                         contains something of another environment is refused
 //   none of these, a change                               refused: it would change data that all environments share. A key may
-//                                                         rotate and delete itself
+//                                                         rotate and delete itself (`ownKey` in the contract)
 //
 // A new route is therefore limited, or closed to such keys, by default.
 import type { Route, SchemaObject } from '@signalbox/contract';
@@ -46,7 +46,7 @@ export function reachOf(route: Route): Reach {
   if (named.some((name) => name === 'env' || name === 'environment')) return 'environment';
   if (namesOf(route.params).some((name) => name in holders)) return 'environment';
   if (route.method === 'GET' && !route.stream) return 'open';
-  return namesOf(route.params).includes('keyId') && !route.body ? 'ownKey' : 'closed';
+  return route.ownKey ? 'ownKey' : 'closed';
 }
 
 export function environmentGateOf(route: Route): EnvironmentGate {
