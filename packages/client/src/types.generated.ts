@@ -2077,6 +2077,8 @@ export interface Operations {
       /** By time of request: oldest or newest first. Default: `"asc"`. */
       order?: 'asc' | 'desc' | undefined;
       status?: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | undefined;
+      /** Only for calls of this agent, also in child sessions that it runs. */
+      agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       sessionId?: string | undefined;
@@ -2382,6 +2384,8 @@ export interface Operations {
       to?: string | undefined;
       /** Default: `"day"`. */
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | undefined;
+      /** Only the usage of this agent; not with `groupBy=endUser`. */
+      agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
     };

@@ -175,6 +175,7 @@ export const ListApprovals = ListQuery({
     OneOf(['asc', 'desc'], { default: 'asc', description: 'By time of request: oldest or newest first.' }),
   ),
   status: Type.Optional(OneOf(approvalStatuses)),
+  agentId: Type.Optional(Id('agt', 'Only for calls of this agent, also in child sessions that it runs.')),
   environment: Type.Optional(EnvironmentName),
   sessionId: Type.Optional(Id('ses')),
 });

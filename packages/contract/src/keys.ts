@@ -12,7 +12,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-import { Permission, Scope } from './scopes.ts';
+import { Permission, Scope, scopes } from './scopes.ts';
 
 const allowedIps = Type.Array(
   Type.String({ minLength: 2, maxLength: 50, examples: ['203.0.113.0/24'], description: 'An address or a CIDR.' }),
@@ -39,6 +39,7 @@ const agents = Type.Array(Id('agt'), {
 });
 const grantedScopes = Type.Array(Scope, {
   minItems: 1,
+  maxItems: scopes.length,
   uniqueItems: true,
   description: 'What the key can do, scope by scope, instead of a `permission`.',
 });

@@ -1,6 +1,6 @@
 /** The usage of the organization over all sessions, including deleted ones. */
 
-import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { EnvironmentName, Id, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 import { CacheWriteTokens } from './session-state.ts';
 
 const sums = {
@@ -40,6 +40,7 @@ export const GetUsage = Strict({
   ),
   to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Default: now.' })),
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
+  agentId: Type.Optional(Id('agt', 'Only the usage of this agent; not with `groupBy=endUser`.')),
   environment: Type.Optional(EnvironmentName),
 });
 

@@ -17,6 +17,7 @@ export const agentRoutes = table({
     method: 'GET',
     path: '/agents',
     scope: 'agents:read',
+    agents: 'own',
     tag: 'Agents',
     summary: 'List agents',
     description: 'The latest version of each, newest agent first.',

@@ -18,6 +18,7 @@ export const environmentRoutes = table({
     method: 'GET',
     path: '/environments',
     scope: 'agents:read',
+    agents: 'open',
     tag: 'Environments',
     summary: 'List environments',
     description: 'Newest first.',

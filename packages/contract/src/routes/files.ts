@@ -8,6 +8,7 @@ export const fileRoutes = table({
     scope: 'sessions:run',
     token: 'send',
     tokenFields: ['environment'],
+    agents: 'open',
     tag: 'Files',
     summary: 'Upload a file',
     description:

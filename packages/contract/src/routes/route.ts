@@ -15,6 +15,11 @@ export interface Route {
   readonly token?: TokenScope;
   /** The fields of the query and the body that a token may send; others are refused. */
   readonly tokenFields?: readonly string[];
+  /**
+   * For keys that are limited to some agents. By default what the request names decides, and a route that names nothing of an agent is
+   * closed to them. `own`: its function shows and takes only what belongs to the agents of the key. `open`: it concerns no agent.
+   */
+  readonly agents?: 'own' | 'open';
   /** Its heading in the API reference. */
   readonly tag: string;
   /** Its title in the API reference: a short imperative phrase. */
@@ -52,7 +57,7 @@ export interface Route {
   readonly byPerson?: true;
   /** Only for an API key: what it creates ends with that key. */
   readonly byKey?: true;
-  /** A key that is limited to some environments may use it on itself, although it changes what they share. */
+  /** A key that is limited to some environments or agents may use it on itself, although it changes what they share. */
   readonly ownKey?: true;
   /** Also available without the prefix `/api/v1`. */
   readonly alsoAtRoot?: true;

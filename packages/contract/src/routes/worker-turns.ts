@@ -15,6 +15,7 @@ export const workerTurnRoutes = table({
     method: 'POST',
     path: '/worker_turns/claim',
     scope: 'workers:run',
+    agents: 'own',
     tag: 'Worker turns',
     summary: 'Claim a step',
     description:

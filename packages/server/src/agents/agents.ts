@@ -87,7 +87,7 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
   return { agent: view(row) };
 }
 
-/** Newest agent first, each in its newest version. */
+/** Newest agent first, each in its newest version; only those that the key is limited to. */
 export async function listAgents(ctx: Context, input: Input<'listAgents'>): Promise<Result<'listAgents'>> {
   const request = pageRequest(`agents:${ctx.organizationId}`, input);
   const page = sql`
@@ -95,6 +95,7 @@ export async function listAgents(ctx: Context, input: Input<'listAgents'>): Prom
     where a.organization_id = ${ctx.organizationId}
       and a.archived_at is ${input.archived ? sql`not null` : sql`null`}
       ${request.after === undefined ? empty : sql`and a.agent_id < ${request.after}`}
+      ${ctx.agents ? sql`and a.agent_id = any(${[...ctx.agents]}::uuid[])` : empty}
     order by a.agent_id desc limit ${request.limit + 1}`;
   const rows = await ctx.db.query<Row>(firstBytes(page, { order: sql`"agentId" desc`, bytes: definitionBytes }));
   return pageOf(request, rows, (row) => row.agentId, view);
@@ -156,6 +157,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
     if (!changes) return { agent: view(before) };
     checkDefinition(definition, ctx.egress);
     await requireAgents(tx, ctx.organizationId, definition);
+    requireReach(ctx, before.definition, definition);
     const now = ctx.clock.now();
     const row: Row = { ...before, version: before.version + 1, definition, updatedAt: now };
     await Promise.all([
@@ -252,6 +254,15 @@ async function requireAgents(db: Queryable, organizationId: string, { tools }: D
   const known = new Set(rows.map(({ agentId }) => agentId));
   const missing = named.find(({ uuid }) => !known.has(uuid));
   if (missing) throw invalidField(`tools[${missing.index}].agentId`, 'is not an agent of this organization');
+}
+
+/** A key that is limited to some agents would reach any other by giving it to one of them as a tool. */
+function requireReach({ agents }: Context, before: Definition, after: Definition): void {
+  if (!agents) return;
+  const called = ({ tools }: Definition) => tools.flatMap((tool) => (tool.type === 'agent' ? [tool.agentId] : []));
+  const known = new Set([...called(before), ...agents.map((agentId) => formatId('agt', agentId))]);
+  if (called(after).every((agentId) => known.has(agentId))) return;
+  throw new ApiError('insufficient_permission', 'The key is limited to some agents; a tool would call another one.');
 }
 
 async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {

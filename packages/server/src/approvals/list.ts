@@ -10,6 +10,7 @@ import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts'
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
   const { organizationId } = ctx;
   const { status, environment, sessionId } = input;
+  const ofAgent = input.agentId === undefined ? empty : sql`and a.agent_id = ${uuidOf('agt', input.agentId)}`;
   const order = input.order ?? 'asc';
   const request = pageRequest(`approvals:${order}:${organizationId}`, input);
   const page: Page = {
@@ -22,12 +23,13 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
           : sql`and a.operation_id > ${request.after}`,
     order: order === 'desc' ? sql`desc` : empty,
     limit: request.limit + 1,
+    ofAgent,
   };
   const isByPlace = sessionId === undefined && (status !== undefined || environment !== undefined);
   const statement = isByPlace
     ? byPlace(page, environment, status ? [status] : approvalStatuses)
     : sql`
-        ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after}
+        ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after} ${ofAgent}
           ${status === undefined ? empty : sql`and a.status = ${status}`}
           ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
           ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
@@ -44,10 +46,11 @@ interface Page {
   after: Sql;
   order: Sql;
   limit: number;
+  ofAgent: Sql;
 }
 
 function byPlace(
-  { organizationId, after, order, limit }: Page,
+  { organizationId, after, order, limit, ofAgent }: Page,
   environment: string | undefined,
   statuses: readonly string[],
 ): Sql {
@@ -70,7 +73,7 @@ function byPlace(
       cross join unnest(${[...statuses]}::text[]) k(status)
       cross join lateral (
         select * from approvals a
-        where a.organization_id = ${organizationId} and a.environment = p.environment and a.status = k.status ${after}
+        where a.organization_id = ${organizationId} and a.environment = p.environment and a.status = k.status ${after} ${ofAgent}
         order by a.operation_id ${order} limit ${limit}) x
       where p.environment is not null
       order by x.operation_id ${order} limit ${limit})`)}

@@ -1,11 +1,12 @@
 // Files in messages: what callers send names a file, and what is stored says what it is. A session or schedule that names a file keeps
 // it from being deleted as unused.
 import type { Content, MessagePart } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { type FileRow, fileColumns, filePart } from './file-row.ts';
+import { fileIsUsableBy } from './files-of-agents.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -16,6 +17,8 @@ export interface Holder {
   holderId: string;
   /** The name of the field with the content. */
   field: string;
+  /** The agents that the caller is limited to: only their files and new ones. */
+  agents: readonly string[] | undefined;
 }
 
 /**
@@ -47,7 +50,8 @@ export function inheritUses(organizationId: string, fromSessionId: string, toSes
 
 /** By id, those that exist. */
 async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promise<Map<string, FileRow>> {
-  const { organizationId, environment, holderId } = holder;
+  const { organizationId, environment, holderId, agents } = holder;
+  const isUsable = agents ? sql`and ${fileIsUsableBy(agents)}` : empty;
   const [, rows] = await Promise.all([
     // Locks the files that a deletion could take away at this moment, so that it waits and then sees the use, or has deleted the file
     // first: retention looks at files that were not used for at least a day, and a session's deletion at those of its tools
@@ -56,7 +60,7 @@ async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promi
       with locked as (
         select f.file_id from files f
         where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
-          and f.environment = ${environment} and f.purge_after is null
+          and f.environment = ${environment} and f.purge_after is null ${isUsable}
           and (f.used_at < ${new Date(now.getTime() - DAY_MS)} or f.session_id is not null)
         order by f.file_id for no key update)
       update files f set used_at = ${now} from locked
@@ -64,12 +68,12 @@ async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promi
     tx.query<FileRow>(sql`
       select ${fileColumns} from files f
       where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
-        and f.environment = ${environment} and f.purge_after is null`),
+        and f.environment = ${environment} and f.purge_after is null ${isUsable}`),
     tx.query(sql`
       insert into file_uses (organization_id, holder_id, file_id)
       select f.organization_id, ${holderId}, f.file_id from files f
       where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
-        and f.environment = ${environment} and f.purge_after is null
+        and f.environment = ${environment} and f.purge_after is null ${isUsable}
       on conflict do nothing`),
   ]);
   return new Map(rows.map((row) => [row.fileId, row]));

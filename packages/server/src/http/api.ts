@@ -10,7 +10,8 @@
 //     body            415, 413, 400                                                   request/body.ts
 //                     an upload is read after the next two steps                      request/upload.ts
 //     input           400, or 404 for a path that can't exist                         request/validate.ts
-//     environment     403 for a key that is limited to other environments             request/environment-gate.ts
+//     reach           403 for a key that is limited to other environments or agents   request/environment-gate.ts,
+//                                                                                     request/agent-gate.ts
 //     check           400 for what takes long to judge, before a transaction begins   handlers.ts
 //     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
@@ -27,6 +28,7 @@ import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { checks, handlers } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
+import { agentGateOf } from './request/agent-gate.ts';
 import { type Authorizer, callerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { environmentGateOf } from './request/environment-gate.ts';
@@ -103,11 +105,14 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   const waits = mayWait(route);
   const validate = validatorOf(route);
   const gate = environmentGateOf(route);
+  const enterAgents = agentGateOf(route);
   const check = checks[name] as ((ctx: PoolContext, input: unknown) => Promise<void>) | undefined;
   const act = actionOf(name, route, parts);
 
-  async function enterEnvironment(ctx: PoolContext, input: Input): Promise<Input> {
-    return ctx.environments ? authorizer.auditDenials(route, ctx, () => gate.enter(ctx, input)) : input;
+  /** Throws 403 for what a limited key can't reach. */
+  async function enterReach(ctx: PoolContext, input: Input): Promise<Input> {
+    if (!ctx.environments && !ctx.agents) return input;
+    return authorizer.auditDenials(route, ctx, async () => enterAgents(ctx, await gate.enter(ctx, input)));
   }
 
   /** Without an idempotency record, so in no transaction of one. */
@@ -169,10 +174,10 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const ctx = request.ctx!;
     const given = validate(request);
-    const input = await enterEnvironment(ctx, given);
+    const input = await enterReach(ctx, given);
     await check?.(ctx, input);
 
-    const authorise = async () => enterEnvironment(await authorizer.authorize(route, callerOf(request)), given);
+    const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request)), given);
     const access = reauthorisation.start(ctx.callerId!, authorise);
     if (route.stream === 'sse') {
       const from = withLastEventId(input, request.headers);

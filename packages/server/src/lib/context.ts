@@ -47,7 +47,7 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly scopes: ReadonlySet<Scope>;
   /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */
   readonly environments?: readonly string[];
-  /** For a limited key: the only agents that it can use. */
+  /** For a limited key: the only agents that it can use, as http/request/agent-gate.ts enforces. */
   readonly agents?: readonly string[];
   readonly requestId: string | null;
   readonly ipAddress: string | null;

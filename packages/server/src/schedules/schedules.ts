@@ -81,7 +81,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     await Promise.all([
       checkAgent(ctx, tx, row),
       lockEnvironment(tx, ctx.organizationId, row.environment),
-      useFiles(tx, ctx.organizationId, row, now),
+      useFiles(tx, ctx, row, now),
     ]);
     await Promise.all([
       tx.query(sql`
@@ -156,7 +156,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     ]);
     if (changes.input || changes.environment) {
       await forgetHolders(tx, organizationId, [after.scheduleId], now);
-      await useFiles(tx, organizationId, after, now);
+      await useFiles(tx, ctx, after, now);
     }
     await Promise.all([
       tx.query(sql`
@@ -207,10 +207,10 @@ export async function listScheduleRuns(
  * Keeps the files that its input names from being deleted as unused. 422 `file_invalid` if there is none, `file_not_taken` if the agent's
  * model does not take one.
  */
-async function useFiles(tx: Tx, organizationId: string, row: ScheduleRow, now: Date): Promise<void> {
+async function useFiles(tx: Tx, { organizationId, agents }: Context, row: ScheduleRow, now: Date): Promise<void> {
   const { environment, scheduleId, agentId, input } = row;
   if (input === null || typeof input === 'string') return;
-  const holder = { organizationId, environment, holderId: scheduleId, field: 'input' };
+  const holder = { organizationId, environment, holderId: scheduleId, field: 'input', agents };
   const content = await messageParts(tx, holder, input, now);
   const version = await currentVersion(tx, organizationId, agentId);
   await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);

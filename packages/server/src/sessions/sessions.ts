@@ -51,7 +51,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     const now = ctx.clock.now();
     const sessionId = newUuid();
     const { environment } = input;
-    const holder = { organizationId, environment, holderId: sessionId, field: 'input' };
+    const holder = { organizationId, environment, holderId: sessionId, field: 'input', agents: ctx.agents };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
     // A node with room runs the first turn from the first commit on: no other has to find and claim it.

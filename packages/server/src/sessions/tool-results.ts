@@ -19,7 +19,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
-    const output = await withFiles(tx, row, input.output, ctx.clock.now());
+    const output = await withFiles(tx, ctx, row, input.output);
     if (isFinished(operation) && isSameResult(operation, { ...input, output })) return { session: viewSession(row) };
     requireOpen(row);
     if (operation.status === 'cancelled')
@@ -47,10 +47,11 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
 }
 
 /** The output with what is known of the files that it names, by itself or in a list; 422 `file_invalid` if there is none. */
-async function withFiles(tx: Tx, row: SessionRow, output: unknown, now: Date): Promise<unknown> {
+async function withFiles(tx: Tx, ctx: Context, row: SessionRow, output: unknown): Promise<unknown> {
   const parts = [output].flat().filter(isFileInput);
   if (parts.length === 0) return output;
-  const files = await messageParts(tx, { ...row, holderId: row.sessionId, field: 'output' }, parts, now);
+  const holder = { ...row, holderId: row.sessionId, field: 'output', agents: ctx.agents };
+  const files = await messageParts(tx, holder, parts, ctx.clock.now());
   const byId = new Map(files.map((file) => [file.type === 'file' ? file.fileId : '', file]));
   const named = (value: unknown) => (isFileInput(value) ? byId.get(value.fileId) : value);
   return Array.isArray(output) ? output.map(named) : named(output);

@@ -11,7 +11,7 @@ import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
-import { formatId } from '../lib/ids.ts';
+import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { cacheWrites } from './cache-writes.ts';
 
@@ -61,6 +61,9 @@ interface Row {
 /** 400 if `from` is not before `to`, or the period is longer than 366 days. */
 export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
   const groupBy = input.groupBy ?? 'day';
+  const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
+  if (agentId !== undefined && groupBy === 'endUser')
+    throw invalidField('agentId', "can't be given with groupBy=endUser");
   const { from, to } = periodOf(input, ctx.clock.now());
   const [column, text] = {
     day: [sql`u.day`, sql`to_char(g.key, 'YYYY-MM-DD')`],
@@ -78,12 +81,14 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
       from model_usage c
       where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
         ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
+        ${agentId === undefined ? empty : sql`and c.agent_id = ${agentId}`}
       union all
       select d.day, d.agent_id, d.environment, d.model, '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
         ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
+        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}
       ${groupBy === 'endUser' ? ofEndUsers(ctx.organizationId, from, to, input.environment) : empty}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,

@@ -33,6 +33,8 @@ export interface ClaimRequest {
   claimId?: string | undefined;
   queue: string;
   environment?: string | undefined;
+  /** Only of these agents. */
+  agents?: readonly string[] | undefined;
   /** Only the next step of this session, and of this turn. */
   sessionId?: string | undefined;
   turn?: number | undefined;
@@ -133,7 +135,10 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
 
   async function matchQueues(waiters: readonly WaitingClaim[]): Promise<void> {
     const groups = [
-      ...Map.groupBy(waiters, ({ request }) => `${queueOf(request)} ${request.environment ?? ''}`).values(),
+      ...Map.groupBy(
+        waiters,
+        ({ request }) => `${queueOf(request)} ${request.environment ?? ''} ${request.agents ?? ''}`,
+      ).values(),
     ];
     const requests = groups.map(([first]) => first!.request);
     const organizations = requests.map(({ organizationId }) => organizationId);
@@ -141,19 +146,22 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     const rows = await db.query<OfferedSession & { n: number }>(sql`
       select h.n::integer, s.session_id as "sessionId", s.epoch
       from unnest(${organizations}::uuid[], ${requests.map(({ queue }) => queue)}::text[],
-        ${requests.map(({ environment }) => environment ?? null)}::text[]) with ordinality as h(org, queue, environment, n)
+        ${requests.map(({ environment }) => environment ?? null)}::text[],
+        ${requests.map(({ agents }) => (agents ? `{${agents.join()}}` : null))}::text[])
+        with ordinality as h(org, queue, environment, agents, n)
       cross join lateral (
         select x.session_id, x.epoch from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
           and x.queue = h.queue and x.node_id is null and x.stop is null and x.runnable_at > ${clock.now()}
           and (h.environment is null or x.environment = h.environment)
+          and (h.agents is null or x.agent_id = any(h.agents::uuid[]))
         order by x.session_id limit ${most}) s
       order by h.n, s.session_id`);
     const found = Map.groupBy(rows, ({ n }) => n);
     await Promise.all(groups.map((group, index) => matchQueue(found.get(index + 1) ?? [], group)));
   }
 
-  /** All claims are for the same queue and environment. */
+  /** All claims are for the same queue, environment and agents. */
   async function matchQueue(candidates: readonly OfferedSession[], waiters: readonly WaitingClaim[]): Promise<void> {
     const { organizationId, queue } = waiters[0]!.request;
     // A session that a claim waits for by its id is left to that claim.

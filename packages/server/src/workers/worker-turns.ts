@@ -63,6 +63,7 @@ export async function claimWorkerTurn(
     claimId: ctx.idempotencyKey === undefined ? undefined : claimIdOf(ctx, input),
     queue,
     environment,
+    agents: ctx.agents,
     sessionId: input.sessionId && uuidOf('ses', input.sessionId),
     turn,
   };

@@ -203,7 +203,12 @@ test('what a tool created stays if another session names it while its session is
   await ended(sessionId);
   const { fileId } = await createInSession(sessionId);
   const holderId = newUuid();
-  const holder = { organizationId: uuidOf('org', service.organizationId), environment: 'production', field: 'content' };
+  const holder = {
+    organizationId: uuidOf('org', service.organizationId),
+    environment: 'production',
+    field: 'content',
+    agents: undefined,
+  };
   let deletion: Promise<unknown> | undefined;
   await service.db.transaction(async (tx) => {
     await messageParts(tx, { ...holder, holderId }, content(fileId), new Date());
@@ -226,7 +231,12 @@ test('what a tool created stays if another session names it while its session is
 
 test('a message does not renew a file that it may not name', async () => {
   const { fileId } = await upload(service, png, { environment: 'staging' });
-  const holder = { organizationId: uuidOf('org', service.organizationId), environment: 'production', field: 'content' };
+  const holder = {
+    organizationId: uuidOf('org', service.organizationId),
+    environment: 'production',
+    field: 'content',
+    agents: undefined,
+  };
   const later = new Date(Date.now() + 20 * DAY_MS);
   await service.db.transaction(async (tx) => {
     await expect(messageParts(tx, { ...holder, holderId: newUuid() }, content(fileId), later)).rejects.toMatchObject({

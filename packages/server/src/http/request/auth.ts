@@ -152,7 +152,6 @@ function organizationOf(headers: IncomingMessage['headers']): string {
 
 function requireScope(ctx: Context, route: Route): void {
   const { scope } = route;
-  if (scope !== 'any' && ctx.agents) throw new ApiError('insufficient_permission', 'The key is limited to agents.');
   if (scope === 'any' || ctx.scopes.has(scope)) return;
   const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
   throw new ApiError(

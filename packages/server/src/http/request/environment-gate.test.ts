@@ -18,9 +18,10 @@ test('the routes outside environments that a limited key may call are these', ()
     'getAgent',
     'listAgentVersions',
     'listEnvironments',
+    'getOrganization',
     'getEvent',
   ]);
-  expect(namesOf('ownKey')).toEqual(['rotateKey', 'deleteKey']);
+  expect(namesOf('ownKey')).toEqual(['rotateKey', 'deleteOldSecret', 'deleteKey']);
   expect(namesOf('closed')).toEqual([
     'createKey',
     'updateKey',

@@ -99,6 +99,7 @@ function refusal(ctx: Context, why: string): ApiError {
   return new ApiError('insufficient_permission', `The key is limited to the environments ${names}; ${why}.`);
 }
 
-function namesOf(schema: unknown): string[] {
+/** The fields of a schema of a route's input. */
+export function namesOf(schema: unknown): string[] {
   return Object.keys((schema as SchemaObject | undefined)?.properties ?? {});
 }
