@@ -31,6 +31,7 @@ const checks = [
   ['types', 'node_modules/typescript/bin/tsc', '--noEmit'],
   ['types of the console', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console'],
   ['types of its tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console/test'],
+  ['types of the React tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/react/test/browser'],
   ['unused code', 'node_modules/knip/bin/knip.js', '--no-progress'],
 ];
 const steps = [

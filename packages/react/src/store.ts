@@ -242,6 +242,7 @@ class Store implements SessionStore {
     this.#lingering = lingering;
     this.#sleep(lingerMs, lingering.signal).then(
       () => {
+        if (this.hasSubscribers) return;
         this.#running?.abort();
         this.#running = undefined;
         this.#following = undefined;
