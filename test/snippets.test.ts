@@ -14,13 +14,11 @@ const world = `
 import type { Message, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
   const client: Signalbox;
-  const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string, fileId: string;
+  const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string, fileId: string, keyId: string;
   const bytes: Uint8Array<ArrayBuffer>;
   const tools: Tool[];
   const stopping: AbortController;
   const payments: { refund(order: string): Promise<string> };
-  const bytes: Uint8Array<ArrayBuffer>;
-  const fileId: string;
   function think(messages: readonly Message[], tools: Turn['tools']): Promise<{ text: string; calls: { tool: string; input: unknown }[] }>;
 }
 export type { RunOptions, Tool };
