@@ -29,5 +29,6 @@ test('the routes outside environments that a limited key may call are these', ()
     'updateAgent',
     'archiveAgent',
     'createEnvironment',
+    'setOrganization',
   ]);
 });
