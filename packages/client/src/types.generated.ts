@@ -99,7 +99,8 @@ export interface ApiKeyWithSecret {
 }
 
 export interface AppendToWorkerTurn {
-  deltas: string[];
+  /** Pieces of the response in their order: text as strings, reasoning and the input of tool calls. */
+  deltas: WorkerDelta[];
   /** The `cursor` of the worker turn or of the last append: with it, a repeated append of the same text is written only once. Default: the end of the journal. */
   after?: string | undefined;
 }
@@ -861,6 +862,12 @@ export interface ReasoningChunk {
   seq: number;
 }
 
+/** Shown if the agent has `showReasoning`. */
+export interface ReasoningDelta {
+  type: 'reasoning';
+  delta: string;
+}
+
 export interface ReceivedWebhook {
   deliveryId: string;
   attempt: number;
@@ -980,6 +987,8 @@ export interface ScriptStep {
   /** Streamed word by word. `{{input}}` is the last user message, `{{lastToolResult}}` the last tool result. */
   text?: string | undefined;
   toolCalls?: ScriptToolCall[] | undefined;
+  /** What the model thinks first; for agents with `showReasoning`. */
+  reasoning?: string | undefined;
   /** Wait before each word. */
   tokenDelayMs?: number | undefined;
   failWith?: 'rejected' | 'timeout' | 'rate_limited' | 'unavailable' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
@@ -1162,6 +1171,15 @@ export interface ToolInputChunk {
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
   seq: number;
+}
+
+/** Shown if the agent has `showToolInput`. */
+export interface ToolInputDelta {
+  type: 'toolInput';
+  /** The index that the call will have in `toolCalls`, from 0. */
+  index: number;
+  tool: string;
+  delta: string;
 }
 
 /** Exactly one of `output` and `error`. */
@@ -1512,6 +1530,8 @@ export interface WebhookSubscription {
 
 export type WebhookSubscriptionStatus = 'enabled' | 'paused' | 'disabled';
 
+export type WorkerDelta = string | ReasoningDelta | ToolInputDelta;
+
 export interface WorkerTool {
   name: string;
   description: string;
@@ -1554,6 +1574,10 @@ export interface WorkerTurn {
     onApprovalTimeout: 'deny' | 'cancel';
     compactAtTokens: number | null;
   };
+  /** Whether reasoning that you append is shown. Otherwise it is ignored. */
+  showReasoning: boolean;
+  /** Whether tool input that you append is shown. Otherwise it is ignored. */
+  showToolInput: boolean;
   metadata: Metadata;
   endUser: EndUser | null;
   leaseExpiresAt: string;

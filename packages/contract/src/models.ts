@@ -20,6 +20,9 @@ export const ScriptStep = Strict(
         maxItems: 20,
       }),
     ),
+    reasoning: Type.Optional(
+      Type.String({ maxLength: 100_000, description: 'What the model thinks first; for agents with `showReasoning`.' }),
+    ),
     tokenDelayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: 'Wait before each word.' })),
     failWith: Type.Optional(
       OneOf(['rejected', 'timeout', 'rate_limited', 'unavailable', 'broken_stream', 'refusal', 'max_output_tokens']),

@@ -20,6 +20,7 @@ import {
   OneOf,
   type Static,
   Strict,
+  Tagged,
   Timestamp,
   Type,
 } from './schema.ts';
@@ -99,6 +100,12 @@ export const WorkerTurn = Type.Object(
     outcomes: Type.Array(CallOutcome, { description: 'Of the calls of the previous step, in order.' }),
     outputSchema: Nullable(JsonSchema, { description: 'Schema of the response that ends the turn, as JSON.' }),
     limits: Agent.properties.limits,
+    showReasoning: Type.Boolean({
+      description: 'Whether reasoning that you append is shown. Otherwise it is ignored.',
+    }),
+    showToolInput: Type.Boolean({
+      description: 'Whether tool input that you append is shown. Otherwise it is ignored.',
+    }),
     metadata: Metadata,
     endUser: Nullable(EndUser),
     leaseExpiresAt: Timestamp,
@@ -129,9 +136,37 @@ export const ClaimWorkerTurn = Strict(
   },
   { title: 'ClaimWorkerTurn' },
 );
+const Delta = Type.String({ minLength: 1, maxLength: maxDeltaLength });
+const ReasoningDelta = Strict(
+  { type: Type.Literal('reasoning'), delta: Delta },
+  { title: 'ReasoningDelta', description: 'Shown if the agent has `showReasoning`.' },
+);
+const ToolInputDelta = Strict(
+  {
+    type: Type.Literal('toolInput'),
+    index: Type.Integer({
+      minimum: 0,
+      maximum: 99,
+      description: 'The index that the call will have in `toolCalls`, from 0.',
+    }),
+    tool: Type.String({ minLength: 1, maxLength: 200 }),
+    delta: Delta,
+  },
+  { title: 'ToolInputDelta', description: 'Shown if the agent has `showToolInput`.' },
+);
+/** A string is text. */
+export const WorkerDelta = Type.Unsafe<string | Static<typeof ReasoningDelta> | Static<typeof ToolInputDelta>>({
+  title: 'WorkerDelta',
+  anyOf: [Delta, Tagged([ReasoningDelta, ToolInputDelta])],
+});
+export type WorkerDelta = Static<typeof WorkerDelta>;
 export const AppendToWorkerTurn = Strict(
   {
-    deltas: Type.Array(Type.String({ minLength: 1, maxLength: maxDeltaLength }), { minItems: 1, maxItems: maxDeltas }),
+    deltas: Type.Array(WorkerDelta, {
+      minItems: 1,
+      maxItems: maxDeltas,
+      description: 'Pieces of the response in their order: text as strings, reasoning and the input of tool calls.',
+    }),
     after: Type.Optional(
       Type.Unsafe<string>({
         ...ChunkCursor,

@@ -32,6 +32,8 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
     pendingCalls: [],
     outcomes: [],
     outputSchema: null,
+    showReasoning: false,
+    showToolInput: false,
     limits: {
       maxStepsPerTurn: 20,
       maxOutputTokens: null,

@@ -1,4 +1,4 @@
-// The fast path into the journal: text deltas of all active sessions of this node.
+// The fast path into the journal: text deltas of all active sessions of this node, and what else a model shows while it responds.
 //
 // They are batched and written by one statement for a group of organizations. A transition (append.ts) follows the session's
 // text: it includes the unwritten text, and waits for a write in progress.
@@ -13,12 +13,12 @@ import type { Platform } from '../platform.ts';
 import { announceCommit, type JournalHead } from './append.ts';
 import type { Position } from './cursor.ts';
 import { deliveryMark } from './delivery-mark.ts';
-import { encodeItems, type Segment } from './segment.ts';
+import { encodeItems, type Item, type Segment } from './segment.ts';
 
 /** Unwritten text of an active session. */
 export interface TextHead extends JournalHead {
   /** Accepted, not yet written. */
-  pending: string[];
+  pending: Item[];
   /** A high surrogate that waits for its other half. */
   carry: string;
   /** The write in progress, which no transition may overtake. */
@@ -30,10 +30,10 @@ export interface TextHead extends JournalHead {
 }
 
 export interface Appender {
-  /** Takes a delta; the promise resolves when there is room for the next, not when this one is written. */
-  append(head: TextHead, delta: string): Promise<void>;
+  /** Takes a delta of text, or another chunk; the promise resolves when there is room for the next, not when this one is written. */
+  append(head: TextHead, item: Item): Promise<void>;
   /** Removes and returns the unwritten text, so that a transition can write it; waits for a write in progress. */
-  take(head: TextHead): Promise<string[]>;
+  take(head: TextHead): Promise<Item[]>;
   /** Writes what is pending. */
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ const MIN_SESSIONS = 100;
 
 interface Batch {
   head: TextHead;
-  deltas: string[];
+  deltas: Item[];
   body: string;
 }
 
@@ -210,7 +210,7 @@ export function createAppender(
     }
   }
 
-  function putBack(head: TextHead, deltas: string[]): void {
+  function putBack(head: TextHead, deltas: Item[]): void {
     head.pending.unshift(...deltas);
     dirty.add(head);
   }
@@ -223,10 +223,10 @@ export function createAppender(
   }
 
   return {
-    append(head, delta) {
-      const text = wholeText(head, delta);
-      if (text === '') return ROOM;
-      head.pending.push(text);
+    append(head, item) {
+      const whole = typeof item === 'string' ? wholeText(head, item) : item;
+      if (whole === '') return ROOM;
+      head.pending.push(whole);
       const isFull = head.pending.length > MAX_PENDING_DELTAS;
       urgent ||= head.first || isFull;
       head.first = false;
@@ -270,7 +270,7 @@ function organizationsOf(batches: readonly Batch[]): string[] {
 // One promise for all that don't have to wait: there are tens of thousands of deltas per second.
 const ROOM = Promise.resolve();
 
-function batchOf(head: TextHead, deltas: string[]): Batch {
+function batchOf(head: TextHead, deltas: Item[]): Batch {
   return { head, deltas, body: encodeItems(deltas) };
 }
 

@@ -1,5 +1,6 @@
 // Identifiers: a UUIDv7 in the database, `prefix_` and 26 characters of Crockford's base32 outside (the TypeID form).
 // Both sort by time of creation.
+import { createHash } from 'node:crypto';
 import type { IdPrefix } from '@signalbox/contract';
 import { v7 } from 'uuid';
 
@@ -10,6 +11,16 @@ const PATTERN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** A new UUIDv7; later ones of this process sort after it. */
 export const newUuid: () => string = v7;
+
+/** The n-th UUID that belongs to another one, with its time: everyone who knows that one gets the same. `n` is below 4096. */
+export function derivedUuid(uuid: string, n: number): string {
+  const bytes = createHash('sha256').update(`${uuid} ${n}`).digest().subarray(0, 16);
+  bytesOfUuid(uuid).copy(bytes, 0, 0, 6);
+  // In the order of `n`.
+  bytes.writeUInt16BE(0x7000 | n, 6);
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return uuidOfBytes(bytes);
+}
 
 /** No UUIDv7 created at this time or later sorts before it. */
 export function firstUuidOf(time: Date): string {

@@ -49,6 +49,8 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
       .map(viewOutcome),
     outputSchema: definition.outputSchema,
     limits: definition.limits,
+    showReasoning: definition.showReasoning,
+    showToolInput: definition.showToolInput,
     metadata: row.metadata,
     endUser: viewEndUser(row),
     leaseExpiresAt: lease.expiresAt.toISOString(),

@@ -9,17 +9,19 @@
 // The turn machine does not distinguish workers from models: it reads a submission (sessions/state/submission.ts) as it reads a
 // model's response. Tool calls, approvals, budgets and the end of a turn are the same for both.
 import { createHash } from 'node:crypto';
-import type { Input, Result } from '@signalbox/contract';
+import type { Input, Result, WorkerDelta } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import { readDefinition } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';
 import { formatCursor, parseCursor } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
-import { chunksOf } from '../journal/segment.ts';
+import { chunksOf, type Item } from '../journal/segment.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { isSameJson } from '../lib/same-json.ts';
 import {
   type Operation,
   readOperations,
@@ -27,7 +29,7 @@ import {
   toolCallIdOf,
   updateOperation,
 } from '../sessions/state/operations.ts';
-import { type Submission, storeSubmission } from '../sessions/state/submission.ts';
+import { callOfWorker, type Submission, storeSubmission } from '../sessions/state/submission.ts';
 import { cacheWrites } from '../usage/cache-writes.ts';
 import { roundUsd } from '../usage/prices.ts';
 import {
@@ -120,15 +122,17 @@ export async function appendToWorkerTurn(
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
   const row = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
   const { turn, nextSeq } = row;
+  const items = await shownItems(ctx, row, input.deltas);
   const after = input.after === undefined ? { turn, seq: nextSeq - 1 } : parseCursor(input.after);
-  const cursor = formatCursor({ turn, seq: after.seq + input.deltas.length });
+  const cursor = formatCursor({ turn, seq: after.seq + items.length });
+  if (items.length === 0) return { cursor };
   if (after.turn === turn && after.seq === nextSeq - 1) {
     try {
       await commitTransition(
         ctx,
         { ...row },
         {
-          runs: [{ turn, items: input.deltas }],
+          runs: [{ turn, items }],
           patch: [],
           conditions: [
             // Only a model's response has text; client calls have results.
@@ -146,7 +150,7 @@ export async function appendToWorkerTurn(
     }
   }
   const current = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
-  if (input.after !== undefined && (await isAppended(ctx, current, after, input.deltas))) return { cursor };
+  if (input.after !== undefined && (await isAppended(ctx, current, after, items))) return { cursor };
   throw new ApiError(
     'conflict',
     after.turn === current.turn && after.seq === current.nextSeq - 1
@@ -155,19 +159,38 @@ export async function appendToWorkerTurn(
   );
 }
 
+/** What is written of the deltas: reasoning and tool input only if the agent shows them. */
+async function shownItems(
+  ctx: Context,
+  { organizationId, agentId, agentVersion, nodeId }: ClaimedSession,
+  deltas: readonly WorkerDelta[],
+): Promise<Item[]> {
+  if (deltas.every((delta) => typeof delta === 'string')) return [...deltas];
+  const shows = await readDefinition(ctx.db, organizationId, agentId, agentVersion!);
+  return deltas.flatMap((delta): Item[] => {
+    if (typeof delta === 'string') return [delta];
+    if (delta.type === 'reasoning') {
+      return shows.showReasoning ? [{ type: 'reasoning.chunk', delta: delta.delta }] : [];
+    }
+    const toolCallId = toolCallIdOf({ operationId: callOfWorker(nodeId, delta.index) });
+    const chunk = { type: 'tool.input.chunk' as const, toolCallId, toolName: delta.tool, delta: delta.delta };
+    return shows.showToolInput ? [chunk] : [];
+  });
+}
+
 /** Whether an earlier request appended the same text and its response was lost. */
 async function isAppended(
   ctx: Context,
   { organizationId, sessionId, turn, nextSeq }: ClaimedSession,
   after: { turn: number; seq: number },
-  deltas: readonly string[],
+  items: readonly Item[],
 ): Promise<boolean> {
-  if (after.turn !== turn || after.seq + deltas.length !== nextSeq - 1) return false;
-  const segments = await readSegments(ctx.db, organizationId, sessionId, after, deltas.length);
+  if (after.turn !== turn || after.seq + items.length !== nextSeq - 1) return false;
+  const segments = await readSegments(ctx.db, organizationId, sessionId, after, items.length);
   const found = segments.flatMap((segment) => chunksOf(segment, after));
-  return deltas.every((delta, index) => {
-    const chunk = found[index];
-    return chunk?.type === 'message.chunk' && chunk.delta === delta;
+  return items.every((item, index) => {
+    const wanted = typeof item === 'string' ? { type: 'message.chunk', delta: item } : item;
+    return isSameJson(found[index], { ...wanted, turn, seq: after.seq + index + 1 });
   });
 }
 
@@ -202,6 +225,7 @@ async function submitModelResponse(
   if (error && (toolCalls.length > 0 || stopReason !== undefined))
     throw invalidField('error', 'must not be given with toolCalls or stopReason');
   const stored: Submission = {
+    workerTurnId: row.nodeId,
     toolCalls,
     stopReason: stopReason ?? 'endTurn',
     usage: {

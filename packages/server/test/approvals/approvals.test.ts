@@ -562,7 +562,7 @@ describe('expiry', () => {
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
     const operationId = await pendingOne(sessionId);
     const expiresAt = new Date(clock.now().getTime() + 60_000).toISOString();
-    expect((await world.chunks(sessionId)).slice(1)).toMatchObject([
+    expect((await world.chunks(sessionId)).slice(-2)).toMatchObject([
       { type: 'approval.requested', expiresAt },
       { type: 'session.status', waitingFor: { expiresAt } },
     ]);

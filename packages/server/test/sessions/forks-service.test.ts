@@ -86,6 +86,8 @@ test('a stream of a fork has its own turns, live and from the beginning, also if
   await reading;
   expect(chunks.map(({ turn, type }) => `${turn} ${type}`)).toEqual([
     '2 session.status',
+    '2 step.started',
+    '2 message.started',
     '2 message.chunk',
     '2 turn.completed',
     '2 session.status',

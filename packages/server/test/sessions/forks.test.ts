@@ -116,7 +116,7 @@ describe('what a fork inherits', () => {
     const { data } = await listTurns(world.ctx, { sessionId: session.sessionId });
     expect(data.map(({ turn }) => turn)).toEqual([3]);
     expect((await getSession(world.ctx, { sessionId: session.sessionId })).session).toMatchObject({
-      cursor: 'turn_3:seq_4',
+      cursor: 'turn_3:seq_6',
       usage: { steps: 1 },
     });
   });

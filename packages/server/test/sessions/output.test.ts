@@ -217,7 +217,7 @@ test('a second invalid response fails the turn with a clear error, and its text 
     `"${wrong}"`,
     'message.reset 2',
     '"no JSON"',
-    'message.reset 4',
+    'message.reset 6',
     'turn.completed error',
     'idle',
   ]);
@@ -228,11 +228,12 @@ test('a second invalid response fails the turn with a clear error, and its text 
   });
 });
 
-test('a response without text is requested once more, and there is nothing to reset', async () => {
+test('a response without text is requested once more, and its message is void', async () => {
   await world.work({ ask: answering([{}, { text: right }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
   expect(outline(await world.until(sessionId, is('idle')))).toEqual([
     'running',
+    'message.reset 2',
     `"${right}"`,
     'turn.completed endTurn',
     'idle',
@@ -257,7 +258,7 @@ test('the model can call tools before the invalid response and before the valid 
     'tool.call',
     'tool.result',
     `"${wrong}"`,
-    'message.reset 5',
+    'message.reset 7',
     '"Adding again"',
     'tool.call',
     'tool.result',

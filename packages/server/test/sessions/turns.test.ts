@@ -33,7 +33,7 @@ test('a turn shows its text and its end, and leaves the session idle and parked'
   expect(session).toMatchObject({
     status: 'idle',
     turn: 1,
-    cursor: 'turn_1:seq_4',
+    cursor: 'turn_1:seq_6',
     stopReason: 'endTurn',
     usage: { ...usage, steps: 1, toolCalls: 0 },
   });

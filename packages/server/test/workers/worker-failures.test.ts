@@ -56,7 +56,7 @@ test('a turn that a worker fails is retried without its finished calls, and with
     'tool.call',
     'tool.result',
     '"Half a "',
-    'message.reset 5',
+    'message.reset 7',
     'turn.completed error',
     'idle',
     'running',

@@ -450,7 +450,7 @@ test('text that is repeated after a lost response is appended once; text for ano
   const { workerTurnId, cursor } = (await claim())!;
   const send = () => service.client.workers.append(workerTurnId, { deltas: ['a', 'b'], after: cursor });
   const after = await send();
-  expect(after).toBe('turn_1:seq_3');
+  expect(after).toBe('turn_1:seq_5');
   expect(await send()).toBe(after);
   const other = service.client.workers.append(workerTurnId, { deltas: ['c', 'd'], after: cursor });
   await expect(other).rejects.toMatchObject({ status: 409, code: 'conflict' });

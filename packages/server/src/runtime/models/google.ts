@@ -10,6 +10,8 @@ export const google: Provider = {
   keyHeader: ['x-goog-api-key', ''],
   takesSchema: true,
   takesToolFiles: true,
+  options: (_isOwn, { shows }) => ({ google: shows?.reasoning ? { thinkingConfig: { includeThoughts: true } } : {} }),
+  asksForReasoning: true,
   async model(name, server) {
     if (!MODEL_NAME.test(name)) {
       throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });

@@ -22,6 +22,8 @@ export interface ModelCall {
   transcript: readonly ModelEntry[];
   /** `summary`: the response is a summary of the messages, not a step. */
   purpose?: 'summary';
+  /** What is shown besides text while the model writes it: its reasoning, and the input of calls. Default: neither. */
+  shows?: { readonly reasoning?: boolean; readonly toolInput?: boolean };
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
 }
@@ -35,10 +37,17 @@ export interface ModelEntry {
 
 export type ModelEvent =
   | { type: 'text'; delta: string }
+  /** A piece of the model's reasoning, for people. The model gets its own form of it back in `providerData`. */
+  | { type: 'reasoning'; delta: string }
+  /** A piece of a call's input while the model writes it, as JSON. The complete call has the same `operationId`. */
+  | { type: 'toolInput'; operationId: string; name: string; delta: string }
   /** Text that is in the journal already: a worker appends its own. */
   | { type: 'shown'; text: string }
-  /** A complete call; `input` is as the model gave it, not yet validated against the tool's schema. */
-  | { type: 'toolCall'; name: string; input: unknown }
+  /**
+   * A complete call; `input` is as the model gave it, not yet validated against the tool's schema. `operationId`: the call's, if its
+   * input has been shown.
+   */
+  | { type: 'toolCall'; name: string; input: unknown; operationId?: string }
   /**
    * The last event. `providerData` is JSON of at most PROVIDER_DATA_MAX_CHARACTERS that only the provider understands: reasoning
    * that it needs to receive again, usually encrypted. It is stored with the response, returned in the transcript, and never

@@ -6,17 +6,18 @@ export const openai: Provider = {
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
   takesToolFiles: true,
-  // Responses are not stored at OpenAI, so each request carries the encrypted reasoning. Reasoning summaries are not shown, and
-  // some accounts may not request them. Strict schemas must require every property; the schemas of our users need not.
+  // Responses are not stored at OpenAI, so each request carries the encrypted reasoning. A summary of the reasoning is
+  // requested only if it is shown: some accounts may not request it. Strict schemas must require every property; the schemas of our users need not.
   // Requests with the same key go to the same machine, whose cache then has the session's previous request.
-  options: (isOwn, { sessionId }) => ({
+  options: (isOwn, { sessionId, shows }) => ({
     openai: {
       store: false,
-      reasoningSummary: null,
+      reasoningSummary: shows?.reasoning ? 'auto' : null,
       strictJsonSchema: false,
       ...(isOwn && { promptCacheKey: sessionId }),
     },
   }),
+  asksForReasoning: true,
   async model(name, server) {
     const { createOpenAI } = await import('@ai-sdk/openai');
     return createOpenAI({ ...server, apiKey: NO_KEY }).responses(name);

@@ -28,6 +28,8 @@ export interface Provider {
   readonly takesToolFiles: boolean;
   /** Options of a call. `isOwn`: the request goes to the provider's own server. */
   options?(isOwn: boolean, call: ModelCall): SharedV4ProviderOptions;
+  /** Whether `options` request the model's reasoning if it is to be shown: a server may refuse that. */
+  readonly asksForReasoning?: boolean;
   /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
   readonly cachePoint?: SharedV4ProviderOptions;
   /** Whether an event that the SDK can't parse is one that clients should ignore. */
@@ -62,9 +64,9 @@ export function createProviderModel(
       const stream = await startStream(call, sdk, isOwn, connection, signal);
       const redaction = {
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
-        text: createStreamRedaction(key?.name ?? '', key?.value ?? ''),
+        stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
-      yield* readResponse(stream, provider, model, connection, redaction, signal);
+      yield* readResponse(stream, provider, call, connection, redaction, signal);
     } catch (error) {
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
@@ -98,7 +100,7 @@ export function createProviderModel(
     }
   }
 
-  return async function* ask(call, signal) {
+  async function* ask(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     let hasShown = false;
     try {
       for await (const event of askOnce(call, signal)) {
@@ -106,13 +108,19 @@ export function createProviderModel(
         yield event;
       }
     } catch (error) {
-      // The provider may no longer accept its own data from earlier steps. The session can continue without it.
+      // The provider may no longer accept its own data from earlier steps, or may not show this account its model's reasoning. The
+      // session can continue without either.
       const isBadRequest =
         error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
-      if (!isBadRequest || hasShown || !dependsOnProviderData(call)) throw error;
+      if (!isBadRequest || hasShown) throw error;
+      if (call.shows?.reasoning && provider.asksForReasoning) {
+        return yield* ask({ ...call, shows: { ...call.shows, reasoning: false } }, signal);
+      }
+      if (!dependsOnProviderData(call)) throw error;
       yield* askOnce(withoutProviderData(call), signal);
     }
-  };
+  }
+  return ask;
 }
 
 /** Compares scheme, host and port. */

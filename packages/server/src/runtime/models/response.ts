@@ -1,8 +1,9 @@
 // Converts the parts of an SDK's stream into the events of the turn machine, which are the same for all providers.
 //
-// Text is passed on as it arrives. Tool calls are held back until the stream has ended normally: a stream that breaks off gives
-// none. Reasoning is never shown; it becomes part of the `providerData` of the last event, with everything else that the provider
-// must receive again.
+// Text is passed on as it arrives, and so are reasoning and the input of tool calls if the agent shows them. Tool calls are held
+// back until the stream has ended normally: a stream that breaks off gives none. Reasoning also becomes part of the `providerData` of
+// the last event, with everything else that the provider must receive again. What a provider encrypts or redacts has no deltas here,
+// so it is never shown.
 import {
   type LanguageModelV4FinishReason,
   type LanguageModelV4StreamPart,
@@ -10,12 +11,13 @@ import {
   type SharedV4ProviderMetadata,
   TypeValidationError,
 } from '@ai-sdk/provider';
+import { newUuid } from '../../lib/ids.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
 import type { Redact, StreamRedaction } from '../tools/redact.ts';
 import { shownJson, shownText } from '../tools/result.ts';
-import { type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
+import { type ModelCall, type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
@@ -25,10 +27,11 @@ import { brokenOff } from './provider-failure.ts';
 const TOOL_CALLS_MAX_CHARACTERS = 1024 * 1024;
 const TOOL_CALLS_MAX = 100;
 
-/** Removes the key that was sent from what the server returns. `text` is for one response. */
+/** Removes the key that was sent from what the server returns. */
 export interface ResponseRedaction {
   readonly redact: Redact;
-  readonly text: StreamRedaction;
+  /** For a text that arrives in pieces. */
+  stream(): StreamRedaction;
 }
 
 type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
@@ -37,14 +40,17 @@ type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 export async function* readResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   { name: provider, passesOver }: Provider,
-  model: string,
+  { config: { model = '' }, shows }: Pick<ModelCall, 'config' | 'shows'>,
   connection: ProviderConnection,
-  { redact, text: shown }: ResponseRedaction,
+  redaction: ResponseRedaction,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const reader = stream.getReader();
   const calls: ToolCall[] = [];
   const keep = createKeeper();
+  const { redact } = redaction;
+  const shown = redaction.stream();
+  const early = createEarlyParts(shows, redaction);
   let callCharacters = 0;
   while (true) {
     const { done, value: part } = await connection.wait(reader.read());
@@ -59,15 +65,24 @@ export async function* readResponse(
         if (delta !== '') yield { type: 'text', delta };
         break;
       }
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        yield* early.reasoning(part);
+        break;
       case 'tool-input-start':
       case 'tool-input-delta':
         callCharacters += part.type === 'tool-input-delta' ? part.delta.length : part.toolName.length;
         if (callCharacters > TOOL_CALLS_MAX_CHARACTERS) throw tooMuch(`${TOOL_CALLS_MAX_CHARACTERS} characters`);
+        yield* early.toolInput(part);
+        break;
+      case 'tool-input-end':
+        yield* early.toolInput(part);
         break;
       case 'tool-call':
         // A tool that the provider ran itself is not one of ours.
         if (part.providerExecuted) break;
-        calls.push(shownCall(part, redact));
+        calls.push({ ...shownCall(part, redact), ...early.operationOf(part) });
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
         break;
       case 'error':
@@ -87,6 +102,61 @@ export async function* readResponse(
       }
     }
   }
+}
+
+/**
+ * Reasoning and the input of calls, as they are shown before the response is complete. Each part is searched for the key by
+ * itself, as text is.
+ */
+function createEarlyParts(shows: ModelCall['shows'] = {}, { redact, stream }: ResponseRedaction) {
+  let thought: StreamRedaction | undefined;
+  let hasReasoned = false;
+  const inputs = new Map<string, { operationId: string; name: string; input: StreamRedaction }>();
+
+  function shownOf(redaction: StreamRedaction, piece: string | undefined): string {
+    const text = piece === undefined ? redaction.end() : redaction.push(piece.replaceAll('\0', ''));
+    if (redaction.isTooMany) throw repeatsKey();
+    return text;
+  }
+
+  return {
+    *reasoning(
+      part: Extract<LanguageModelV4StreamPart, { type: 'reasoning-start' | 'reasoning-delta' | 'reasoning-end' }>,
+    ): Generator<Extract<ModelEvent, { type: 'reasoning' }>> {
+      if (!shows.reasoning) return;
+      if (part.type === 'reasoning-start') {
+        thought = undefined;
+        return;
+      }
+      // Providers summarise each thought by itself: a thought is a paragraph.
+      const separator = thought || !hasReasoned ? '' : '\n\n';
+      thought ??= stream();
+      const text = shownOf(thought, part.type === 'reasoning-end' ? undefined : part.delta);
+      if (text === '') return;
+      hasReasoned = true;
+      yield { type: 'reasoning', delta: separator + text };
+    },
+    *toolInput(
+      part: Extract<LanguageModelV4StreamPart, { type: 'tool-input-start' | 'tool-input-delta' | 'tool-input-end' }>,
+    ): Generator<Extract<ModelEvent, { type: 'toolInput' }>> {
+      if (!shows.toolInput) return;
+      if (part.type === 'tool-input-start') {
+        if (part.providerExecuted || inputs.size >= TOOL_CALLS_MAX) return;
+        inputs.set(part.id, { operationId: newUuid(), name: shownText(part.toolName, redact), input: stream() });
+        return;
+      }
+      const call = inputs.get(part.id);
+      if (!call) return;
+      const delta = shownOf(call.input, part.type === 'tool-input-end' ? undefined : part.delta);
+      if (delta !== '') yield { type: 'toolInput', operationId: call.operationId, name: call.name, delta };
+    },
+    operationOf({ toolCallId }: { toolCallId: string }): { operationId?: string } {
+      const call = inputs.get(toolCallId);
+      // Some servers repeat the id of a call.
+      inputs.delete(toolCallId);
+      return call ? { operationId: call.operationId } : {};
+    },
+  };
 }
 
 /** Records the order of a response's parts, its reasoning, and the data that the provider attached to each. */

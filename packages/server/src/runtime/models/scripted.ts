@@ -7,6 +7,7 @@
 //   {{input}}            the text of the last user message
 //   {{lastToolResult}}   the last tool result: a string as it is, an error's text, anything else as JSON
 import type { ScriptStep } from '@signalbox/contract';
+import { newUuid } from '../../lib/ids.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './model.ts';
 
@@ -37,7 +38,14 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
     }
 
     const fillIn = createFillIn(call);
-    const words = fillIn(step.text ?? '').match(/\s*\S+|\s+$/g) ?? [];
+    if (call.shows?.reasoning) {
+      for (const delta of wordsOf(fillIn(step.reasoning ?? ''))) {
+        if (step.tokenDelayMs) await clock.sleep(step.tokenDelayMs, signal);
+        signal.throwIfAborted();
+        yield { type: 'reasoning', delta };
+      }
+    }
+    const words = wordsOf(fillIn(step.text ?? ''));
     const breaks = step.failWith === 'broken_stream';
     for (const word of breaks ? words.slice(0, Math.ceil(words.length / 2)) : words) {
       if (step.tokenDelayMs) await clock.sleep(step.tokenDelayMs, signal);
@@ -52,12 +60,28 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
     const isCut = step.failWith === 'max_output_tokens';
     const calls = refuses
       ? []
-      : (step.toolCalls ?? []).map(({ name, input = {} }) => ({ name, input: mapStrings(input, fillIn) }));
-    for (const { name, input } of calls) yield { type: 'toolCall', name, input };
+      : (step.toolCalls ?? []).map(({ name, input = {} }) => ({
+          name,
+          input: mapStrings(input, fillIn),
+          ...(call.shows?.toolInput && { operationId: newUuid() }),
+        }));
+    for (const { operationId, name, input } of calls) {
+      if (operationId === undefined) continue;
+      for (const delta of wordsOf(JSON.stringify(input))) {
+        if (step.tokenDelayMs) await clock.sleep(step.tokenDelayMs, signal);
+        signal.throwIfAborted();
+        yield { type: 'toolInput', operationId, name, delta };
+      }
+    }
+    for (const asked of calls) yield { type: 'toolCall', ...asked };
     const usage = usageOf(call, [...words, ...calls.map(({ input }) => JSON.stringify(input))].join(' '));
     const reason = refuses ? 'refusal' : isCut ? 'maxOutputTokens' : calls.length > 0 ? 'toolCalls' : 'endTurn';
     yield { type: 'finish', reason, usage };
   };
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/\s*\S+|\s+$/g) ?? [];
 }
 
 /** No step of the script: the beginning of what it summarises. */

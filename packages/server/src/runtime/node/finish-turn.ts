@@ -8,10 +8,11 @@ import type { Appender } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
+import { formatId } from '../../lib/ids.ts';
 import { type BegunTurn, beginTurn } from '../../sessions/begin-turn.ts';
 import { cancelNow } from '../../sessions/end-session.ts';
 import { readQueuedMessage } from '../../sessions/state/inbox.ts';
-import { notRunChunks, type Operation, updateOperation } from '../../sessions/state/operations.ts';
+import { messageIdOf, notRunChunks, type Operation, updateOperation } from '../../sessions/state/operations.ts';
 import { lockSession, sessionEvent } from '../../sessions/state/session.ts';
 import { endPatch, idlePatch } from '../../sessions/state/status.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
@@ -36,7 +37,7 @@ export class SessionEnded extends Fenced {}
 
 /** What a turn's last transition changes besides its end. `entries` are for the transcript. */
 export interface LastChange extends Change {
-  entries?: Pick<TranscriptEntry, 'role' | 'content'>[];
+  entries?: (Pick<TranscriptEntry, 'role' | 'content'> & { messageId?: string })[];
 }
 
 /** The next turn, as the database has it already. */
@@ -68,10 +69,13 @@ export async function endTurn(
     const now = platform.clock.now();
     context.position = before;
     const { entries = [], ...change } = changeNow(now);
-    const stored = entries.map((entry) => nextEntry(context, entry, now));
+    const stored = entries.map(({ messageId, ...entry }) => nextEntry(context, entry, now, messageId));
     const usage = turnUsage(context);
     const output = stopReason !== 'error' && end.output !== undefined ? { output: end.output } : {};
-    const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...output, ...why };
+    const lastMessageId =
+      entries.findLast(({ role }) => role === 'assistant')?.messageId ?? lastResponse(context.state.operations);
+    const message = lastMessageId === undefined ? {} : { messageId: formatId('msg', lastMessageId) };
+    const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...message, ...output, ...why };
     const whole = {
       ...change,
       items: [...(change.items ?? []), completed],
@@ -88,6 +92,12 @@ export async function endTurn(
       return undefined;
     }
   }
+}
+
+/** The message of the last model call that has a response. */
+function lastResponse(operations: readonly Operation[]): string | undefined {
+  const last = operations.findLast(({ kind, status }) => kind === 'model' && status === 'succeeded');
+  return last && messageIdOf(last);
 }
 
 /** Ends a turn that fails. Text that its last model call has shown is void if the call failed, or its response was rejected. */

@@ -2,8 +2,10 @@
 import sql from 'sql-template-tag';
 import { firstExpiry } from '../../sessions/state/operations.ts';
 import { storeOffer } from '../../sessions/state/submission.ts';
+import { modelName } from '../../usage/prices.ts';
 import type { AskModel } from '../models/model.ts';
 import { readSubmission } from './read-submission.ts';
+import { startChunks } from './response-items.ts';
 import type { TurnContext } from './turn-context.ts';
 
 /**
@@ -15,6 +17,8 @@ export async function offerStep({ session, state, deadline, platform: { wake } }
   const expiry = firstExpiry(operations);
   const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
   const change = {
+    // Text that an earlier worker appended is void by now, and the start of its response with it.
+    items: modelCall ? startChunks(modelCall, modelName(definition.model)) : [],
     patch: [
       sql`queue = ${definition.model.queue}`,
       sql`runnable_at = ${expiry && expiry < deadline ? expiry : deadline}`,

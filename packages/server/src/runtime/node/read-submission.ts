@@ -2,7 +2,7 @@
 import type { Db } from '../../db/db.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
-import type { Submission } from '../../sessions/state/submission.ts';
+import { callOfWorker, type Submission } from '../../sessions/state/submission.ts';
 import { type ModelEvent, ModelFailure } from '../models/model.ts';
 
 /** Reads the stored submission. Throws `ModelFailure` if it is an error, or too long. */
@@ -11,7 +11,7 @@ export async function* readSubmission(
   owner: TurnOfSession,
   modelCall: Operation,
 ): AsyncGenerator<ModelEvent> {
-  const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
+  const { workerTurnId, toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
   // The machine reads each submission once, and then uses the field itself.
   modelCall.output = null;
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
@@ -21,7 +21,10 @@ export async function* readSubmission(
     throw new ModelFailure('worker_failed', message, { retryable: false });
   }
   if (text !== '') yield { type: 'shown', text };
-  for (const { tool, input } of toolCalls) yield { type: 'toolCall', name: tool, input };
+  for (const [index, { tool, input }] of toolCalls.entries()) {
+    const operationId = workerTurnId === undefined ? {} : { operationId: callOfWorker(workerTurnId, index) };
+    yield { type: 'toolCall', name: tool, input, ...operationId };
+  }
   yield {
     type: 'finish',
     reason: toolCalls.length > 0 ? 'toolCalls' : stopReason,

@@ -41,12 +41,13 @@ export function agentEvent(context: TurnContext, draft: EventDraft): Sql {
 /** The turn's next transcript entry. */
 export function nextEntry(
   context: TurnContext,
-  entry: Pick<TranscriptEntry, 'role' | 'content' | 'providerData'>,
+  { role, content, providerData }: Pick<TranscriptEntry, 'role' | 'content' | 'providerData'>,
   createdAt: Date,
+  messageId = newUuid(),
 ): TranscriptEntry {
   const { position } = context;
   context.position += 1;
-  return { turn: context.session.row.turn, position, messageId: newUuid(), ...entry, createdAt };
+  return { turn: context.session.row.turn, position, messageId, role, content, providerData, createdAt };
 }
 
 /** The chunk that voids what has been shown since the model call began; none if nothing was. */

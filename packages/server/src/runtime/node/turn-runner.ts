@@ -25,6 +25,7 @@ import type { Platform } from '../../platform.ts';
 import {
   firstExpiry,
   insertOperation,
+  messageIdOf,
   newModelCall,
   type Operation,
   updateOperation,
@@ -53,6 +54,7 @@ import {
 } from './finish-turn.ts';
 import { modelResponseChange } from './model-response.ts';
 import { offerStep, responderOf } from './offer-step.ts';
+import { responseItems } from './response-items.ts';
 import { withFileStorage } from './save-files.ts';
 import { createSpending } from './spending.ts';
 import { startCall, storeCall } from './start-call.ts';
@@ -122,11 +124,13 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   // ── What the turn machine yields ───────────────────────────────────────────────────────────────────────────────────
 
   async function handle(event: TurnEvent): Promise<Proceeding> {
-    const { state } = context;
-    const now = clock.now();
+    const [{ state }, now] = [context, clock.now()];
     switch (event.type) {
+      case 'responding':
       case 'text':
-        await appender.append(head, event.delta);
+      case 'reasoning':
+      case 'toolInput':
+        for (const item of responseItems(event)) await appender.append(head, item);
         return 'continue';
 
       case 'responded': {
@@ -134,8 +138,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         const model = modelCall.model!;
         const usage = spending.add(model, event.usage);
         const { reportedTokens } = state;
-        const { content, providerData } = state.transcript.at(-1)!;
-        const entry = nextEntry(context, { role: 'assistant', content, providerData }, now);
+        const entry = nextEntry(context, state.transcript.at(-1)!, now, messageIdOf(modelCall));
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
         const change = modelResponseChange(row, { modelCall, calls, model, usage, entry, reportedTokens }, rules, now);
         if (event.end) {
@@ -155,8 +158,8 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'modelFailed': {
         const { modelCall, model, failure } = event;
-        const { code, retryAfterMs } = failure;
-        log.warn({ ...logIds(context), model, code, retryAfterMs }, 'model call failed; retrying');
+        const why = { model, code: failure.code, retryAfterMs: failure.retryAfterMs };
+        log.warn({ ...logIds(context), ...why }, 'model call failed; retrying');
         await resetText(modelCall, modelCall.kind === 'model' ? [sql`model_calls = model_calls + 1`] : []);
         return 'continue';
       }
@@ -266,8 +269,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   async function loadTurn(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
     isLoaded = false;
     watching.abort(OVER);
-    watching = new AbortController();
-    stopping = new AbortController();
+    [watching, stopping] = [new AbortController(), new AbortController()];
     const definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
     context.startedAt = clock.now();
     context.deadline =
@@ -314,8 +316,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       random: Math.random,
       inboxCame: session.arrival,
     };
-    const { state } = context;
-    const { signal } = stopping;
+    const [{ state }, { signal }] = [context, stopping];
     const anyStop = AbortSignal.any([session.signal, signal]);
     session.setWithNextCommit([sql`turn_deadline = ${context.deadline}`]);
     stopAtDeadline(context, stopping, watching.signal);

@@ -16,7 +16,9 @@ import { exponentialMs } from '../../lib/back-off.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { modelName } from '../../usage/prices.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
+import type { AskedCall } from './calls.ts';
 import { contextOf } from './context.ts';
+import { createEarlyParts } from './early-parts.ts';
 import type { TurnEvent, TurnPorts, TurnState } from './turn.ts';
 
 /** A call of the model of a step, or of the one that writes a summary. */
@@ -32,7 +34,7 @@ export interface ModelResponse {
   model: Model;
   /** A step's text, which is shown while it is written, is `state.shownText` as well. */
   text: string;
-  calls: readonly { name: string; input: unknown }[];
+  calls: readonly AskedCall[];
   finish: Extract<ModelEvent, { type: 'finish' }>;
 }
 
@@ -119,19 +121,42 @@ async function* askModel(
   state.shownText = '';
   let text = '';
   const calls: ModelResponse['calls'][number][] = [];
+  const call = callOf(model);
+  const early = createEarlyParts();
+  // A step of a worker is announced when it is offered.
+  let isAnnounced = !isStep || model.provider === 'worker';
+  function* announced(events: readonly TurnEvent[]): Generator<TurnEvent> {
+    if (!isAnnounced) yield { type: 'responding', modelCall: operation, model: modelName(model) };
+    isAnnounced = true;
+    yield* events;
+  }
   try {
-    for await (const event of ask(callOf(model), signal)) {
+    for await (const event of ask(call, signal)) {
       signal.throwIfAborted();
-      if (event.type === 'toolCall') {
-        calls.push(event);
-      } else if (event.type === 'finish') {
-        return { model, text, calls, finish: event };
-      } else {
-        const delta = event.type === 'text' ? event.delta : event.text;
-        text += delta;
-        if (!isStep) continue;
-        state.shownText = text;
-        if (event.type === 'text') yield { type: 'text', delta };
+      switch (event.type) {
+        case 'text':
+          text += event.delta;
+          if (!isStep) break;
+          state.shownText = text;
+          yield* announced([...early.rest(), event]);
+          break;
+        case 'shown':
+          text += event.text;
+          state.shownText = text;
+          break;
+        case 'reasoning':
+        case 'toolInput': {
+          const isShown = event.type === 'reasoning' ? call.shows?.reasoning : call.shows?.toolInput;
+          const events = isShown ? early.add(event) : [];
+          if (events.length > 0) yield* announced(events);
+          break;
+        }
+        case 'toolCall':
+          calls.push(event);
+          break;
+        case 'finish':
+          yield* announced(early.rest());
+          return { model, text, calls, finish: event };
       }
     }
     return new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
@@ -207,6 +232,7 @@ function modelCallOf(state: TurnState, config: Model, transcript: ModelCall['tra
     limits: definition.limits,
     outputSchema: definition.outputSchema,
     transcript,
+    shows: { reasoning: definition.showReasoning, toolInput: definition.showToolInput },
     callsBefore: modelCalls,
   };
 }

@@ -26,16 +26,19 @@ export interface CallRules {
   readonly unavailable: readonly string[];
 }
 
+/** As the model requests it. `operationId`: if its input has been shown, under which id. */
+export interface AskedCall {
+  name: string;
+  input: unknown;
+  operationId?: string;
+}
+
 /**
  * The calls of a step as they are stored: waiting for an approval, ready, or failed because the tool does not exist or the input
  * does not match its schema. All schemas are evaluated together, within the time limit of one evaluation.
  */
-export async function newCalls(
-  rules: CallRules,
-  step: number,
-  asked: readonly { name: string; input: unknown }[],
-): Promise<Operation[]> {
-  const calls = asked.map(({ name, input }, index) => newCall(rules, step, index + 1, name, input));
+export async function newCalls(rules: CallRules, step: number, asked: readonly AskedCall[]): Promise<Operation[]> {
+  const calls = asked.map((call, index) => newCall(rules, step, index + 1, call));
   const ready = () =>
     calls.filter(({ status }) => status === 'ready').map((call) => [call, toolOf(rules.tools, call)!] as const);
 
@@ -60,18 +63,18 @@ export async function newCalls(
 }
 
 /** Ready, or failed because the tool does not exist. */
-function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
+function newCall(rules: CallRules, step: number, index: number, { name, input, operationId }: AskedCall): Operation {
   const tool = toolOf(rules.tools, { tool: storableText(name) });
   return {
     turn: rules.turn,
     step,
     index,
-    operationId: newUuid(),
+    operationId: operationId ?? newUuid(),
     kind: 'tool',
     status: tool ? 'ready' : 'failed',
     tool: storableText(name),
     toolType: tool?.source.type ?? null,
-    input: storableJson(given),
+    input: storableJson(input),
     output: null,
     error: tool ? null : noSuchTool(storableText(name), rules.unavailable),
     usage: null,

@@ -96,7 +96,7 @@ test('a call that would be longer than the limit follows a summary of the oldest
   const state = stateWith(20, { compactAtTokens: 2_000 });
   const { ask, calls, refusedCalls } = modelOf(2_000);
   const events = await run(state, portsOf({ ask }));
-  expect(typesOf(events)).toEqual(['compactionStarted', 'compacted', 'text', 'responded']);
+  expect(typesOf(events)).toEqual(['compactionStarted', 'compacted', 'responding', 'text', 'responded']);
   expect(refusedCalls).toEqual([]);
   expect(calls.map(({ purpose }) => purpose)).toEqual(['summary', undefined]);
   const compacted = events.find((event) => event.type === 'compacted')!;
@@ -112,6 +112,7 @@ test('a call that would be longer than the limit follows a summary of the oldest
 test('a call that is not longer than the limit is not compacted', async () => {
   const { ask } = modelOf(1_000_000);
   expect(typesOf(await run(stateWith(19, { compactAtTokens: 2_000 }), portsOf({ ask })))).toEqual([
+    'responding',
     'text',
     'responded',
   ]);
@@ -221,7 +222,7 @@ test('after a crash, the compaction that was stored is the one that continues', 
   const stored = newCompaction(state.turn, 1, []);
   state.operations.push(stored);
   const events = await run(state, portsOf(modelOf(2_000)));
-  expect(typesOf(events)).toEqual(['compacted', 'text', 'responded']);
+  expect(typesOf(events)).toEqual(['compacted', 'responding', 'text', 'responded']);
   expect(stored.status).toBe('succeeded');
 });
 

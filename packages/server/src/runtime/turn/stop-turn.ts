@@ -10,6 +10,7 @@ import type { NewChunk } from '../../journal/segment.ts';
 import { storableText } from '../../lib/text.ts';
 import {
   isFinished,
+  messageIdOf,
   notRunChunks,
   type Operation,
   resultChunk,
@@ -49,7 +50,7 @@ export interface StopChange {
   /** Calls whose child sessions must be cancelled. */
   orphans: string[];
   /** For the transcript, in order. */
-  entries: { role: 'assistant' | 'tool'; content: MessagePart[] }[];
+  entries: { role: 'assistant' | 'tool'; content: MessagePart[]; messageId?: string }[];
 }
 
 const WHY: Record<TurnStopped['why'], string> = {
@@ -93,7 +94,11 @@ export function stopChange(
   change.statements.push(...cancelled.statements);
 
   const shown = storableText(state.shownText);
-  if (shown !== '') change.entries.push({ role: 'assistant', content: [{ type: 'text', text: shown }] });
+  const cut = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+  if (shown !== '') {
+    const messageId = cut && { messageId: messageIdOf(cut) };
+    change.entries.push({ role: 'assistant', content: [{ type: 'text', text: shown }], ...messageId });
+  }
   const step = Math.max(...state.operations.map((operation) => operation.step));
   const calls = callsOf(state.operations, step);
   // The results of earlier steps are in the transcript already.

@@ -100,7 +100,9 @@ test.each([
 
 test('a worker’s submission is accepted even if the budget was used up in the meantime, because it is spent already', async () => {
   const state = stateWith([]);
-  Object.assign(state.definition, { model: { provider: 'worker', queue: 'q' } });
+  const model = { provider: 'worker' as const, queue: 'q' };
+  Object.assign(state.definition, { model });
+  state.models = [model];
   state.operations[0]!.output = { toolCalls: [], stopReason: 'endTurn' };
   const refusing: TurnPorts = { ...ports, refusal: async () => 'budgetReached' };
   const events: string[] = [];

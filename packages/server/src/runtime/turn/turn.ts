@@ -35,6 +35,7 @@ import {
 } from './calls.ts';
 import { compact } from './compact.ts';
 import { nextPlace, type PlacedEntry } from './compaction.ts';
+import type { EarlyPart } from './early-parts.ts';
 import { firstOfResponse, isLastStep, judge } from './output.ts';
 import { afterCrash } from './recovery.ts';
 
@@ -95,8 +96,12 @@ export interface NormalEnd {
 }
 
 export type TurnEvent =
+  /** The model begins to respond: what follows is of its response, which it writes anew if it fails. */
+  | { type: 'responding'; modelCall: Operation; model: string }
   /** Some text of the model. */
   | { type: 'text'; delta: string }
+  /** A piece of its reasoning, or of the input of a call, while it writes them. */
+  | EarlyPart
   /**
    * The model call has a response. `calls` are the tool calls that it requests. `end` is set if the turn ends with it, and
    * `results` are then the results that the model gets with the next turn.

@@ -94,6 +94,11 @@ export function toolCallIdOf(operation: { operationId: string }): string {
   return formatId('call', operation.operationId);
 }
 
+/** The response to a model call has the id of the call, so it is known before there is a response. */
+export function messageIdOf({ operationId }: Pick<Operation, 'operationId'>): string {
+  return operationId;
+}
+
 /** The model call of a step, as it is stored before it starts. `fromSeq`: the first seq that its text can have. */
 export function newModelCall(turn: number, step: number, fromSeq: number): Operation {
   return { ...newCallOfModel(turn, step, 0), fromSeq };

@@ -1,6 +1,7 @@
 // A step that a worker runs, as it is stored in the step's model call while that is `pending`: `input` is the offer, `output`
 // the worker's submission. The turn machine reads a submission as it reads a model's response.
 import sql, { type Sql } from 'sql-template-tag';
+import { derivedUuid } from '../../lib/ids.ts';
 import type { Operation, TokenUsage } from './operations.ts';
 
 interface OfferedTool {
@@ -18,6 +19,8 @@ export interface Offer {
 
 /** What a worker submitted. Its text is in the journal. */
 export interface Submission {
+  /** The worker's claim, from which the ids of its calls follow. Left out by releases that did not show the input of calls early. */
+  workerTurnId?: string;
   toolCalls: { tool: string; input: unknown }[];
   stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
@@ -53,6 +56,11 @@ export function storeSubmission(owner: { organizationId: string }, modelCall: Op
   return sql`
     update operations set input = null, output = ${JSON.stringify(submission)}
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
+}
+
+/** The operation of a call that a worker requests, also before it has: the input may be shown while it is written. */
+export function callOfWorker(workerTurnId: string, index: number): string {
+  return derivedUuid(workerTurnId, index);
 }
 
 /** Whether a worker has submitted the step. */
