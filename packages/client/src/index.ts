@@ -32,6 +32,7 @@ export type { ContentRange, UploadParams } from './resources/files.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';
+export type { GetToken } from './token-source.ts';
 export type { BrowserSession, ClientOptions, RequestOptions } from './transport.ts';
 export type * from './types.generated.ts';
 export type { FileBytes, UploadProgress } from './upload.ts';

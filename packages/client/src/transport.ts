@@ -4,9 +4,10 @@
  * The API key is in a private field of this class and in no other object, so `util.inspect`, `JSON.stringify` and errors can't
  * show it.
  */
-import { ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
+import { AuthenticationError, ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
 import { retryDelayMs } from './retry.ts';
 import { now, type Sleep, sleep } from './time.ts';
+import { type GetToken, TokenSource } from './token-source.ts';
 import { type Operations, operations } from './types.generated.ts';
 import type { UploadBody } from './upload.ts';
 import { version } from './version.ts';
@@ -17,11 +18,22 @@ export type ClientOptions = CommonOptions &
         /** `sbk_…`. Keep it on servers: never ship it in a browser or an app. */
         apiKey: string;
         session?: undefined;
+        token?: undefined;
+      }
+    | {
+        /**
+         * Gets a session token, for a page in the browser of an end user. Called when a call needs one: at first, and when the service
+         * has refused the one before, because it has expired. The call is then repeated with the new one, and a stream resumes.
+         */
+        token: GetToken;
+        apiKey?: undefined;
+        session?: undefined;
       }
     | {
         /** Of a user who is signed in to the console, for the page that the service itself serves. */
         session: BrowserSession;
         apiKey?: undefined;
+        token?: undefined;
       }
   );
 
@@ -90,7 +102,9 @@ const defaultTimeoutMs = 60_000;
 const defaultMaxRetries = 2;
 
 export class Transport {
+  /** Without those of a session token, which changes. */
   readonly #credentials: Record<string, string>;
+  readonly #tokens: TokenSource | undefined;
   readonly #fetchOptions: RequestInit;
   readonly #baseUrl: string;
   readonly #fetch: typeof globalThis.fetch;
@@ -100,8 +114,9 @@ export class Transport {
   readonly sleep: Sleep;
 
   constructor(options: ClientOptions) {
-    const { session } = options;
+    const { session, token } = options;
     this.#credentials = credentialsOf(options);
+    this.#tokens = token && new TokenSource(token);
     this.#fetchOptions = session ? { credentials: 'same-origin', cache: 'no-store' } : {};
     this.#baseUrl = checkedBaseUrl(options.baseUrl || (session && ownOrigin()) || 'http://127.0.0.1:4500');
     // Bound, because browsers and workers refuse to call fetch as a method of another object.
@@ -109,7 +124,8 @@ export class Transport {
     this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     // A browser sets its own.
-    this.#userAgent = session ? '' : `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
+    this.#userAgent =
+      session || token ? '' : `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
     this.sleep = options.sleep ?? sleep;
   }
 
@@ -181,10 +197,22 @@ export class Transport {
     };
     const maxRetries = options.maxRetries ?? this.#maxRetries;
 
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = 0, hasNewToken = false; ; attempt++) {
+      let token: string | undefined;
       try {
+        token = await this.#tokens?.token();
+        if (token !== undefined) headers.authorization = `Bearer ${token}`;
         return await this.#attempt(url, init, options, read, upload);
       } catch (error) {
+        if (error instanceof AuthenticationError && token !== undefined && !hasNewToken) {
+          await this.#tokens!.refused(token);
+          hasNewToken = true;
+          // A content that can't be read twice has maxRetries 0.
+          if (upload === undefined || maxRetries > 0) {
+            attempt -= 1;
+            continue;
+          }
+        }
         if (!(error instanceof SignalboxError) || attempt >= maxRetries) throw error;
         const delayMs = retryDelayMs(method, error, attempt, Math.random(), now());
         if (delayMs === null) throw error;
@@ -264,8 +292,14 @@ function ownOrigin(): string | undefined {
 }
 
 /** Checked here, because fetch would put an invalid header value, a secret, into its error message. */
-function credentialsOf({ apiKey, session }: ClientOptions): Record<string, string> {
+function credentialsOf({ apiKey, session, token }: ClientOptions): Record<string, string> {
   const visible = /^[\x21-\x7e]+$/;
+  if (token !== undefined) {
+    if (apiKey !== undefined || session !== undefined)
+      throw new TypeError('give apiKey, token or session, not several');
+    if (typeof token !== 'function') throw new TypeError('token must be a function that returns a session token');
+    return {};
+  }
   if (session !== undefined) {
     if (apiKey !== undefined) throw new TypeError('give apiKey or session, not both');
     const { organizationId, csrfToken } = session;

@@ -69,7 +69,7 @@ export function problem(
 export const timeoutMs = 987_654;
 
 /** Pauses between attempts pass immediately and are recorded; timeouts and the silence check never fire. */
-function quickTime(): { sleep: Sleep; pauses: number[] } {
+export function quickTime(): { sleep: Sleep; pauses: number[] } {
   const pauses: number[] = [];
   const sleep: Sleep = async (ms, signal) => {
     if (ms === timeoutMs || ms === 10_000) {
