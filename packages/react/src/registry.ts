@@ -1,12 +1,21 @@
 /** Stores that components share: one for each session, so that several components open one stream. */
-import type { Signalbox } from '@signalbox/client';
+import { Signalbox } from '@signalbox/client';
 import { createSessionStore, type SessionStore } from './store.ts';
 import type { NewSession } from './types.ts';
 
-/** How to reach the service. */
-export interface Access {
-  client: Signalbox;
-}
+/** How to reach the service: with a client, or with a function that gets a token. */
+export type Access =
+  | { client: Signalbox; baseUrl?: undefined; token?: undefined }
+  | {
+      /** The URL of the service. */
+      baseUrl: string;
+      /**
+       * Gets a session token from your own server. Called when one is needed: at first, and when the one before has expired. It need
+       * not be the same function in each render.
+       */
+      token: () => Promise<string>;
+      client?: undefined;
+    };
 
 export type UseSessionOptions = Access & {
   /**
@@ -29,6 +38,8 @@ export interface Shared {
   /** Of a session that is yet to be opened; null once it was asked for by its id. */
   draft: string | null;
   readonly store: SessionStore;
+  /** The newest function of a component. */
+  token: (() => Promise<string>) | undefined;
 }
 
 /** Stores without subscribers that are kept, so that nothing is read again when a component is shown again. */
@@ -67,20 +78,22 @@ export function sharedStore(options: UseSessionOptions): Shared {
 }
 
 function create(options: UseSessionOptions, scope: string, draft: string | null): Shared {
+  const access: { token: Shared['token'] } = { token: options.token };
+  const client = options.client ?? new Signalbox({ baseUrl: options.baseUrl, token: () => access.token!() });
   const sessionId = options.sessionId ?? undefined;
-  const store = createSessionStore({ client: options.client, sessionId, open: newSessionOf(options) });
-  return { scope, draft, store };
+  const store = createSessionStore({ client, sessionId, open: newSessionOf(options) });
+  return Object.assign(access, { scope, draft, store });
 }
 
 function newSessionOf(options: UseSessionOptions): NewSession | undefined {
   if (options.agentId === undefined) return undefined;
-  const { client: _, user, sessionId, id, ...open } = options;
+  const { client: _, baseUrl, token, user, sessionId, id, ...open } = options;
   return open;
 }
 
 function placeOf(options: UseSessionOptions): { scope: string; draft: string | null } {
-  const { client, user } = options;
-  const scope = JSON.stringify([numberOf(client), user]);
+  const { client, baseUrl, user } = options;
+  const scope = JSON.stringify([client ? numberOf(client) : baseUrl, user]);
   if (options.agentId === undefined) return { scope, draft: null };
   return { scope, draft: JSON.stringify([options.agentId, options.environment, options.id]) };
 }

@@ -9,7 +9,7 @@
  * The stream is open while there are subscribers, and for a second longer, because a page that shows another component, or React in
  * its strict mode, subscribes again at once. Without subscribers everything is kept, and read on from the cursor later.
  */
-import { NotFoundError, type Session, type Signalbox, type Sleep } from '@signalbox/client';
+import { NotFoundError, type Session, type Signalbox, SignalboxError, type Sleep } from '@signalbox/client';
 import { failureOf, isTemporary } from './failures.ts';
 import { History } from './history.ts';
 import {
@@ -22,7 +22,7 @@ import {
   positionOf,
 } from './journal.ts';
 import { Outbox, type Outgoing } from './outbox.ts';
-import { Backoff, sleep } from './timing.ts';
+import { Backoff, onOnline, sleep } from './timing.ts';
 import type {
   DecideOptions,
   MessageContent,
@@ -225,15 +225,12 @@ class Store implements SessionStore {
   #start(): void {
     const running = new AbortController();
     this.#running = running;
-    const onOnline = () => {
+    onOnline(() => {
       this.#outbox.wake();
       this.#backoff.wake();
       // A connection of before may be dead without having been closed.
       if (this.#following) void this.#follow(running.signal);
-    };
-    const target = globalThis as Partial<EventSource>;
-    target.addEventListener?.('online', onOnline);
-    running.signal.addEventListener('abort', () => target.removeEventListener?.('online', onOnline), { once: true });
+    }, running.signal);
     if (this.#sessionId !== null) void this.#follow(running.signal);
   }
 
@@ -272,13 +269,20 @@ class Store implements SessionStore {
           this.#ended(failureOf('session', error));
           break;
         }
-        this.#connection = 'lost';
-        this.#changed();
+        this.#isLost(error);
         await this.#backoff.pause(signal);
       }
     }
     running.removeEventListener('abort', end);
     if (this.#following === following) this.#following = undefined;
+  }
+
+  #isLost(error: unknown): void {
+    this.#connection = 'lost';
+    // Unlike the network, this may need the page: for example, the user has signed out.
+    if (error instanceof SignalboxError && error.code === 'token_unavailable')
+      this.#failure = failureOf('session', error);
+    this.#changed();
   }
 
   #ended(failure: SessionFailure | null): void {
@@ -320,7 +324,10 @@ class Store implements SessionStore {
     const { at } = this.#journal;
     const onConnection = (state: 'open' | 'lost') => {
       if (signal.aborted) return;
-      if (state === 'open') this.#backoff.succeeded();
+      if (state === 'open') {
+        this.#backoff.succeeded();
+        if (this.#failure?.of === 'session') this.#failure = null;
+      }
       this.#connection = state;
       this.#changed();
     };
@@ -386,10 +393,4 @@ class Store implements SessionStore {
       isLoadingEarlier: this.#isLoadingEarlier,
     });
   }
-}
-
-/** What this file uses of a browser's global object. */
-interface EventSource {
-  addEventListener(type: 'online', listener: () => void): void;
-  removeEventListener(type: 'online', listener: () => void): void;
 }

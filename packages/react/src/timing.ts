@@ -1,4 +1,4 @@
-/** The only file of the package that waits. */
+/** The only file of the package that waits, or listens to the browser. */
 import type { Sleep } from '@signalbox/client';
 
 export const sleep: Sleep = (ms, signal) =>
@@ -52,4 +52,12 @@ export class Backoff {
     this.#failures = 0;
     this.#current?.abort();
   }
+}
+
+/** Calls the listener when a browser has its network back, until the signal is aborted. */
+export function onOnline(listener: () => void, signal: AbortSignal): void {
+  const target = globalThis as {
+    addEventListener?: (type: 'online', listener: () => void, options: { signal: AbortSignal }) => void;
+  };
+  target.addEventListener?.('online', listener, { signal });
 }

@@ -136,7 +136,7 @@ export type ChatStatus = 'loading' | 'new' | SessionStatus;
 /** What went wrong last. `retry` repeats what failed. */
 export interface SessionFailure {
   /**
-   * - `session`: the session can't be read: it does not exist, or the token does not reach it.
+   * - `session`: the session can't be read: it does not exist, the token does not reach it, or there is no token.
    * - `message`: a message was refused.
    * - `action`: another call was refused: a decision, a tool result, a stop, earlier messages.
    * - `turn`: the last turn failed.

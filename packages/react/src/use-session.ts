@@ -1,4 +1,4 @@
-import { useMemo, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { keyOf, sharedStore, type UseSessionOptions } from './registry.ts';
 import type { SessionActions, SessionSnapshot } from './types.ts';
 
@@ -7,7 +7,7 @@ export type UseSession = SessionSnapshot & SessionActions;
 /**
  * A session as it is: its messages while they are streamed, its status, its approvals, and what the user can do.
  *
- *     const { messages, send, isBusy } = useSession({ client, agentId, environment: 'production' });
+ *     const { messages, send, isBusy } = useSession({ baseUrl, token, agentId, environment: 'production' });
  *
  * Components with the same session share one stream. It resumes where it was after a reload, a lost network, an expired token and a
  * restart of the service.
@@ -20,7 +20,12 @@ export function useSession(options: UseSessionOptions): UseSession {
     current = { key, shared: sharedStore(options) };
     hold(current);
   }
-  const { store } = current.shared;
+  const { shared } = current;
+  const { store } = shared;
+  const { token } = options;
+  useEffect(() => {
+    shared.token = token;
+  }, [shared, token]);
   const snapshot = useSyncExternalStore(store.subscribe, store.getSnapshot, store.getInitialSnapshot);
   return useMemo(() => {
     const { send, stop, decide, toolResult, retry, loadEarlier } = store;
