@@ -229,6 +229,8 @@ create table sessions (
   -- The end user that a session is for: the integrator's own id and the name that they gave; null if none was given.
   end_user_id text,
   end_user_name text,
+  -- The key that opened the session, or its root, or created the schedule that did; null: a person did. The key may be deleted.
+  key_id uuid,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -541,8 +543,11 @@ create table model_usage (
   cache_write_tokens bigint default 0 not null,
   -- Null: the session has no end user, or the end user was erased.
   end_user_id text,
+  key_id uuid,
   constraint model_usage_pkey primary key (organization_id, usage_id)
 );
+-- For what a key has spent today, before its calls are in the sums.
+create index model_usage_by_key on model_usage (organization_id, key_id, occurred_at) WHERE (key_id IS NOT NULL);
 
 create table model_usage_days (
   organization_id uuid not null,
@@ -585,6 +590,7 @@ create table schedules (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   end_user json,
+  key_id uuid,
   constraint schedules_pkey primary key (organization_id, schedule_id),
   constraint schedules_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint schedules_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name),
@@ -968,6 +974,27 @@ create table model_usage_end_user_days (
   constraint model_usage_end_user_days_pkey primary key (organization_id, day, environment, end_user_id)
 );
 create index model_usage_end_user_days_by_id on model_usage_end_user_days (organization_id, end_user_id);
+
+-- What the sessions of each key used. The sums of a day are also in model_usage_days.
+create table model_usage_key_days (
+  organization_id uuid not null,
+  key_id uuid not null,
+  -- In UTC.
+  day date not null,
+  agent_id uuid not null,
+  environment text not null,
+  -- The name of the key when it was last used on that day, for reports after the key is gone.
+  key_name text,
+  steps bigint not null,
+  unpriced_steps bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cost_usd numeric not null,
+  constraint model_usage_key_days_pkey primary key (organization_id, key_id, day, agent_id, environment)
+);
+create index model_usage_key_days_by_day on model_usage_key_days (organization_id, day);
 
 create table signalbox_migrations (
   version integer not null,

@@ -1360,8 +1360,10 @@ export interface Usage {
 }
 
 export interface UsageGroup {
-  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), or the id of an end user (`""`: no end user, or one that was erased). */
+  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person). */
   group: string;
+  /** By API key: the name of the key, also after it was deleted. */
+  name?: string | null;
   /** Including cached ones. */
   inputTokens: number;
   outputTokens: number;
@@ -1382,7 +1384,7 @@ export interface UsageReport {
   from: string;
   /** The end of the UTC day of the requested `to`; exclusive. */
   to: string;
-  groupBy: 'day' | 'agent' | 'environment' | 'model' | 'endUser';
+  groupBy: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey';
   total: UsageSum;
   /** By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000. */
   data: UsageGroup[];
@@ -2407,7 +2409,7 @@ export interface Operations {
       /** Default: now. */
       to?: string | undefined;
       /** Default: `"day"`. */
-      groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | undefined;
+      groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
       /** Only the usage of this agent; not with `groupBy=endUser`. */
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */

@@ -25,14 +25,17 @@ const UsageGroup = Type.Object(
   {
     group: Type.String({
       description:
-        'A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), or the id of an end user (`""`: no end user, or one that was erased).',
+        'A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person).',
     }),
+    name: Type.Optional(
+      Nullable(Type.String(), { description: 'By API key: the name of the key, also after it was deleted.' }),
+    ),
     ...sums,
   },
   { title: 'UsageGroup' },
 );
 
-const groupings = ['day', 'agent', 'environment', 'model', 'endUser'] as const;
+const groupings = ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
 
 export const GetUsage = Strict({
   from: Type.Optional(

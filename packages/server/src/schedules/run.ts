@@ -85,15 +85,19 @@ export async function runDue(platform: Platform, schedule: DueSchedule): Promise
 async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome> {
   try {
     const { session } = await tx.savepoint(() =>
-      openSession(ctx, {
-        agentId: formatId('agt', row.agentId),
-        environment: row.environment,
-        ...(row.input !== null && { input: row.input }),
-        metadata: row.metadata,
-        endUser: row.endUser,
-        budget: row.budget,
-        closeOnIdle: row.closeOnIdle,
-      }),
+      openSession(
+        ctx,
+        {
+          agentId: formatId('agt', row.agentId),
+          environment: row.environment,
+          ...(row.input !== null && { input: row.input }),
+          metadata: row.metadata,
+          endUser: row.endUser,
+          budget: row.budget,
+          closeOnIdle: row.closeOnIdle,
+        },
+        row.keyId,
+      ),
     );
     return { status: 'opened', sessionId: session.sessionId };
   } catch (error) {

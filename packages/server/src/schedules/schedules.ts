@@ -23,6 +23,8 @@ export interface ScheduleRow extends Timing {
   environment: string;
   input: Content | null;
   metadata: Schedule['metadata'];
+  /** The key that created it, which its sessions count for. */
+  keyId: string | null;
   endUser: Schedule['endUser'];
   budget: Schedule['budget'];
   status: Schedule['status'];
@@ -49,7 +51,7 @@ interface RunRow {
 
 /** The columns of a ScheduleRow; the alias of the table must be s. */
 export const scheduleColumns: Sql = sql`
-  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.budget, s.cron,
+  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.key_id as "keyId", s.budget, s.cron,
   s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
@@ -69,6 +71,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     input: input.input ?? null,
     metadata: input.metadata ?? {},
     endUser: input.endUser ?? null,
+    keyId: ctx.keyId,
     budget: input.budget ?? null,
     status,
     closeOnIdle: input.closeOnIdle ?? true,
@@ -85,11 +88,11 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     ]);
     await Promise.all([
       tx.query(sql`
-        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, end_user, budget, cron,
+        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, end_user, key_id, budget, cron,
           timezone, at, status, close_on_idle, next_at, created_at, updated_at)
         values (${ctx.organizationId}, ${row.scheduleId}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
-          ${jsonOf(row.metadata)}, ${jsonOf(row.endUser)}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at}, ${row.status},
-          ${row.closeOnIdle}, ${row.nextAt}, ${now}, ${now})`),
+          ${jsonOf(row.metadata)}, ${jsonOf(row.endUser)}, ${row.keyId}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at},
+          ${row.status}, ${row.closeOnIdle}, ${row.nextAt}, ${now}, ${now})`),
       tx.query(
         recordEvent(ctx, now, {
           type: 'schedule.created',

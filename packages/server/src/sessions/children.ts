@@ -49,6 +49,7 @@ export async function openChild(
       pinnedVersion: null,
       version,
       environment: parent.environment,
+      keyId: parent.keyId,
       content: [{ type: 'text', text: (call.input as { input: string }).input }],
       closeOnIdle: true,
       budget: parent.budget,

@@ -63,6 +63,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
         pinnedVersion,
         version,
         environment,
+        keyId: ctx.keyId,
         content,
         nodeId: node?.nodeId,
         closeOnIdle: input.closeOnIdle ?? false,

@@ -21,6 +21,8 @@ export interface NewSessionInput {
   pinnedVersion: number | null;
   version: number;
   environment: string;
+  /** The key that the session counts for. */
+  keyId: string | null;
   /** The input of its first turn; null: the session begins idle. */
   content: MessagePart[] | null;
   /** The node that runs the first turn from the first commit on; undefined: any node may claim it. */
@@ -67,6 +69,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     pinnedVersion: input.pinnedVersion,
     agentVersion: begun ? version : null,
     environment,
+    keyId: input.keyId,
     status: begun ? 'running' : 'idle',
     waitingFor: null,
     stopReason: null,
@@ -112,13 +115,13 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     row,
     statements: [
       sql`
-        insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
+        insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, key_id, status,
           turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
           root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, end_user_id,
           end_user_name, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
-          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
+          ${environment}, ${row.keyId}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},
           ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},

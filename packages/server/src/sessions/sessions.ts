@@ -35,9 +35,13 @@ import { requireTaken } from './taken-files.ts';
 
 /**
  * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
- * environment, 409 `agent_archived`, 422 `budget_invalid`, `file_invalid` or `file_not_taken`.
+ * environment, 409 `agent_archived`, 422 `budget_invalid`, `file_invalid` or `file_not_taken`. `keyId`: the key that it counts for.
  */
-export async function openSession(ctx: Context, input: Input<'openSession'>): Promise<Result<'openSession'>> {
+export async function openSession(
+  ctx: Context,
+  input: Input<'openSession'>,
+  keyId: string | null = ctx.keyId,
+): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
   const agentId = uuidOf('agt', input.agentId);
   return inTransaction(ctx, async (tx, ctx) => {
@@ -64,6 +68,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
         pinnedVersion: input.agentVersion ?? null,
         version,
         environment,
+        keyId,
         content,
         nodeId: node?.nodeId,
         closeOnIdle: input.closeOnIdle ?? false,

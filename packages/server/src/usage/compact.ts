@@ -61,6 +61,22 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           cached_tokens = d.cached_tokens + excluded.cached_tokens,
           cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
       tx.execute(sql`
+        insert into model_usage_key_days as d (organization_id, key_id, day, agent_id, environment, key_name, steps, unpriced_steps,
+          input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
+        select c.organization_id, c.key_id, (c.occurred_at at time zone 'UTC')::date, c.agent_id, c.environment, min(k.name), count(*),
+          count(*) filter (where c.cost_usd is null), sum(c.input_tokens), sum(c.output_tokens), sum(c.cached_tokens),
+          sum(c.cache_write_tokens),
+          coalesce(sum(c.cost_usd), 0)
+        from model_usage c left join api_keys k on k.organization_id = c.organization_id and k.key_id = c.key_id
+        where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and c.key_id is not null
+        group by 1, 2, 3, 4, 5 order by 2, 3, 4, 5
+        on conflict (organization_id, key_id, day, agent_id, environment) do update set
+          key_name = coalesce(excluded.key_name, d.key_name),
+          steps = d.steps + excluded.steps, unpriced_steps = d.unpriced_steps + excluded.unpriced_steps,
+          input_tokens = d.input_tokens + excluded.input_tokens, output_tokens = d.output_tokens + excluded.output_tokens,
+          cached_tokens = d.cached_tokens + excluded.cached_tokens,
+          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
+      tx.execute(sql`
         delete from model_usage where organization_id = ${organizationId} and usage_id = any(${ids}::uuid[])`),
     ]);
     return calls.length === batchCalls;

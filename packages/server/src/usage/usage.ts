@@ -3,6 +3,7 @@
 //   model_usage        one row for each model call, written in the transaction of its response
 //   model_usage_days   sums by day, agent, environment and model; compact.ts moves the calls into them soon after
 //   model_usage_end_user_days   of these sums, what each end user used; deleted when the end user is erased
+//   model_usage_key_days   of these sums, what the sessions of each key used
 //
 // A call is in one of the two. Rows belong to the organization, not to a session, because deleting a session does not undo its
 // cost. A report is one statement over both tables, so it counts each call once even while calls are moved. It covers whole days
@@ -17,7 +18,13 @@ import { cacheWrites } from './cache-writes.ts';
 
 /** Records a model call, in the transaction that stores its response. */
 export function insertUsage(
-  owner: { organizationId: string; agentId: string; environment: string; endUserId: string | null },
+  owner: {
+    organizationId: string;
+    agentId: string;
+    environment: string;
+    endUserId: string | null;
+    keyId: string | null;
+  },
   call: {
     operationId: string;
     /** `provider/model`, as `modelName` gives it. */
@@ -29,10 +36,10 @@ export function insertUsage(
 ): Sql {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
   return sql`
-    insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, model,
+    insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, key_id, model,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
     values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${owner.endUserId},
-      ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
+      ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
 // ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,11 +78,12 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     environment: [sql`u.environment`, sql`g.key`],
     model: [sql`u.model`, sql`g.key`],
     endUser: [sql`u.end_user_id`, sql`g.key`],
+    apiKey: [sql`u.key_id`, sql`g.key`],
   }[groupBy] as [Sql, Sql];
   const [total, ...groups] = await ctx.db.query<Row>(sql`
     with used as (
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
-        coalesce(c.end_user_id, '') as end_user_id, c.input_tokens,
+        coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,
         c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
@@ -83,13 +91,13 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
         ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
         ${agentId === undefined ? empty : sql`and c.agent_id = ${agentId}`}
       union all
-      select d.day, d.agent_id, d.environment, d.model, '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
+      select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
         ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
         ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}
-      ${groupBy === 'endUser' ? ofEndUsers(ctx.organizationId, from, to, input.environment) : empty}
+      ${groupBy === 'endUser' || groupBy === 'apiKey' ? partsOf(groupBy, ctx.organizationId, from, to, input.environment, agentId) : empty}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
@@ -106,8 +114,12 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     from grouped g group by grouping sets ((g.place), ()) order by g.place nulls first`);
   const listed = groups.filter(({ place }) => place! <= MAX_GROUPS);
   const rest = groups.find(({ place }) => place! > MAX_GROUPS);
+  const isKey = (row: Row) => groupBy === 'apiKey' && row.group !== '';
+  const keyIds = listed.filter(isKey).map(({ group }) => group);
+  const names = keyIds.length > 0 ? await keyNames(ctx, keyIds) : undefined;
   const data = listed.map((row) => ({
-    group: groupBy === 'agent' ? formatId('agt', row.group) : row.group,
+    group: groupBy === 'agent' ? formatId('agt', row.group) : isKey(row) ? formatId('key', row.group) : row.group,
+    ...(isKey(row) && { name: names?.get(row.group) ?? null }),
     ...sumOf(row),
   }));
   return {
@@ -120,16 +132,40 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   };
 }
 
-/** Moves what each end user used from the sums without an end user to those of the end user. */
-function ofEndUsers(organizationId: string, from: Date, to: Date, environment: string | undefined): Sql {
+/** Moves what each end user or key used from the sums without one to those of the end user or key. */
+function partsOf(
+  groupBy: 'endUser' | 'apiKey',
+  organizationId: string,
+  from: Date,
+  to: Date,
+  environment: string | undefined,
+  agentId: string | undefined,
+): Sql {
+  const [table, columns, part] =
+    groupBy === 'endUser'
+      ? [sql`model_usage_end_user_days`, sql`k.part, ''`, sql`d.end_user_id`]
+      : [sql`model_usage_key_days`, sql`'', k.part`, sql`d.key_id::text`];
   return sql`
       union all
-      select d.day, null, d.environment, null, k.end_user_id, k.sign * d.input_tokens, k.sign * d.output_tokens,
+      select d.day, null, d.environment, null, ${columns}, k.sign * d.input_tokens, k.sign * d.output_tokens,
         k.sign * d.cached_tokens, k.sign * d.cache_write_tokens, k.sign * d.steps, k.sign * d.unpriced_steps, k.sign * d.cost_usd
-      from model_usage_end_user_days d
-      cross join lateral (values (d.end_user_id, 1), ('', -1)) k(end_user_id, sign)
+      from ${table} d
+      cross join lateral (values (${part}, 1), ('', -1)) k(part, sign)
       where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
-        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}`;
+        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}
+        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}`;
+}
+
+/** The names of keys, also of deleted ones; of a key that was renamed, its last name. */
+async function keyNames(ctx: Context, keyIds: readonly string[]): Promise<Map<string, string>> {
+  const rows = await ctx.db.query<{ keyId: string; name: string }>(sql`
+    select k.key_id as "keyId", coalesce(
+      (select a.name from api_keys a where a.organization_id = ${ctx.organizationId} and a.key_id = k.key_id),
+      (select d.key_name from model_usage_key_days d
+        where d.organization_id = ${ctx.organizationId} and d.key_id = k.key_id and d.key_name is not null
+        order by d.day desc limit 1)) as name
+    from unnest(${[...keyIds]}::uuid[]) k(key_id)`);
+  return new Map(rows.map(({ keyId, name }) => [keyId, name]));
 }
 
 /** Whole UTC days, from the first that the period touches to the end of the last. */

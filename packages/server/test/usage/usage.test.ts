@@ -56,6 +56,7 @@ describe('the report', () => {
       model?: string;
       environment?: string;
       endUserId?: string;
+      keyId?: string;
       organizationId?: string;
     },
   ): Promise<void> {
@@ -68,7 +69,7 @@ describe('the report', () => {
     };
     await ctx.db.query(
       insertUsage(
-        { organizationId, agentId, environment, endUserId: call.endUserId ?? null },
+        { organizationId, agentId, environment, endUserId: call.endUserId ?? null, keyId: call.keyId ?? null },
         { operationId: newUuid(), model, usage },
         new Date(at),
       ),
@@ -243,7 +244,7 @@ describe('compaction', () => {
     await db.batch(
       Array.from({ length: calls }, (_, n) =>
         insertUsage(
-          { organizationId, agentId, environment: n % 2 ? 'staging' : 'production', endUserId: null },
+          { organizationId, agentId, environment: n % 2 ? 'staging' : 'production', endUserId: null, keyId: null },
           {
             operationId: newUuid(),
             model: `openai/${n % 3}`,
@@ -303,7 +304,7 @@ describe('compaction', () => {
     const usage = { inputTokens: 1_000, outputTokens: 1, cachedTokens: 1, costUsd: 1 };
     await db.query(
       insertUsage(
-        { organizationId, agentId: sum!.agentId, environment: 'production', endUserId: null },
+        { organizationId, agentId: sum!.agentId, environment: 'production', endUserId: null, keyId: null },
         { operationId: newUuid(), model: 'openai/0', usage },
         day('2026-03-02'),
       ),

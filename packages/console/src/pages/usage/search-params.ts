@@ -16,7 +16,7 @@ export function usageSearch(search: Record<string, unknown>): UsageSearch {
   const period = typeof search.period === 'number' ? String(search.period) : search.period;
   return {
     ...oneOf({ period }, 'period', periods),
-    ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model', 'endUser']),
+    ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey']),
     ...textIn(search, 'environment', environmentPattern),
   };
 }

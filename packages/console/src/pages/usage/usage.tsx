@@ -30,6 +30,7 @@ const groupings: Record<UsageReport['groupBy'], string> = {
   environment: 'Environment',
   model: 'Model',
   endUser: 'End user',
+  apiKey: 'API key',
 };
 
 function rangeOf(period: Period): { from: string; to?: string } {
@@ -148,7 +149,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
   const columns: Column<(typeof rows)[number]>[] = [
     {
       label: groupings[groupBy],
-      cell: ({ group }) => (group === null ? 'All others' : <Group groupBy={groupBy} group={group} />),
+      cell: (row) => (row.group === null ? 'All others' : <Group groupBy={groupBy} {...row} />),
     },
     {
       label: 'Cost',
@@ -197,7 +198,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
   );
 }
 
-function Group({ groupBy, group }: { groupBy: UsageReport['groupBy']; group: string }) {
+function Group({ groupBy, group, name }: { groupBy: UsageReport['groupBy'] } & Pick<UsageGroup, 'group' | 'name'>) {
   const { organizationId } = useOrganization();
   const names = useAgentNames();
   if (groupBy === 'model') {
@@ -214,6 +215,10 @@ function Group({ groupBy, group }: { groupBy: UsageReport['groupBy']; group: str
         <PlainText text={group} />
       </Link>
     );
+  }
+  if (groupBy === 'apiKey') {
+    if (group === '') return <span className="quiet">No key: people in the console</span>;
+    return <PlainText text={name ?? group} />;
   }
   if (groupBy !== 'agent') return <PlainText text={group} />;
   return (

@@ -16,6 +16,8 @@ export interface SessionRow {
   pinnedVersion: number | null;
   agentVersion: number | null;
   environment: string;
+  /** The key that it counts for: the one that opened the root session, or created its schedule. */
+  keyId: string | null;
   status: SessionStatus;
   waitingFor: WaitingFor | null;
   stopReason: StopReason | null;
@@ -64,7 +66,7 @@ export interface SessionRow {
 /** The columns of a SessionRow, of the table under this alias. */
 export const sessionColumns: Sql = sql`
   s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
-  s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
+  s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.key_id as "keyId", s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
   s.node_id as "nodeId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
