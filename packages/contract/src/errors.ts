@@ -12,6 +12,7 @@ export const errorCodes = {
   token_rotated: [401, 'The API key was rotated'],
   token_revoked: [401, 'The API key was deleted'],
   session_token_invalid: [401, 'The session token is not valid'],
+  session_token_revoked: [401, 'The session token was revoked'],
   session_token_expired: [401, 'The session token has expired'],
   signed_out: [401, 'Not signed in'],
   sign_in_failed: [401, 'The email or the password is wrong'],

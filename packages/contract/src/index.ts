@@ -25,6 +25,7 @@ export * from './session-state.ts';
 export * from './sessions.ts';
 export * from './signing.ts';
 export * from './timeline.ts';
+export * from './token-views.ts';
 export * from './tokens.ts';
 export * from './usage.ts';
 export * from './webhooks.ts';

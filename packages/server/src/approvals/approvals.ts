@@ -64,6 +64,8 @@ export async function resolveApproval(
   ctx: Context,
   input: Input<'resolveApproval'>,
 ): Promise<Result<'resolveApproval'>> {
+  // The approvers are people and keys.
+  if (ctx.token) throw new ApiError('not_an_approver', 'End users may not decide this.');
   const { organizationId } = ctx;
   const denied = input.decision === 'denied';
   const isEdited = input.input !== undefined;

@@ -221,7 +221,8 @@ export const settings = {
   rateLimits: required({
     variable: 'SIGNALBOX_RATE_LIMITS',
     default: '',
-    about: 'requests per minute of a key to a node, such as reads=6000,writes=600,keys=30',
+    about:
+      'requests per minute of a key to a node, such as reads=6000,writes=600,keys=30; tokens=60 is for each session or end user with session tokens',
     parse: parseRateLimits,
   }),
   authFailuresPerMinute: required({

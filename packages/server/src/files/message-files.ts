@@ -4,6 +4,7 @@ import type { Content, MessagePart } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { type FileRow, fileColumns, filePart } from './file-row.ts';
 import { fileIsUsableBy } from './files-of-agents.ts';
@@ -17,8 +18,8 @@ export interface Holder {
   holderId: string;
   /** The name of the field with the content. */
   field: string;
-  /** The agents that the caller is limited to: only their files and new ones. */
-  agents: readonly string[] | undefined;
+  /** A key that is limited to agents may name only their files and new ones; a session token those that are its own (`usableBy`). */
+  caller: Pick<Context, 'token' | 'callerId' | 'agents'>;
 }
 
 /**
@@ -50,8 +51,8 @@ export function inheritUses(organizationId: string, fromSessionId: string, toSes
 
 /** By id, those that exist. */
 async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promise<Map<string, FileRow>> {
-  const { organizationId, environment, holderId, agents } = holder;
-  const isUsable = agents ? sql`and ${fileIsUsableBy(agents)}` : empty;
+  const { organizationId, environment, holderId } = holder;
+  const isUsable = usableBy(holder);
   const [, rows] = await Promise.all([
     // Locks the files that a deletion could take away at this moment, so that it waits and then sees the use, or has deleted the file
     // first: retention looks at files that were not used for at least a day, and a session's deletion at those of its tools
@@ -77,4 +78,14 @@ async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promi
       on conflict do nothing`),
   ]);
   return new Map(rows.map((row) => [row.fileId, row]));
+}
+
+/** A token may name files that were uploaded with the same reach, and those that the session has already. */
+function usableBy({ organizationId, holderId, caller }: Holder): Sql {
+  if (caller.agents) return sql`and ${fileIsUsableBy(caller.agents)}`;
+  if (!caller.token) return empty;
+  return sql`
+    and (f.uploaded_by = ${caller.callerId} or exists (
+      select 1 from file_uses o
+      where o.organization_id = ${organizationId} and o.holder_id = ${holderId} and o.file_id = f.file_id))`;
 }

@@ -23,6 +23,8 @@ export interface NewFile {
   readonly claimedType: string | undefined;
   /** The session whose tool returned it; null for an upload. */
   readonly sessionId: string | null;
+  /** For an upload with a session token: its caller, whose tokens alone may use it. */
+  readonly uploadedBy?: string | null;
 }
 
 /** A file whose content is stored and which does not exist yet: for `keepFile`. */
@@ -75,15 +77,15 @@ export function fileTooLarge(): ApiError {
 }
 
 async function insertPending({ db, clock, files }: ReceivePlatform, file: NewFile, fileId: string): Promise<Date> {
-  const { organizationId, environment, sessionId } = file;
+  const { organizationId, environment, sessionId, uploadedBy = null } = file;
   const [organization] = await db.query<{ fileBytes: number }>(sql`
     select file_bytes as "fileBytes" from organizations where organization_id = ${organizationId}`);
   // Its size is known only at its end.
   requireStorage(organization!.fileBytes + 1, files.maxBytes);
   const now = clock.now();
   const inserted = await db.execute(sql`
-    insert into files (organization_id, file_id, environment, store, session_id, purge_after, used_at, created_at)
-    select e.organization_id, ${fileId}, e.name, ${files.own.name}, ${sessionId},
+    insert into files (organization_id, file_id, environment, store, session_id, uploaded_by, purge_after, used_at, created_at)
+    select e.organization_id, ${fileId}, e.name, ${files.own.name}, ${sessionId}, ${uploadedBy},
       ${new Date(now.getTime() + PENDING_MS)}, ${now}, ${now}
     from environments e where e.organization_id = ${organizationId} and e.name = ${environment}`);
   if (inserted === 0) throw new ApiError('not_found', `There is no environment "${environment}".`);

@@ -2,21 +2,24 @@
 // this is also the order in which requests are refused.
 //
 //   before the body is read
+//     preflight       204, the only response without a caller                         request/cors.ts
 //     no such route   404                                                             app.ts
 //     slot            503 if this node has too many requests in flight                request/admission.ts
-//     caller          401; 403 without the route's permission; 429 by address         request/auth.ts, request/limits.ts
+//     caller          401; 403 without the route's scope, 404 for a session token;    request/auth.ts, request/token-caller.ts,
+//                     429 by address                                                  request/limits.ts
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
 //   when it has arrived
 //     body            415, 413, 400                                                   request/body.ts
 //                     an upload is read after the next two steps                      request/upload.ts
 //     input           400, or 404 for a path that can't exist                         request/validate.ts
+//     token           404 for what a session token does not reach                     request/token-gate.ts
 //     reach           403 for a key that is limited to other environments or agents   request/environment-gate.ts,
 //                                                                                     request/agent-gate.ts
 //     check           400 for what takes long to judge, before a transaction begins   handlers.ts
 //     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
 //                     authorised again                                                request/reauthorise.ts
-import { type Route, type RouteName, routes } from '@signalbox/contract';
+import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import type { ExportedFile } from '../events/export.ts';
@@ -31,6 +34,7 @@ import type { Admission } from './request/admission.ts';
 import { agentGateOf } from './request/agent-gate.ts';
 import { type Authorizer, callerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
+import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { environmentGateOf } from './request/environment-gate.ts';
 import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
@@ -41,6 +45,7 @@ import type { SlowBodies } from './request/slow-bodies.ts';
 import { withLastEventId } from './request/sse.ts';
 import type { Streams } from './request/streams.ts';
 import { beginSpan } from './request/telemetry.ts';
+import { tokenGateOf } from './request/token-gate.ts';
 import { contentIdOf, keepOrDiscard, receiveUpload } from './request/upload.ts';
 import { validatorOf } from './request/validate.ts';
 
@@ -78,6 +83,7 @@ export function addApi(app: FastifyInstance, parts: ApiParts): void {
     if (route.upload) void app.register(async (scope) => addTo(leaveBodiesUnread(scope)));
     else addTo(app);
   }
+  addPreflights(app, API_PREFIX, Object.values<Route>(routes));
 }
 
 /** Before the body is read: slot, caller, limits. */
@@ -85,7 +91,8 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
   const waits = mayWait(route);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     request.span = beginSpan(platform, request, route);
-    const caller = callerOf(request);
+    if (route.token) varyByOrigin(reply);
+    const caller = callerOf(request, reply);
     const slot = admission.of(request, reply);
     slot.identifyCaller(limits.isTrusted(caller));
     const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
@@ -106,6 +113,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   const validate = validatorOf(route);
   const gate = environmentGateOf(route);
   const enterAgents = agentGateOf(route);
+  const tokenGate = tokenGateOf(route);
   const check = checks[name] as ((ctx: PoolContext, input: unknown) => Promise<void>) | undefined;
   const act = actionOf(name, route, parts);
 
@@ -173,12 +181,13 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const ctx = request.ctx!;
-    const given = validate(request);
+    const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
+    if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
     await check?.(ctx, input);
 
-    const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request)), given);
-    const access = reauthorisation.start(ctx.callerId!, authorise);
+    const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request, reply)), given);
+    const access = reauthorisation.start(ctx, authorise);
     if (route.stream === 'sse') {
       const from = withLastEventId(input, request.headers);
       const events = await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, signal }, from));
@@ -218,11 +227,15 @@ function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkRespons
     if (expected && !expected.Check(value)) {
       throw new Error(`The response of ${name} differs from the contract: ${JSON.stringify(expected.Errors(value))}`);
     }
-    return value;
+    const view = ctx.token && (tokenViews as Partial<Record<RouteName, (value: unknown) => unknown>>)[name];
+    if (!view) return value;
+    const shown = view(value);
+    if (expected && !expected.Check(shown)) throw new Error(`What a token reads of ${name} differs from the contract`);
+    return shown;
   };
 }
 
-/** Streams of the key or person that the request named are authorised again: the request may have changed it. */
+/** Streams of the key or person that the request named are authorised again, on every node: the request may have changed it. */
 function announceAccessChange(reauthorisation: Reauthorisation, input: Input): void {
   const { keyId, userId } = input as { keyId?: string; userId?: string };
   if (keyId !== undefined) reauthorisation.announceAccessChange(uuidOf('key', keyId));

@@ -76,7 +76,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
   const admission = createAdmission(options.limits, platform.clock);
-  const reauthorisation = createReauthorisation(platform.clock);
+  const reauthorisation = createReauthorisation(platform);
   const stalledReaders = createStalledReaders(platform.clock);
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
   const slowBodies = createSlowBodies(platform.clock, options.limits.requestTimeoutSeconds * 1000);
@@ -180,6 +180,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       );
       await app.close();
       closed.abort(OVER);
+      reauthorisation.stop();
       await Promise.all([stalledReaders.stop(), slowBodies.stop()]);
       await authenticator.close();
     },

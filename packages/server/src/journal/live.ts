@@ -10,7 +10,7 @@
 //
 // Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts). It limits how many read the journal or get a
 // part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
-import type { ChunkType, Input } from '@signalbox/contract';
+import { type ChunkType, chunkForToken, type Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { OVER, onceAborted } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -39,7 +39,12 @@ export interface JournalStream {
 export interface Live {
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
-  follow(head: JournalInfo, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
+  follow(
+    head: JournalInfo,
+    after: Position,
+    types: ReadonlySet<ChunkType> | undefined,
+    forToken?: boolean,
+  ): JournalStream;
   /**
    * Runs a read of a journal once the gate admits the organization; never in a transaction, which would keep a connection while it
    * waits. Throws 503 `unavailable` if the signal is aborted first.
@@ -68,7 +73,9 @@ interface Reader {
   /** The position in a long text's bytes: everything before it has been returned. */
   offset: number;
   readonly types: ReadonlySet<ChunkType> | undefined;
-  /** The name of the texts for its types. */
+  /** It reads with a session token, which does not see all of a chunk. */
+  readonly forToken: boolean;
+  /** The name of the texts for its types and its view. */
   readonly name: string;
   /** How many more bytes it may get before it waits at the gate again. */
   allowance: number;
@@ -97,7 +104,7 @@ export async function streamSession(ctx: Context, input: Input<'streamSession'>)
   );
   const after = positionAfter(input.cursor, head);
   if (head.ended && comparePositions(after, head.position) === 0) return undefined;
-  return ctx.live.follow(head, after, typesOf(input));
+  return ctx.live.follow(head, after, typesOf(input), ctx.token !== undefined);
 }
 
 export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock'>): Live {
@@ -142,11 +149,13 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     head: JournalInfo,
     after: Position,
     types: ReadonlySet<ChunkType> | undefined,
+    forToken: boolean,
     signal: AbortSignal,
   ): AsyncGenerator<StreamPart> {
     let woken = Promise.withResolvers<void>();
-    const name = types ? [...types].sort().join() : '';
-    const reader: Reader = { at: after, offset: 0, types, name, allowance: READ_BYTES, wake: () => woken.resolve() };
+    const name = (forToken ? 'token ' : '') + (types ? [...types].sort().join() : '');
+    const wake = () => woken.resolve();
+    const reader: Reader = { at: after, offset: 0, types, forToken, name, allowance: READ_BYTES, wake };
     const feed = feedOf(head);
     feed.readers.add(reader);
     const forget = onceAborted(signal, reader.wake);
@@ -193,7 +202,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       const following = recent.get(feed.head.sessionId, reader.at);
       if (!following) return undefined;
       const { segment } = following;
-      const text = recent.text(following, reader.name, () => textOf(feed.head, segment, reader.at, reader.types));
+      const text = recent.text(following, reader.name, () => textOf(feed.head, segment, reader));
       const part = text && partOf(text, reader.offset);
       reader.allowance -= part ? part.json.length : segment.body.length;
       if (!part || part.isLast) {
@@ -331,7 +340,9 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   return {
     committed,
     throughGate: inPlace,
-    follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
+    follow: (head, after, types, forToken = false) => ({
+      read: (signal) => read(head, after, types, forToken, signal),
+    }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
       unsubscribe = wake.subscribe('journal', (hint, here) => {
@@ -354,11 +365,11 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 function textOf(
   head: JournalInfo,
   segment: Segment,
-  from: Position,
-  types: ReadonlySet<ChunkType> | undefined,
+  { at, types, forToken }: Pick<Reader, 'at' | 'types' | 'forToken'>,
 ): Text | undefined {
-  const chunks = chunksOf(segment, from, types);
-  if (chunks.length === 0) return undefined;
+  const all = chunksOf(segment, at, types);
+  if (all.length === 0) return undefined;
+  const chunks = forToken ? all.map(chunkForToken) : all;
   const end = { turn: segment.turn, seq: segment.seqTo };
   const json = JSON.stringify(envelopeOf(head, end, segment.createdAt, chunks));
   return { cursor: formatCursor(end), json: json.length <= SHORT_CHARACTERS ? json : Buffer.from(json) };

@@ -12,6 +12,7 @@ import { isWithin, parseNetwork } from '../lib/network.ts';
 import { grantOf, type StoredGrant, scopesOf } from './access.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
+import { type SessionTokenClaims, secretTagOf } from './session-token.ts';
 
 /** A valid key. */
 export interface AuthenticatedKey {
@@ -42,6 +43,15 @@ export class KnownKeyRefused extends ApiError {
   }
 }
 
+/** The key that created a session token, and whether the token is still valid. */
+export interface TokenKey {
+  readonly key: AuthenticatedKey;
+  /** Of the organization: the web pages that its tokens can be used from. */
+  readonly allowedOrigins: readonly string[];
+  /** 401 `session_token_revoked` or `session_token_expired`. */
+  readonly refusal: ApiError | undefined;
+}
+
 export interface Authenticator {
   /**
    * The key of an `Authorization` header that came from this address. Throws `missing_token`, `malformed_token`,
@@ -49,6 +59,8 @@ export interface Authenticator {
    * whole secret matched).
    */
   authenticate(authorization: string | undefined, ipAddress: string): Promise<AuthenticatedKey>;
+  /** Looks up the key of a token that this service signed. Throws `session_token_revoked` if it no longer exists. */
+  keyOfToken(claims: SessionTokenClaims): Promise<TokenKey>;
   /** Writes the pending values of `lastUsedAt`. */
   close(): Promise<void>;
 }
@@ -63,6 +75,13 @@ interface Row extends Omit<AuthenticatedKey, 'scopes'>, StoredGrant {
   deletedAt: Date | null;
 }
 
+interface TokenRow extends Row {
+  allowedOrigins: string[];
+}
+
+/** Names a key. */
+type KeyName = Pick<Row, 'organizationId' | 'keyId'>;
+
 const MAX_REMEMBERED = 10_000;
 const LAST_USED_EVERY_MS = 60_000;
 // Compared in place of the hash of a key that doesn't exist: no text has this hash.
@@ -74,23 +93,29 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
   const notedAt = new Map<string, number>();
 
   /** Concurrent, so that a shard that hangs holds up only the keys of its own organizations. */
-  const lookUp = gather<ParsedSecret, Row | undefined>(lookUpAll, { isConcurrent: true });
+  const lookUp = gather<KeyName, Row | undefined>((names) => lookUpAll<Row>(names, readKey), { isConcurrent: true });
+  const lookUpOfToken = gather<KeyName, TokenRow | undefined>((names) => lookUpAll<TokenRow>(names, readKeyOfToken), {
+    isConcurrent: true,
+  });
 
-  async function lookUpAll(secrets: readonly ParsedSecret[]): Promise<(Row | undefined | Promise<never>)[]> {
-    const rows = new Map<string, Row | undefined>();
+  async function lookUpAll<R extends Row>(
+    names: readonly KeyName[],
+    read: (name: KeyName) => Sql,
+  ): Promise<(R | undefined | Promise<never>)[]> {
+    const rows = new Map<string, R | undefined>();
     const failed = await shards.each(
-      secrets,
+      names,
       ({ organizationId }) => organizationId,
       async (ofShard) => {
-        const keys = [...new Map(ofShard.map((secret) => [idOf(secret), secret])).values()];
-        const statements = keys.map(readKey);
+        const keys = [...new Map(ofShard.map((name) => [idOf(name), name])).values()];
+        const statements = keys.map(read);
         // Usually every request of a tick has the same key; one statement needs no transaction.
-        const found = statements.length === 1 ? [await db.query<Row>(statements[0]!)] : await db.batch<Row>(statements);
+        const found = statements.length === 1 ? [await db.query<R>(statements[0]!)] : await db.batch<R>(statements);
         for (const [index, key] of keys.entries()) rows.set(idOf(key), found[index]![0]);
       },
     );
-    const errors = new Map(failed.flatMap(({ items, error }) => items.map((secret) => [secret, error] as const)));
-    return secrets.map((secret) => (errors.has(secret) ? Promise.reject(errors.get(secret)) : rows.get(idOf(secret))));
+    const errors = new Map(failed.flatMap(({ items, error }) => items.map((name) => [name, error] as const)));
+    return names.map((name) => (errors.has(name) ? Promise.reject(errors.get(name)) : rows.get(idOf(name))));
   }
 
   async function wasRotatedAway(secret: ParsedSecret): Promise<boolean> {
@@ -157,25 +182,65 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
       return { ...key, secretHash: secret.hash };
     },
 
+    async keyOfToken(claims) {
+      const row = await lookUpOfToken(claims);
+      if (!row) throw tokenRevoked();
+      const now = clock.now();
+      const refusal = refusalOfToken(row, claims, now);
+      if (!refusal) noteUse(row, now);
+      return { key: keyOf(row), allowedOrigins: row.allowedOrigins, refusal };
+    },
+
     async close() {
       await Promise.allSettled(writes);
     },
   };
 }
 
+const keyColumns = sql`k.organization_id as "organizationId", k.key_id as "keyId", k.name, k.permission, k.scopes,
+  k.allowed_ips as "allowedIps", k.environments, k.agents, k.secret_hash as "secretHash",
+  case when k.old_secret_expires_at > now() then k.old_secret_hash end as "oldSecretHash",
+  coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"`;
+
 // One statement per key. PostgreSQL would plan a statement over arrays of keys on every use: it assumes that the generic plan reads
 // ten keys, so planning for the one that most look-ups have seems cheaper. Planning takes several times as long as the look-up.
-function readKey({ organizationId, keyId }: ParsedSecret): Sql {
+function readKey({ organizationId, keyId }: KeyName): Sql {
   return sql`
-    select organization_id as "organizationId", key_id as "keyId", name, permission, scopes,
-      allowed_ips as "allowedIps", environments, agents, secret_hash as "secretHash",
-      case when old_secret_expires_at > now() then old_secret_hash end as "oldSecretHash", coalesce(expires_at <= now(), false) as expired,
-      last_used_at as "lastUsedAt", deleted_at as "deletedAt"
-    from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`;
+    select ${keyColumns} from api_keys k where k.organization_id = ${organizationId} and k.key_id = ${keyId}`;
+}
+
+function readKeyOfToken({ organizationId, keyId }: KeyName): Sql {
+  return sql`
+    select ${keyColumns}, o.allowed_origins as "allowedOrigins"
+    from api_keys k join organizations o on o.organization_id = k.organization_id
+    where k.organization_id = ${organizationId} and k.key_id = ${keyId}`;
 }
 
 function idOf({ organizationId, keyId }: Pick<Row, 'organizationId' | 'keyId'>): string {
   return `${organizationId}${keyId}`;
+}
+
+/** Why a token of this key is refused: the key or its secret is gone, or no longer reaches the token's environment or agent. */
+function refusalOfToken(row: Row, claims: SessionTokenClaims, now: Date): ApiError | undefined {
+  const { secretHash, oldSecretHash } = row;
+  const isSecret = [secretHash, oldSecretHash].some((hash) => hash && secretTagOf(hash) === claims.secretTag);
+  const isReached =
+    (row.environments?.includes(claims.environment) ?? true) && (row.agents?.includes(claims.agentId) ?? true);
+  if (row.deletedAt || row.expired || !isSecret || !isReached) return tokenRevoked();
+  if (claims.expiresAt <= now) {
+    return new ApiError(
+      'session_token_expired',
+      'This session token has expired. Request a new one from your backend.',
+    );
+  }
+  return undefined;
+}
+
+function tokenRevoked(): ApiError {
+  return new ApiError(
+    'session_token_revoked',
+    'The API key that created this session token was deleted, rotated or restricted, or has expired.',
+  );
 }
 
 function unknown(): ApiError {

@@ -35,7 +35,7 @@ interface Wire {
   x: number;
 }
 
-const TOKEN_PREFIX = 'sbt_';
+export const TOKEN_PREFIX = 'sbt_';
 const PATTERN = /^(sbt_[\w-]{40,})\.([\w-]{43})$/;
 const TAG_BYTES = 12;
 

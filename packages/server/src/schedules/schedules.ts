@@ -210,10 +210,11 @@ export async function listScheduleRuns(
  * Keeps the files that its input names from being deleted as unused. 422 `file_invalid` if there is none, `file_not_taken` if the agent's
  * model does not take one.
  */
-async function useFiles(tx: Tx, { organizationId, agents }: Context, row: ScheduleRow, now: Date): Promise<void> {
+async function useFiles(tx: Tx, ctx: Context, row: ScheduleRow, now: Date): Promise<void> {
+  const { organizationId } = ctx;
   const { environment, scheduleId, agentId, input } = row;
   if (input === null || typeof input === 'string') return;
-  const holder = { organizationId, environment, holderId: scheduleId, field: 'input', agents };
+  const holder = { organizationId, environment, holderId: scheduleId, field: 'input', caller: ctx };
   const content = await messageParts(tx, holder, input, now);
   const version = await currentVersion(tx, organizationId, agentId);
   await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);

@@ -51,7 +51,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     await requirePrice(ctx, tx, { organizationId, agentId, version }, budget);
     const now = ctx.clock.now();
     const sessionId = newUuid();
-    const holder = { organizationId, environment, holderId: sessionId, field: 'input', agents: ctx.agents };
+    const holder = { organizationId, environment, holderId: sessionId, field: 'input', caller: ctx };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;

@@ -30,7 +30,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       throw new ApiError('session_ended', 'The session is closing and accepts no more messages. Open a new one.');
     const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
     const now = ctx.clock.now();
-    const holder = { ...row, holderId: row.sessionId, field: 'content', agents: ctx.agents };
+    const holder = { ...row, holderId: row.sessionId, field: 'content', caller: ctx };
     const content = await messageParts(tx, holder, input.content, now);
     const { organizationId, agentId } = row;
     const version = row.pinnedVersion ?? newest;

@@ -55,7 +55,7 @@ export async function openSession(
     const now = ctx.clock.now();
     const sessionId = newUuid();
     const { environment } = input;
-    const holder = { organizationId, environment, holderId: sessionId, field: 'input', agents: ctx.agents };
+    const holder = { organizationId, environment, holderId: sessionId, field: 'input', caller: ctx };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
     // A node with room runs the first turn from the first commit on: no other has to find and claim it.

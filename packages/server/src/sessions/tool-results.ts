@@ -50,7 +50,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
 async function withFiles(tx: Tx, ctx: Context, row: SessionRow, output: unknown): Promise<unknown> {
   const parts = [output].flat().filter(isFileInput);
   if (parts.length === 0) return output;
-  const holder = { ...row, holderId: row.sessionId, field: 'output', agents: ctx.agents };
+  const holder = { ...row, holderId: row.sessionId, field: 'output', caller: ctx };
   const files = await messageParts(tx, holder, parts, ctx.clock.now());
   const byId = new Map(files.map((file) => [file.type === 'file' ? file.fileId : '', file]));
   const named = (value: unknown) => (isFileInput(value) ? byId.get(value.fileId) : value);

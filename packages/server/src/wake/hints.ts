@@ -14,6 +14,7 @@ export interface SessionHint {
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
  * - `subscription`: a webhook subscription of the organization changed
+ * - `access`: an API key, or a person's sign-ins or role, changed
  */
 export interface Hints {
   runnable: SessionHint;
@@ -22,14 +23,16 @@ export interface Hints {
   child: SessionHint;
   offered: SessionHint & { queue: string };
   subscription: { organizationId: string };
+  access: { callerId: string };
 }
 
 export type Topic = keyof Hints;
 
 /** The fields of all hints, and those of some topics only. */
 interface AnyHint {
-  organizationId: string;
+  organizationId?: string;
   sessionId?: string;
+  callerId?: string;
   environment?: string;
   queue?: string;
 }
@@ -40,28 +43,29 @@ const NAMED_BY = new Map<string, 'environment' | 'queue'>([
   ['offered', 'queue'],
 ]);
 
-/** Hints to send to other nodes, without duplicates, grouped by everything except their session. */
+/** Hints to send to other nodes, without duplicates, grouped by everything except their session (or caller). */
 export class HintBatch {
   readonly #groups = new Map<string, Set<string>>();
 
   add(topic: Topic, hint: AnyHint): void {
     const name = NAMED_BY.get(topic);
-    const group = `${topic}:${hint.organizationId}:${name ? hint[name] : ''}`;
-    const sessions = this.#groups.get(group);
-    if (sessions) sessions.add(hint.sessionId ?? '');
-    else this.#groups.set(group, new Set([hint.sessionId ?? '']));
+    const group = `${topic}:${hint.organizationId ?? ''}:${name ? hint[name] : ''}`;
+    const subject = hint[subjectOf(topic)] ?? '';
+    const subjects = this.#groups.get(group);
+    if (subjects) subjects.add(subject);
+    else this.#groups.set(group, new Set([subject]));
   }
 
   /** Texts of at most `maxBytes` that begin with `origin` and together contain every hint. */
   payloads(origin: string, maxBytes: number): string[] {
     const payloads: string[] = [];
     let payload = origin;
-    for (const [group, sessions] of this.#groups) {
+    for (const [group, subjects] of this.#groups) {
       const [topic, organizationId = '', name] = group.split(':');
       const prefix = ` ${topic}:${pack(organizationId)}:${name}:`;
       let isOpen = false;
-      for (const sessionId of sessions) {
-        const packed = pack(sessionId);
+      for (const subject of subjects) {
+        const packed = pack(subject);
         // All of it is ASCII: a character is a byte.
         if (payload.length + prefix.length + packed.length > maxBytes) {
           payloads.push(payload);
@@ -81,16 +85,23 @@ export class HintBatch {
 export function readPayload(payload: string): { origin: string; hints: { topic: string; hint: AnyHint }[] } {
   const [origin = '', ...groups] = payload.split(' ');
   const hints = groups.flatMap((group) => {
-    const [topic = '', organization = '', name = '', sessions = ''] = group.split(':');
-    const organizationId = unpack(organization);
+    const [topic = '', organization = '', name = '', subjects = ''] = group.split(':');
     const named = NAMED_BY.get(topic);
-    const shared = { organizationId, ...(named && { [named]: name }) };
-    return sessions.split(',').map((session) => ({
+    const shared = {
+      ...(organization !== '' && { organizationId: unpack(organization) }),
+      ...(named && { [named]: name }),
+    };
+    return subjects.split(',').map((subject) => ({
       topic,
-      hint: session === '' ? shared : { ...shared, sessionId: unpack(session) },
+      hint: subject === '' ? shared : { ...shared, [subjectOf(topic)]: unpack(subject) },
     }));
   });
   return { origin, hints };
+}
+
+/** What each hint of a topic names. */
+function subjectOf(topic: string): 'sessionId' | 'callerId' {
+  return topic === 'access' ? 'callerId' : 'sessionId';
 }
 
 /** 22 characters for the 36 of a UUID. */

@@ -6,7 +6,7 @@ import { newUuid } from '../lib/ids.ts';
 import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 import { createWake, type Wake } from './wake.ts';
 
-const topics: Topic[] = ['runnable', 'inbox', 'journal', 'child', 'offered', 'subscription'];
+const topics: Topic[] = ['runnable', 'inbox', 'journal', 'child', 'offered', 'subscription', 'access'];
 
 let world: TestPlatform;
 let nodes: Wake[];
@@ -68,6 +68,7 @@ test('a hint of each topic arrives as it was published, and twice the same arriv
     journal: { ...session, environment: 'production' },
     offered: { ...session, queue: 'Coding_2.eu-west' },
     subscription: { organizationId: session.organizationId },
+    access: { callerId: newUuid() },
   };
   for (const topic of [...topics, ...topics]) here.wake.publish(topic, published[topic]);
   await expect.poll(() => there.heard.length).toBe(topics.length);

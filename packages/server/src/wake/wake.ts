@@ -52,7 +52,8 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   let sending: Promise<void> | undefined;
 
   async function send(): Promise<void> {
-    await clock.sleep(GATHER_MS);
+    // A stop does not wait: what was gathered is sent now.
+    await clock.sleep(GATHER_MS, stop.signal).catch(() => {});
     const payloads = gathered.payloads(origin, MAX_PAYLOAD_BYTES);
     gathered = new HintBatch();
     sending = undefined;

@@ -4,6 +4,7 @@
 //   - a response arrives, and is never a 500: it is what the contract has for the route, or a problem with its request id
 //   - no secret is in a response that is not meant to show it, nor in any log line, event or stored response (P9)
 //   - nothing of another organization is in a response or is changed
+//   - nothing of another session is in a response to a session token
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED repeats its requests, and SIGNALBOX_FUZZ_RUNS sets how many go to each route.
 import { Problem, type Route, routes } from '@signalbox/contract';
@@ -124,6 +125,8 @@ function judge({
   const isPerson = request.headers.some(([name]) => name === 'Cookie');
   const named = { target, headers: JSON.stringify(request.headers), body: Buffer.from(request.body ?? []).toString() };
   expect(world.foreignIn(whole, named), 'of another organization').toEqual([]);
+  const isToken = request.headers.some(([name, value]) => name === 'Authorization' && value.startsWith('Bearer sbt_'));
+  if (isToken) expect(world.secludedIn(whole, named), 'of another session').toEqual([]);
 
   if (isContent || (request.method === 'HEAD' && text === '')) {
     // There is no body to check.
@@ -133,7 +136,8 @@ function judge({
     expect([type, problem.status]).toEqual(['application/problem+json; charset=utf-8', status]);
     // A replayed response has the id of the first request.
     if (!headers.has('idempotent-replayed')) expect(problem.requestId).toBe(headers.get('x-request-id'));
-    if (isSamePlace(made) && isOfContract(route)) expect(documented(route, isPerson), whole).toContain(problem.code);
+    if (isSamePlace(made) && isOfContract(route))
+      expect(documented(route, isPerson, isToken), whole).toContain(problem.code);
   } else if (isSamePlace(made)) {
     if (json !== undefined) expect(isResult.Check(json), JSON.stringify(isResult.Errors(json))).toBe(true);
     else for (const item of itemsOf(type, text)) expect(isResult.Check(item), JSON.stringify(item)).toBe(true);
@@ -151,9 +155,13 @@ function isSamePlace({ mutations }: Case): boolean {
 
 const isOfContract = ({ path }: Route) => !path.startsWith('/console/');
 
-/** The document covers callers with a key; requests of signed-in users have some codes of their own. */
-function documented({ method, path }: Route, isPerson: boolean): readonly string[] {
-  const own = isPerson ? ['signed_out', 'csrf_refused', 'insufficient_permission'] : [];
+/** The document covers callers with a key; other callers get some codes from every route. */
+function documented({ method, path }: Route, isPerson: boolean, isToken: boolean): readonly string[] {
+  const own = isPerson
+    ? ['signed_out', 'csrf_refused', 'insufficient_permission', 'api_key_required']
+    : isToken
+      ? ['session_token_invalid', 'session_token_revoked', 'session_token_expired', 'origin_not_allowed', 'not_found']
+      : [];
   return [...(codes.get(`${method} ${path}`) ?? []), ...own];
 }
 

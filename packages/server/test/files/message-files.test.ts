@@ -207,7 +207,7 @@ test('what a tool created stays if another session names it while its session is
     organizationId: uuidOf('org', service.organizationId),
     environment: 'production',
     field: 'content',
-    agents: undefined,
+    caller: { callerId: null },
   };
   let deletion: Promise<unknown> | undefined;
   await service.db.transaction(async (tx) => {
@@ -235,7 +235,7 @@ test('a message does not renew a file that it may not name', async () => {
     organizationId: uuidOf('org', service.organizationId),
     environment: 'production',
     field: 'content',
-    agents: undefined,
+    caller: { callerId: null },
   };
   const later = new Date(Date.now() + 20 * DAY_MS);
   await service.db.transaction(async (tx) => {

@@ -15,8 +15,10 @@ import {
   type SchemaObject,
   type Scope,
   standardHeaders,
+  type TokenScope,
 } from '@signalbox/contract';
 import { Value } from 'typebox/value';
+import { codesOf } from './codes.ts';
 import { bodyExamples } from './examples.ts';
 import { headersOf } from './headers.ts';
 
@@ -40,7 +42,7 @@ export interface Operation {
   /** The least permission that the caller needs. */
   'x-permission': Permission;
   /** The scope that the caller needs: OpenAPI 3.1 allows names of roles here for every type of scheme. */
-  security: [{ apiKey: Scope[] }];
+  security: [{ apiKey: Scope[] }, ...{ sessionToken: TokenScope[] }[]];
   /** The same operation at another path. */
   'x-also-at'?: string;
   /** Every `code` that an error of this operation can have. */
@@ -133,7 +135,10 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       summary: route.summary,
       description: descriptionOf(route),
       'x-permission': permissionOf(route),
-      security: [{ apiKey: route.scope === 'any' ? [] : [route.scope] }],
+      security: [
+        { apiKey: route.scope === 'any' ? [] : [route.scope] },
+        ...(route.token ? [{ sessionToken: [route.token] }] : []),
+      ],
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
       parameters: [...parametersIn('path', route.params), ...parametersIn('query', route.query), ...headersOf(route)],
       ...(route.body && {
@@ -227,6 +232,12 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
           scheme: 'bearer',
           description: `An API key's secret, \`sbk_…\`. What it can do is decided by its scopes: those of its permission (${permissions.join(', ')}), or the ones that it was given one by one.`,
         },
+        sessionToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A session token, `sbt_…`, of an end user. It reaches its own sessions, and only the operations that list it; every other one is 404 `not_found`.',
+        },
       },
       headers: {
         'X-Request-Id': {
@@ -262,6 +273,11 @@ function descriptionOf(route: Route): string {
       : route.scope === 'any'
         ? 'Every key can call it, whatever its permission or scopes.'
         : `Needs the scope \`${route.scope}\`, which ${having} include${permission === 'admin' ? 's' : ''}.`,
+    ...(route.token
+      ? [
+          `A session token needs the scope \`${route.token}\`${route.tokenFields ? `, and can send ${route.tokenFields.map((field) => `\`${field}\``).join(', ')}` : ''}.`,
+        ]
+      : []),
     ...(route.alsoAtRoot ? [`Also available at \`${route.path}\`.`] : []),
   ].join(' ');
   return route.description === undefined ? access : `${route.description}\n\n${access}`;
@@ -306,36 +322,6 @@ function problemResponses(problem: SchemaObject): Record<string, ResponseObject>
       },
     ]),
   );
-}
-
-/** Every code that the route can return, in the order of the contract. */
-function codesOf(route: Route): ErrorCode[] {
-  const query = (route.query ?? {}) as SchemaObject;
-  const can = new Set<ErrorCode>([
-    'invalid_request',
-    'missing_token',
-    'malformed_token',
-    'invalid_token',
-    'token_expired',
-    'token_rotated',
-    'token_revoked',
-    'ip_not_allowed',
-    'request_timeout',
-    'uri_too_long',
-    'headers_too_large',
-    'rate_limited',
-    'internal_error',
-    'unavailable',
-    ...(route.errors ?? []),
-  ]);
-  if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
-  if (route.scope !== 'any') can.add('insufficient_permission');
-  if (route.byPerson) can.add('person_required');
-  if (route.params) can.add('not_found');
-  // Also for routes without a body: it is read before it is refused.
-  if (route.method !== 'GET') can.add('payload_too_large').add('unsupported_media_type');
-  if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
-  return (Object.keys(errorCodes) as ErrorCode[]).filter((code) => can.has(code));
 }
 
 function delivery(envelope: SchemaObject): Webhook {

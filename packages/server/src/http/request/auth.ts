@@ -1,5 +1,5 @@
 // Finds the caller of a request and its organization, and checks that it has the scope of the route. A program calls with an API key, a person
-// with the cookie of a sign-in to the console; never with both.
+// with the cookie of a sign-in to the console; never with both. The page of an end user calls with a session token (token-caller.ts).
 import type { IncomingMessage } from 'node:http';
 import {
   permissionOf,
@@ -9,7 +9,7 @@ import {
   scopes,
   scopesOfPermission,
 } from '@signalbox/contract';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createNoteDenied } from '../../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../../keys/authenticate.ts';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
@@ -19,20 +19,29 @@ import type { Identity } from '../../people/identity.ts';
 import { roleIn } from '../../people/memberships.ts';
 import { actorOf } from '../../people/records.ts';
 import type { Platform } from '../../platform.ts';
+import { allowOrigin } from './cors.ts';
 import { ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
+import { contextOfToken, sessionTokenIn } from './token-caller.ts';
 
 export interface Caller {
   requestId: string;
   ipAddress: string;
   headers: IncomingMessage['headers'];
+  /** Lets the web page that sent the request read the response. */
+  allowOrigin?(origin: string): void;
 }
 
-export function callerOf(request: FastifyRequest): Caller {
-  return { requestId: request.id, ipAddress: request.ip, headers: request.headers };
+export function callerOf(request: FastifyRequest, reply?: FastifyReply): Caller {
+  return {
+    requestId: request.id,
+    ipAddress: request.ip,
+    headers: request.headers,
+    ...(reply && { allowOrigin: (origin) => allowOrigin(reply, origin) }),
+  };
 }
 
 export interface Authorizer {
-  /** Throws 401, or 403 if the key or the person may not use the route. */
+  /** Throws 401, or 403 if the key or the person may not use the route, or 404 if a session token may not. */
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
   /** Runs `fn`, and records a 403 that it throws in the event log. */
   auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
@@ -114,6 +123,8 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
         errors: [{ path: 'Authorization', message: 'must not be sent together with the cookie of a sign-in' }],
       });
     }
+    const token = sessionTokenIn(authorization);
+    if (token !== undefined) return contextOfToken(platform, authenticator, { route, caller, token });
     const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
     await auditDenials(route, ctx, () => {
       requireScope(ctx, route);

@@ -7,20 +7,21 @@
 //   signing in               429 for an address or an email that was tried too often in a minute
 //   requests of a caller     429 by reads, writes and key management, if the operator set limits for a minute
 //   streams of a caller      429: open streams and long polls count here instead of as requests in flight
+//   with a session token     429 in windows of their own, by session or end user
 //   open sessions            429 for an organization that has its maximum (counted in the database)
 //
 // Costly work takes turns on the event loop (loop-queue.ts), so that it delays its own caller first.
 // What the HTTP parser itself refuses (headers, slow requests) is in server.ts.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Route, SchemaObject } from '@signalbox/contract';
+import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
 import { networkOf } from '../../lib/network.ts';
-import type { RateClass, RateLimits } from '../../lib/rate-limits.ts';
+import { defaultOfTokens, type RateClass, type RateLimits } from '../../lib/rate-limits.ts';
 import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
@@ -68,6 +69,17 @@ const SIGN_INS_OF_EMAIL = 100;
 // For an office behind one address; a person starts one or two.
 const BEGINNINGS_OF_ADDRESS = 120;
 
+// A request without a key guesses none and costs no look-up. A sign-in or a session token that has ended was valid once.
+const notGuesses: ReadonlySet<ErrorCode> = new Set([
+  'missing_token',
+  'signed_out',
+  'session_token_expired',
+  'session_token_revoked',
+]);
+
+// For a page that is open in several tabs.
+const STREAMS_OF_TOKEN = 3;
+
 /** How long a credential that was valid bypasses the throttle of its address. */
 const TRUSTED_MS = 3600_000;
 const MAX_TRUSTED = 10_000;
@@ -98,10 +110,8 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         trusted.add(credential);
         return ctx;
       } catch (error) {
-        // A request without a key guesses none and costs no look-up. A sign-in that has ended was valid once, or its signature is
-        // wrong, which costs no look-up either.
         const isGuess = error instanceof ApiError && error.status === 401;
-        if (isGuess && error.code !== 'missing_token' && error.code !== 'signed_out') failures.add(network);
+        if (isGuess && !notGuesses.has(error.code)) failures.add(network);
         throw error;
       }
     },
@@ -143,14 +153,15 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
     },
 
     countRequest(ctx, route, reply) {
-      const rateClass = rateClassOf(route);
-      const limit = rateLimits[rateClass];
+      const rateClass = ctx.token ? 'tokens' : rateClassOf(route);
+      const limit = rateLimits[rateClass] ?? (ctx.token && defaultOfTokens);
       if (!limit) return;
       const { used, resetSeconds } = requests.add(`${rateClass} ${ctx.callerId}`);
       reply.header('RateLimit-Policy', `"${rateClass}";q=${limit};w=${WINDOW_SECONDS}`);
       reply.header('RateLimit', `"${rateClass}";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
       if (used > limit) {
-        throw new ApiError('rate_limited', `The limit is ${limit} requests of this kind (${rateClass}) per minute.`, {
+        const kind = ctx.token ? 'with session tokens' : `of this kind (${rateClass})`;
+        throw new ApiError('rate_limited', `The limit is ${limit} requests ${kind} per minute.`, {
           retryAfterSeconds: resetSeconds,
         });
       }
@@ -158,9 +169,10 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
 
     countStream(ctx, response) {
       const id = ctx.callerId;
-      if (maxStreamsPerKey === 0 || id === null) return;
+      const limit = ctx.token ? STREAMS_OF_TOKEN : maxStreamsPerKey;
+      if (limit === 0 || id === null) return;
       const others = streams.get(id) ?? 0;
-      if (others >= maxStreamsPerKey) {
+      if (others >= limit) {
         throw new ApiError(
           'rate_limited',
           `The caller has ${others} streams and long polls open, which is the limit.`,

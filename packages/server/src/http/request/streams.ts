@@ -54,7 +54,7 @@ export function createStreams(
     const over = new AbortController();
     const forget = responses.add(() => over.abort(OVER));
     const sent = new AbortController();
-    access.endWhenLost(() => reply.raw.destroy(), sent.signal);
+    access.watch({ lost: () => reply.raw.destroy(), expired: () => over.abort(OVER) }, sent.signal);
     try {
       const write = unreadBound.writerOf(reply.raw, request.ctx!.organizationId);
       await send(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, over.signal, write);

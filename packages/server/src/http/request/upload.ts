@@ -25,8 +25,9 @@ export async function receiveUpload(
     );
   }
   if (Number(headers['content-length'] ?? 0) > maxFileBytes) throw fileTooLarge();
-  const { organizationId } = ctx!;
-  const file = { organizationId, environment, filename, claimedType, sessionId: null };
+  const { organizationId, callerId, token } = ctx!;
+  const uploadedBy = token ? callerId : null;
+  const file = { organizationId, environment, filename, claimedType, sessionId: null, uploadedBy };
   return await receiveFile(platform, file, slowBodies.upload(raw));
 }
 

@@ -197,6 +197,22 @@ const callers: Arbitrary<[string, string][]> = fc.oneof(
       .map((kind) => [['Authorization', `Bearer @${kind}:own:0`]] as [string, string][]),
   },
   {
+    weight: 4,
+    arbitrary: fc
+      .constantFrom('sessiontoken', 'usertoken', 'cuttoken', 'revokedtoken')
+      .map((kind) => [['Authorization', `Bearer @${kind}:own:0`]] as [string, string][]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('https://app.example.com', 'https://evil.example', 'null', '').map(
+      (origin) =>
+        [
+          ['Authorization', 'Bearer @usertoken:own:0'],
+          ['Origin', origin],
+        ] as [string, string][],
+    ),
+  },
+  {
     weight: 3,
     arbitrary: fc
       .constantFrom<[string, string][][]>(
@@ -215,6 +231,9 @@ const callers: Arbitrary<[string, string][]> = fc.oneof(
         [['Authorization', 'Bearer @halved:own:0']],
         [['Authorization', 'Bearer @forged:foreign:0']],
         [['Authorization', `Bearer sbk_${'z'.repeat(83)}`]],
+        [['Authorization', `Bearer sbt_${'z'.repeat(200)}.${'z'.repeat(43)}`]],
+        [['Authorization', 'Bearer sbt_']],
+        [['Authorization', `Bearer sbt_${'z'.repeat(9_000)}.${'z'.repeat(43)}`]],
         [['Authorization', `Bearer ${'\u00e9'.repeat(90)}`]],
         [['Authorization', `Bearer ${'a'.repeat(12_000)}`]],
         [['Cookie', 'session=@admin:own:0']],

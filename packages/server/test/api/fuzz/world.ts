@@ -23,12 +23,15 @@ export interface FuzzWorld {
   secrets: ReadonlySet<string>;
   /** Data of the other organization in a response, unless its request or an earlier one contained it. */
   foreignIn(text: string, request: { target: string; headers: string; body: string }): string[];
+  /** For a request with a session token: data of a session that no token here reaches, unless the request contained it. */
+  secludedIn(text: string, request: { target: string; headers: string; body: string }): string[];
   /** Everything that the other organization has. */
   foreignState(): Promise<unknown>;
   close(): Promise<void>;
 }
 
 const CANARY = 'canary-of-the-others';
+const SECLUDED = 'canary-of-another-session';
 const SECRET_VALUE = 'secret-of-the-tool-0123456789';
 /** What only its own organization may change. */
 const owned = [
@@ -57,6 +60,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
       graceSeconds: 0,
       // A good part of what is sent has invalid credentials.
       authFailuresPerMinute: 0,
+      rateLimits: { tokens: 1_000_000 },
     },
   });
   const own = new Map<string, string[]>();
@@ -195,6 +199,53 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     );
   }
 
+  /** Session tokens, and a session of another end user, which none of them reaches. */
+  async function addTokens(): Promise<void> {
+    const { client } = service;
+    const environment = 'production';
+    const script = [{ text: 'Hello', toolCalls: [{ name: 'pay', input: {} }] }, { text: 'Bye' }];
+    const define = async (name: string) =>
+      (await client.agents.create({ name, model: scripted(script), tools })).agentId;
+    const [agentId, other] = [await define('of tokens'), await define(SECLUDED)];
+    const reached = { agentId, environment, endUser: { id: 'reached' } };
+    const session = await asOwn((at) => at.sessions.open({ ...reached, input: 'Hello' }));
+    await until(client, session.sessionId, 'waiting');
+    await asOwn((at) => at.approvals.list({ sessionId: session.sessionId }));
+    const keep = (kind: string, token: string) => {
+      callers.set(kind, token);
+      secrets.add(token);
+      watchSecret(token);
+    };
+    const scopes = ['read', 'send', 'decide'] as const;
+    const { token } = await client.sessions.createToken(session.sessionId, { scopes: [...scopes] });
+    keep('sessiontoken', token!);
+    const ofUser = { ...reached, scopes: [...scopes, 'open' as const], expiresInSeconds: 86_400 };
+    keep('usertoken', (await client.sessionTokens.create(ofUser)).token!);
+    callers.set('cuttoken', token!.slice(0, -5));
+    const key = await client.keys.create({ name: 'revoked', permission: 'write' });
+    keep('revokedtoken', (await service.clientWith(key.secret!).sessionTokens.create(ofUser)).token!);
+    await client.keys.delete(key.keyId);
+    await client.organization.set({ allowedOrigins: ['https://app.example.com'] });
+
+    const { fileId } = await client.files.upload(Buffer.from(SECLUDED), { environment, filename: SECLUDED });
+    const input = [
+      { type: 'text' as const, text: SECLUDED },
+      { type: 'file' as const, fileId },
+    ];
+    const secluded = { agentId: other, environment, endUser: { id: SECLUDED }, metadata: { SECLUDED } };
+    const { sessionId } = await client.sessions.open({ ...secluded, input });
+    await until(client, sessionId, 'waiting');
+    const { data: approvals } = await client.approvals.list({ sessionId });
+    const { data: messages } = await client.sessions.messages(sessionId);
+    JSON.stringify([other, sessionId, fileId, approvals, messages], (_, value) => {
+      const [, kind] = (typeof value === 'string' && isId.exec(value)) || [];
+      if (kind) secludedIds.add(value);
+      return value;
+    });
+    // Requests name them, as those of an attacker who has seen a log.
+    learnInto(own, [...secludedIds]);
+  }
+
   /** The owner, signed in to the console. */
   async function addPerson(): Promise<void> {
     const browser = openBrowser(service);
@@ -212,9 +263,11 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     keep(own, 'org', service.organizationId);
   }
 
+  const secludedIds = new Set<string>();
   const { apiKey: first } = await service.client.me();
   spared.add(first!.keyId);
   await addCallers();
+  await addTokens();
   await addPerson();
   await asForeign((at) => at.environments.create({ name: 'theirs' }));
   await fill(asForeign, stranger, CANARY);
@@ -251,6 +304,10 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     foreignIn(text, { target, headers, body }) {
       for (const id of foreignIds) if (body.includes(id)) foreignIds.delete(id);
       return [CANARY, ...foreignIds].filter((mark) => text.includes(mark) && !(target + headers).includes(mark));
+    },
+    secludedIn(text, { target, headers, body }) {
+      for (const id of secludedIds) if (body.includes(id)) secludedIds.delete(id);
+      return [SECLUDED, ...secludedIds].filter((mark) => text.includes(mark) && !(target + headers).includes(mark));
     },
     async foreignState() {
       const state: Record<string, unknown> = {};

@@ -1,0 +1,79 @@
+// Cross-origin requests of web pages with a session token (Fetch Standard, "CORS protocol").
+//
+// A preflight has no credentials, so whose request it announces is unknown: it is answered without a look-up, for any origin, and only for
+// the routes that tokens reach. It permits nothing by itself. The request that follows is refused if its organization does not allow the
+// origin (token-caller.ts), and only a response to an allowed origin can be read by the page. Cookies are never allowed.
+import type { Route } from '@signalbox/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+const MAX_AGE_SECONDS = 600;
+const REQUEST_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-None-Match',
+  'If-Range',
+  'Last-Event-ID',
+  'Range',
+  'Traceparent',
+  'X-Filename',
+  'X-Request-Id',
+].join(', ');
+const RESPONSE_HEADERS = [
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Content-Range',
+  'ETag',
+  'Idempotent-Replayed',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'X-Request-Id',
+].join(', ');
+
+/** Answers the preflights of the routes that tokens reach. */
+export function addPreflights(app: FastifyInstance, prefix: string, routes: readonly Route[]): void {
+  const byPath = Map.groupBy(
+    routes.filter(({ token }) => token !== undefined),
+    ({ path }) => path,
+  );
+  for (const [path, ofPath] of byPath) {
+    const methods = [...new Set(ofPath.map(({ method }) => method))].sort().join(', ');
+    app.options(
+      prefix + path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      // Before a body would be read.
+      { onRequest: (request, reply) => void respond(request, reply, methods) },
+      unreached,
+    );
+  }
+}
+
+function respond({ headers }: FastifyRequest, reply: FastifyReply, methods: string): FastifyReply {
+  const { origin } = headers;
+  varyByOrigin(reply);
+  if (origin !== undefined && /^https?:\/\/[\w.:[\]-]+$/.test(origin)) {
+    reply.headers({
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Allow-Methods': methods,
+      'Access-Control-Allow-Headers': REQUEST_HEADERS,
+      'Access-Control-Max-Age': MAX_AGE_SECONDS,
+    });
+  }
+  return reply.code(204).send();
+}
+
+function unreached(): never {
+  throw new TypeError('The onRequest hook has answered');
+}
+
+/** A cache must not give the response for one origin to another. */
+export function varyByOrigin(reply: FastifyReply): void {
+  reply.header('Vary', 'Origin');
+}
+
+/** Lets the page of an allowed origin read the response. */
+export function allowOrigin(reply: FastifyReply, origin: string): void {
+  // A stream has sent its headers when its caller is authorised again.
+  if (reply.sent || reply.raw.headersSent) return;
+  reply.header('Access-Control-Allow-Origin', origin).header('Access-Control-Expose-Headers', RESPONSE_HEADERS);
+}
