@@ -1,2 +1,2 @@
-/** A session as an agent of the AG-UI protocol. */
-export {};
+/** A session as an agent of AG-UI (`@ag-ui/client` 1). */
+export { SignalboxAgent, type SignalboxAgentConfig } from './agent.ts';

@@ -1,5 +1,5 @@
 /** What the user of a page has answered in a message: decisions on approvals, and results of client tools. */
-import { SignalboxError, type ToolResult, type WaitingFor } from '@signalbox/client';
+import type { ToolResult, WaitingFor } from '@signalbox/client';
 import { isToolUIPart, type UIMessage } from 'ai';
 
 export interface Answers {
@@ -43,8 +43,4 @@ export function hasAnswers({ messages }: { messages: UIMessage[] }): boolean {
     part.state === 'input-streaming' ||
     (part.state === 'input-available' && !part.providerExecuted);
   return step.some(isAnswer) && !step.some(isOpen);
-}
-
-export function isConflict(error: unknown): boolean {
-  return error instanceof SignalboxError && error.status === 409;
 }

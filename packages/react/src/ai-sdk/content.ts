@@ -1,5 +1,5 @@
 /** A message of the AI SDK as the content of a message of a session. */
-import type { Content, Session, Signalbox, StoredFile } from '@signalbox/client';
+import type { Content, StoredFile } from '@signalbox/client';
 import type { FileUIPart, UIMessage } from 'ai';
 
 type Upload = (
@@ -35,18 +35,4 @@ function bytesOf({ url, mediaType, filename }: FileUIPart): Parameters<Upload> {
     ? Uint8Array.from(atob(decoded), (char) => char.charCodeAt(0))
     : new TextEncoder().encode(decoded);
   return [bytes, { mediaType, filename }];
-}
-
-/** The turn that a message has started or will start. */
-export async function turnOfMessage(
-  client: Signalbox,
-  { session, messageId }: { session: Session; messageId: string },
-): Promise<number> {
-  const { data } = await client.sessions.messages(session.sessionId, { order: 'desc', limit: 10 });
-  const index = data.findIndex((message) => message.messageId === messageId);
-  const turn = data[index]?.turn;
-  if (turn) return turn;
-  // Its turn follows those of the messages that were queued before it.
-  const { turn: current } = await client.sessions.get(session.sessionId);
-  return current + data.slice(Math.max(index, 0)).filter((message) => message.turn === null).length;
 }

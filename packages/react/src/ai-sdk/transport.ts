@@ -11,8 +11,9 @@
 import type { OpenSession, SendMessage, Session, Signalbox } from '@signalbox/client';
 import { type FileUrl, type SignalboxMetadata, toUIMessageStream, toUIMessages } from '@signalbox/client/ai-sdk';
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
-import { type Answers, answersIn, isConflict } from './answers.ts';
-import { contentOf, turnOfMessage } from './content.ts';
+import { awaitsPage, beginningOf, isActive, isConflict, newestMessages, turnOfMessage } from '../session-calls.ts';
+import { type Answers, answersIn } from './answers.ts';
+import { contentOf } from './content.ts';
 
 export interface SignalboxTransportOptions {
   /** The client of the page, with a session token. */
@@ -79,7 +80,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
 
   /**
    * The messages of a chat, for `messages` of `useChat`; with `resume: true` it then shows the current turn as it continues. At
-   * most `limit` stored messages are read, the newest (default 100, at most 1,000).
+   * most `limit` stored messages are read, the newest (default 100).
    */
   async load(chatId: string, { limit = 100 }: { limit?: number } = {}): Promise<M[]> {
     const { client, fileUrl } = this.#options;
@@ -87,12 +88,9 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     if (!sessionId) return [];
     // First, so that whatever follows it is replayed.
     const { cursor } = await client.sessions.get(sessionId);
-    const { data } = await client.sessions.messages(sessionId, { order: 'desc', limit });
+    const stored = await newestMessages(client, sessionId, limit);
     this.#loaded.set(chatId, cursor);
-    const stored = data.toReversed();
-    // Begin with a whole turn.
-    const first = stored.findIndex(({ role }) => role === 'user');
-    const messages = toUIMessages(first > 0 ? stored.slice(first) : stored, { sessionId, fileUrl });
+    const messages = toUIMessages(stored, { sessionId, fileUrl });
     // The chat says which tools and data its messages have.
     return messages as UIMessage[] as M[];
   }
@@ -119,12 +117,12 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     this.#resumes.set(chatId, (this.#resumes.get(chatId) ?? 0) + 1);
     const sessionId = this.sessionIdOf(chatId);
     if (!sessionId) return null;
-    const { turn, status, cursor } = await this.#options.client.sessions.get(sessionId);
-    const isActive = status === 'running' || status === 'waiting';
+    const session = await this.#options.client.sessions.get(sessionId);
+    const { turn, cursor } = session;
     const loaded = this.#loaded.get(chatId);
     const hasMissed = this.#incomplete.has(chatId) || (loaded !== undefined && loaded !== cursor);
     this.#loaded.delete(chatId);
-    if (turn === 0 || !(isActive || hasMissed)) return null;
+    if (turn === 0 || !(isActive(session) || hasMissed)) return null;
     return this.#follow({
       chatId,
       sessionId,
@@ -159,8 +157,10 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     const { client, onBusy = 'queue' } = this.#options;
     const before = await client.sessions.get(sessionId);
     const content = await this.#contentOf(last, before);
-    const waitsForPage = before.status === 'waiting' && forPage(before).length > 0;
-    const sent = await client.sessions.sendMessage(sessionId, { content, onBusy: waitsForPage ? 'steer' : onBusy });
+    const sent = await client.sessions.sendMessage(sessionId, {
+      content,
+      onBusy: awaitsPage(before) ? 'steer' : onBusy,
+    });
     this.#setSession(chatId, sessionId);
     const turn = this.#sent(last, await turnOfMessage(client, sent));
     return this.#follow({ chatId, sessionId, turn, cursor: before.cursor, signal: abortSignal });
@@ -174,7 +174,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     const fork = await client.sessions.fork(sessionId, { atTurn: again - 1, input });
     this.#setSession(chatId, fork.sessionId);
     // What nobody looks at any more does not continue.
-    if (origin.status === 'running' || origin.status === 'waiting') await this.#interrupt(chatId, sessionId);
+    if (isActive(origin)) await this.#interrupt(chatId, sessionId);
     const turn = this.#sent(last, fork.turn);
     return this.#follow({ chatId, sessionId: fork.sessionId, turn, cursor: null, signal: abortSignal });
   }
@@ -183,11 +183,12 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
   async #answer({ chatId, abortSignal }: SendOptions<M>, last: M, sessionId: string | undefined) {
     if (!sessionId) throw new Error('The chat has no session that its last message could continue');
     const { client } = this.#options;
-    const { status, waitingFor, turn: current, cursor } = await client.sessions.get(sessionId);
-    const answers = answersIn(last, waitingFor);
+    const session = await client.sessions.get(sessionId);
+    const { turn: current, cursor } = session;
+    const answers = answersIn(last, session.waitingFor);
     const answered = await this.#submit(sessionId, answers);
     const { turn, cursor: after } = metadataOf(last) ?? {};
-    if (answered.size === 0 && status !== 'running' && status !== 'waiting' && (after === cursor || !after)) {
+    if (answered.size === 0 && !isActive(session) && (after === cursor || !after)) {
       throw new Error('There is nothing to continue: the turn has ended');
     }
     return this.#follow({
@@ -290,15 +291,6 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     this.#stopping.set(chatId, interrupting);
     await interrupting;
   }
-}
-
-function beginningOf(turn: number): string {
-  return `turn_${turn}:seq_0`;
-}
-
-/** What a waiting session needs from the page. */
-function forPage({ waitingFor }: Session): string[] {
-  return [...(waitingFor?.operationIds ?? []), ...(waitingFor?.toolCallIds ?? [])];
 }
 
 function metadataOf({ metadata }: UIMessage): Partial<SignalboxMetadata> | undefined {

@@ -1,0 +1,39 @@
+/** Approvals as interrupts of AG-UI, and what answers them. */
+import type { Interrupt, ResumeEntry } from '@ag-ui/client';
+import type { Chunk, Signalbox } from '@signalbox/client';
+
+/** What answers an approval. */
+const responseSchema: Interrupt['responseSchema'] & object = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    input: { description: 'Replaces the input of the call.' },
+    reason: { type: 'string' },
+  },
+  required: ['approved'],
+};
+
+export function interruptOf(approval: Extract<Chunk, { type: 'approval.requested' }>): Interrupt {
+  const { operationId, name, input, toolCallId, expiresAt } = approval;
+  return {
+    id: operationId,
+    reason: 'tool_call',
+    message: `Approve ${name}?`,
+    toolCallId,
+    responseSchema,
+    ...(expiresAt !== null && { expiresAt }),
+    metadata: { tool: name, input },
+  };
+}
+
+/** An interrupt that the user has dismissed is a denial: nothing runs without a decision. */
+export function decisionOf({ status, payload }: ResumeEntry): Parameters<Signalbox['approvals']['resolve']>[1] {
+  const answer = (typeof payload === 'object' && payload !== null ? payload : { approved: payload }) as {
+    approved?: unknown;
+    input?: unknown;
+    reason?: unknown;
+  };
+  const reason = typeof answer.reason === 'string' && answer.reason !== '' ? { reason: answer.reason } : {};
+  if (status !== 'resolved' || answer.approved !== true) return { decision: 'denied', ...reason };
+  return { decision: 'approved', ...reason, ...(answer.input !== undefined && { input: answer.input }) };
+}
