@@ -81,6 +81,7 @@ const folders = [
   'main.ts',
   'http',
   'maintenance.ts',
+  'end-users',
   'schedules',
   'runtime/node',
   'operator',

@@ -996,6 +996,25 @@ create table model_usage_key_days (
 );
 create index model_usage_key_days_by_day on model_usage_key_days (organization_id, day);
 
+-- Erasures of end users (end-users/erase.ts): the latest of each.
+create table end_user_erasures (
+  organization_id uuid not null,
+  -- A keyed hash of the id, which stays when the erasure has finished (vault/pseudonym.ts).
+  pseudonym bytea not null,
+  -- Null once everything is erased.
+  end_user_id text,
+  -- How much was erased so far.
+  sessions integer not null,
+  files integer not null,
+  schedules integer not null,
+  -- As the event log names an actor.
+  requested_by json not null,
+  started_at timestamptz not null,
+  finished_at timestamptz,
+  constraint end_user_erasures_pkey primary key (organization_id, pseudonym)
+);
+create index end_user_erasures_running on end_user_erasures (organization_id, end_user_id) WHERE (end_user_id IS NOT NULL);
+
 create table signalbox_migrations (
   version integer not null,
   name text not null,

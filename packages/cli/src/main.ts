@@ -19,6 +19,7 @@ From anywhere, with an API key in SIGNALBOX_API_KEY:
   signalbox approvals …              list, approve and deny tool calls
   signalbox schedules …              list, pause and enable schedules
   signalbox files …                  upload, list, download and delete files
+  signalbox end-users …              show and erase end users
   signalbox events verify [options]  verify the event log of a service or an exported file
 
   signalbox --version
@@ -57,6 +58,8 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
       return (await import('./schedules.ts')).schedules(rest);
     case 'files':
       return (await import('./files.ts')).files(rest);
+    case 'end-users':
+      return (await import('./end-users.ts')).endUsers(rest);
     case 'events': {
       const [verb, ...args] = rest;
       const { verify } = await import('./events.ts');

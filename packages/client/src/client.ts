@@ -1,6 +1,7 @@
 /** The client: every operation of the API, grouped by resource. */
 import { Agents } from './resources/agents.ts';
 import { Approvals } from './resources/approvals.ts';
+import { EndUsers } from './resources/end-users.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
 import { Files } from './resources/files.ts';
@@ -34,6 +35,7 @@ import type { Me, Overview } from './types.generated.ts';
 export class Signalbox {
   readonly keys: Keys;
   readonly agents: Agents;
+  readonly endUsers: EndUsers;
   readonly environments: Environments;
   readonly sessions: Sessions;
   readonly sessionTokens: SessionTokens;
@@ -54,6 +56,7 @@ export class Signalbox {
     this.#transport = transport;
     this.keys = new Keys(transport);
     this.agents = new Agents(transport);
+    this.endUsers = new EndUsers(transport);
     this.environments = new Environments(transport);
     this.sessions = new Sessions(transport);
     this.sessionTokens = new SessionTokens(transport);

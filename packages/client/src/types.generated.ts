@@ -436,6 +436,15 @@ export interface EndUser {
   name?: string | undefined;
 }
 
+export interface EndUserDetails {
+  /** Your own id of the user. Upper and lower case differ. */
+  endUserId: string;
+  /** Whether there is any session for the end user. */
+  hasSessions: boolean;
+  /** The latest one; null if the end user was never erased. */
+  erasure: Erasure | null;
+}
+
 export interface Envelope {
   event: 'session.chunks';
   /** The name of an environment, such as `production`. */
@@ -466,6 +475,20 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
+export interface Erasure {
+  status: ErasureStatus;
+  /** So far, including child sessions and forks. */
+  deletedSessions: number;
+  /** So far: files that these sessions used or created, except those that others use too. */
+  deletedFiles: number;
+  /** So far: schedules that opened sessions for the end user. */
+  deletedSchedules: number;
+  startedAt: string;
+  finishedAt: string | null;
+}
+
+export type ErasureStatus = 'running' | 'finished';
+
 export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
@@ -479,7 +502,7 @@ export interface Event {
   resource: EventResource;
   environment: string | null;
   sessionId: string | null;
-  /** `{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`. */
+  /** `{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`, and a value that may be personal data of an end user by its size, `{ bytes }`. */
   changes: Record<string, [unknown, unknown]> | null;
   context: EventContext;
   /** Hash of the previous record; 64 zeros for the first. */
@@ -499,7 +522,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -2042,6 +2065,26 @@ export interface Operations {
     body: CreateEndUserToken;
     result: SessionToken;
   };
+  /** Get an end user. Whether there are sessions for an end user, and how far its erasure is. Percent-encode the id. `GET /api/v1/end_users/{endUserId}`, scope `organization:manage` (permission `admin`). */
+  getEndUser: {
+    params: {
+      /** Your own id of the user. Upper and lower case differ. */
+      endUserId: string;
+    };
+    result: {
+      endUser: EndUserDetails;
+    };
+  };
+  /** Erase an end user. Starts to delete all sessions, forks, child sessions, files and schedules of an end user, with everything that belongs to them. Open sessions are cancelled first. Until it has finished, new sessions for the end user are refused with 409 `conflict`. While it is running, this route only shows its progress. `DELETE /api/v1/end_users/{endUserId}`, scope `organization:manage` (permission `admin`). */
+  eraseEndUser: {
+    params: {
+      /** Your own id of the user. Upper and lower case differ. */
+      endUserId: string;
+    };
+    result: {
+      endUser: EndUserDetails;
+    };
+  };
   /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, scope `sessions:run` (permission `write`). */
   uploadFile: {
     query: {
@@ -2605,6 +2648,8 @@ export const operations = {
   streamSession: { method: 'GET', path: '/sessions/{sessionId}/stream' },
   createSessionToken: { method: 'POST', path: '/sessions/{sessionId}/tokens' },
   createEndUserToken: { method: 'POST', path: '/session_tokens' },
+  getEndUser: { method: 'GET', path: '/end_users/{endUserId}' },
+  eraseEndUser: { method: 'DELETE', path: '/end_users/{endUserId}' },
   uploadFile: { method: 'POST', path: '/files' },
   listFiles: { method: 'GET', path: '/files' },
   getFile: { method: 'GET', path: '/files/{fileId}' },

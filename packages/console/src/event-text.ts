@@ -54,6 +54,8 @@ export const eventKinds: Record<EventType, Kind> = {
   'approval.requested': { label: 'Approval requested', said: 'An approval was requested' },
   'approval.decided': { label: 'Approval decided', did: 'approved a call that needs more approvers' },
   'approval.resolved': { label: 'Approval resolved', did: 'resolved an approval', said: 'An approval was resolved' },
+  'end_user.erasure_started': { label: 'End user erasure started', did: 'started to erase an end user' },
+  'end_user.erased': { label: 'End user erased', said: 'An end user was erased' },
   'schedule.created': { label: 'Schedule created', did: 'created a schedule' },
   'schedule.updated': { label: 'Schedule changed', did: 'changed a schedule' },
   'schedule.deleted': { label: 'Schedule deleted', did: 'deleted a schedule' },

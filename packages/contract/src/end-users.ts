@@ -1,10 +1,12 @@
 /** End users: for whom a session is. The integrator names them by ids of their own; the service has no list of them. */
-import { type Static, Strict, Type } from './schema.ts';
+import { Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 
-/** Compared exactly, character by character. */
+/** Compared exactly, character by character. It is also a segment of a path, and URLs can't have `.` and `..` as one. */
 export const EndUserId = Type.String({
   minLength: 1,
   maxLength: 200,
+  pattern: '^(?!\\.\\.?$)',
+  'x-expected': 'anything but "." and ".."',
   description: 'Your own id of the user. Upper and lower case differ.',
   examples: ['user_1041'],
 });
@@ -17,3 +19,38 @@ export const EndUser = Strict(
   { title: 'EndUser', description: 'The user of your application that a session is for.' },
 );
 export type EndUser = Static<typeof EndUser>;
+
+/**
+ * Whether everything of an end user is erased.
+ *
+ * - `running`: it continues until nothing is left, also if nodes stop. → finished
+ * - `finished`: final. A later session for the same id is a new one.
+ */
+export const erasureStatuses = ['running', 'finished'] as const;
+
+export const Erasure = Type.Object(
+  {
+    status: OneOf(erasureStatuses, { title: 'ErasureStatus' }),
+    deletedSessions: Type.Integer({ description: 'So far, including child sessions and forks.' }),
+    deletedFiles: Type.Integer({
+      description: 'So far: files that these sessions used or created, except those that others use too.',
+    }),
+    deletedSchedules: Type.Integer({ description: 'So far: schedules that opened sessions for the end user.' }),
+    startedAt: Timestamp,
+    finishedAt: Nullable(Timestamp),
+  },
+  { title: 'Erasure' },
+);
+export type Erasure = Static<typeof Erasure>;
+
+export const EndUserDetails = Type.Object(
+  {
+    endUserId: EndUserId,
+    hasSessions: Type.Boolean({ description: 'Whether there is any session for the end user.' }),
+    erasure: Nullable(Erasure, { description: 'The latest one; null if the end user was never erased.' }),
+  },
+  { title: 'EndUserDetails' },
+);
+export type EndUserDetails = Static<typeof EndUserDetails>;
+
+export const EndUserParams = Strict({ endUserId: EndUserId });

@@ -51,6 +51,8 @@ export const eventTypes = [
   'approval.resolved',
   'file.created',
   'file.deleted',
+  'end_user.erasure_started',
+  'end_user.erased',
   'schedule.created',
   'schedule.updated',
   'schedule.deleted',
@@ -112,7 +114,7 @@ export const Event = Type.Object(
       Type.Unsafe<Record<string, [before: unknown, after: unknown]>>({
         type: 'object',
         description:
-          '`{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`.',
+          '`{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`, and a value that may be personal data of an end user by its size, `{ bytes }`.',
         additionalProperties: { type: 'array', items: {}, minItems: 2, maxItems: 2 },
       }),
     ),

@@ -4,6 +4,7 @@
  */
 import { agentRoutes } from './routes/agents.ts';
 import { approvalRoutes } from './routes/approvals.ts';
+import { endUserRoutes } from './routes/end-users.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventRoutes } from './routes/events.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -26,6 +27,7 @@ export const routes = {
   ...environmentRoutes,
   ...sessionRoutes,
   ...tokenRoutes,
+  ...endUserRoutes,
   ...fileRoutes,
   ...approvalRoutes,
   ...workerTurnRoutes,

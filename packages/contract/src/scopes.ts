@@ -48,7 +48,7 @@ export const scopeFacts = {
   'secrets:manage': { permission: 'admin', allows: 'list, set and delete the secrets of environments' },
   'organization:manage': {
     permission: 'admin',
-    allows: 'change how long sessions are kept, and other settings of the organization',
+    allows: 'change how long sessions are kept, erase end users, and change other settings of the organization',
   },
 } as const satisfies Record<string, ScopeFacts>;
 

@@ -1,5 +1,6 @@
-// Periodic work: sequencing the event log, deleting expired data, and compacting usage. Every node with the role `runtime` does it;
+// Periodic work: sequencing the event log, erasing end users, deleting expired data, and compacting usage. Every node with the role `runtime` does it;
 // two at once are harmless.
+import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
@@ -12,7 +13,6 @@ import { formatId } from './lib/ids.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
-import type { Platform } from './platform.ts';
 import { dropOldSessions } from './sessions/retention.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
@@ -30,6 +30,8 @@ export interface Upkeep {
 
 // Readers of the log run the sequencer themselves. This limits how long records wait in a log that is not read.
 const SEQUENCE_EVERY_MS = 1_000;
+// An erasure begins soon after its request.
+const ERASE_EVERY_MS = 1_000;
 // Expired data has no effect any more; this only frees its space.
 const EXPIRE_EVERY_MS = 60_000;
 // Reports are right without it; this only makes them cheaper.
@@ -47,7 +49,7 @@ interface Kept {
 }
 
 export function createUpkeep(
-  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'metrics' | 'files'>,
+  platform: ErasurePlatform,
   { eventsKeptDays, deliveriesKeptDays, filesKeptDays, sessionsKeptDays }: Kept,
 ): Upkeep {
   const { db, shards, clock, log } = platform;
@@ -125,6 +127,12 @@ export function createUpkeep(
     );
   }
 
+  async function erase(): Promise<void> {
+    await eachOf(await organizationsWithErasures(platform), 'erasing end users', (organizationId) =>
+      eraseEndUsers(platform, organizationId, stopping.signal),
+    );
+  }
+
   async function dropFiles(): Promise<void> {
     await eachOf(await reachableOrganizations(platform), 'deleting unused files', (organizationId) =>
       dropUnusedFiles(platform, organizationId, filesKeptDays, stopping.signal),
@@ -144,6 +152,7 @@ export function createUpkeep(
     start() {
       loops.push(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
+        every(ERASE_EVERY_MS, 'erasing end users', erase),
         every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),

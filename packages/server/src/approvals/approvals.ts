@@ -3,7 +3,7 @@
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
-import { type EventSource, recordEvent, systemSource } from '../events/record.ts';
+import { type EventSource, recordEvent, systemSource, withoutValues } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -118,7 +118,8 @@ export async function resolveApproval(
           sessionId: formatId('ses', sessionId),
           changes: {
             status: ['pending', input.decision],
-            ...(isEdited && { input: [row.input, input.input] }),
+            ...(isEdited &&
+              withoutValues({ input: [row.input, input.input] }, session.endUserId === null ? [] : ['input'])),
             ...(input.scope === 'session' && { scope: ['once', 'session'] }),
             ...(input.onBehalfOf !== undefined && { onBehalfOf: [null, input.onBehalfOf] }),
           },

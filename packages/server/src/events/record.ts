@@ -4,6 +4,8 @@ import type { Event, EventType } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Actor } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
+import { pseudonymOf } from '../vault/pseudonym.ts';
+import type { Vault } from '../vault/vault.ts';
 
 /** A record before the sequencer has numbered it. */
 export type PendingEvent = Omit<Event, 'eventId' | 'sequence' | 'occurredAt' | 'previousHash' | 'hash'>;
@@ -28,6 +30,8 @@ export interface EventSource {
   requestId: string | null;
   ipAddress: string | null;
   userAgent: string | null;
+  /** Needed only if the actor is an end user. */
+  vault?: Vault;
 }
 
 // An agent's instructions and tools are up to 1 MiB. The log says that they changed; the versions have their contents.
@@ -46,16 +50,42 @@ export function recordEvent(source: EventSource, now: Date, draft: EventDraft): 
   const body: PendingEvent = {
     type: draft.type,
     outcome: draft.outcome ?? 'success',
-    actor: source.actor,
+    actor: loggedActor(source),
     resource: draft.resource,
     environment: draft.environment ?? null,
     sessionId: draft.sessionId ?? null,
     changes: shortened(draft.changes),
-    context: { requestId: source.requestId, ipAddress: source.ipAddress, userAgent: source.userAgent },
+    context: loggedContext(source),
   };
   return sql`
     insert into events_pending (organization_id, event_id, body, occurred_at)
     values (${source.organizationId}, ${newUuid()}, ${JSON.stringify(body)}, ${now})`;
+}
+
+/** An end user must be able to disappear, and the log can't be changed: it has a pseudonym, without name, address and browser. */
+function loggedActor({ actor, organizationId, vault }: EventSource): Actor {
+  if (actor.type !== 'end_user') return actor;
+  const id = actor.id === null ? null : pseudonymOf(vault!, organizationId, actor.id).toString('hex');
+  return { type: 'end_user', id, name: 'End user' };
+}
+
+function loggedContext({ actor, requestId, ipAddress, userAgent }: EventSource): Event['context'] {
+  return actor.type === 'end_user'
+    ? { requestId, ipAddress: null, userAgent: null }
+    : { requestId, ipAddress, userAgent };
+}
+
+/** The changes, with only the size of the values of these fields: they may be personal data of an end user. */
+export function withoutValues(changes: Event['changes'], fields: readonly string[]): Event['changes'] {
+  if (!changes) return null;
+  const sizeOf = (value: unknown) =>
+    value === null || value === undefined ? null : { bytes: Buffer.byteLength(JSON.stringify(value)) };
+  return Object.fromEntries(
+    Object.entries(changes).map(([field, [before, after]]) => [
+      field,
+      fields.includes(field) ? [sizeOf(before), sizeOf(after)] : [before, after],
+    ]),
+  );
 }
 
 function shortened(changes: EventDraft['changes']): Event['changes'] {

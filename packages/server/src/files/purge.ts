@@ -42,6 +42,25 @@ export async function purgeFiles(
   }
 }
 
+/** Those of an organization, now. Throws if a file can't be removed. */
+export async function purgeFilesOf(
+  platform: PurgePlatform,
+  organizationId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let found = BATCH; found === BATCH && !signal.aborted; ) {
+    const files = await platform.db.query<FileKey & { store: string }>(sql`
+      select f.organization_id as "organizationId", f.file_id as "fileId", f.store from files f
+      where f.organization_id = ${organizationId} and f.purge_after <= ${platform.clock.now()}
+      order by f.purge_after limit ${BATCH}`);
+    found = files.length;
+    for (const file of files) {
+      if (signal.aborted) return;
+      await purgeFile(platform, file, file.store);
+    }
+  }
+}
+
 type Purged = FileKey & { purgeAfter: Date };
 
 function byTime(a: Purged, b: Purged): number {

@@ -119,7 +119,7 @@ export async function keepFile(
         type: 'file.created',
         ...fileEvent(file),
         changes: {
-          ...(filename !== null && { filename: [null, filename] }),
+          // Without its name, which may say whose it is: the log can't forget it (vault/pseudonym.ts).
           mediaType: [null, mediaType],
           bytes: [null, bytes],
           sha256: [null, sha256.toString('hex')],

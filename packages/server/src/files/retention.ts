@@ -40,28 +40,33 @@ export async function dropUnusedFiles(
 
 /**
  * For sessions or a schedule that are deleted, in their transaction: nothing is used by them any more, and what a tool created in them is
- * deleted unless another session uses it.
+ * deleted unless another session uses it. `alsoUploaded`: the same for what was uploaded for them, which otherwise stays until it is unused
+ * for some days. Returns how many files were deleted.
  */
 export async function forgetHolders(
   tx: Tx,
   organizationId: string,
   holders: readonly string[],
   now: Date,
-): Promise<void> {
-  await tx.query(sql`
-    delete from file_uses where organization_id = ${organizationId} and holder_id = any(${holders}::uuid[])`);
+  { alsoUploaded = false } = {},
+): Promise<number> {
+  const forgotten = await tx.query<{ fileId: string }>(sql`
+    delete from file_uses where organization_id = ${organizationId} and holder_id = any(${holders}::uuid[])
+    returning file_uses.file_id as "fileId"`);
+  const used = alsoUploaded ? [...new Set(forgotten.map(({ fileId }) => fileId))] : [];
   // A message of another session that names one of them locks it (message-files.ts). The statement after the locks sees its use.
   await tx.query(sql`
     select 1 from files f
-    where f.organization_id = ${organizationId} and f.session_id = any(${holders}::uuid[]) and f.purge_after is null
+    where f.organization_id = ${organizationId} and f.purge_after is null
+      and (f.session_id = any(${holders}::uuid[]) or f.file_id = any(${used}::uuid[]))
     order by f.file_id for no key update of f`);
   const unused = await tx.query<{ fileId: string }>(sql`
     select f.file_id as "fileId" from files f
-    where f.organization_id = ${organizationId} and f.session_id = any(${holders}::uuid[]) and f.purge_after is null
-      and not exists (
+    where f.organization_id = ${organizationId} and f.purge_after is null
+      and (f.session_id = any(${holders}::uuid[]) or f.file_id = any(${used}::uuid[])) and not exists (
         select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id)`);
   const fileIds = unused.map(({ fileId }) => fileId);
-  if (fileIds.length > 0) await retireFiles(tx, organizationId, fileIds, now);
+  return fileIds.length > 0 ? await retireFiles(tx, organizationId, fileIds, now) : 0;
 }
 
 /** The files do not exist any more once the transaction commits; their bytes are removed later (purge.ts). Returns how many did. */

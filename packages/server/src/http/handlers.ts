@@ -3,6 +3,7 @@ import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
 import * as approvals from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
+import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
 import * as events from '../events/events.ts';
@@ -73,6 +74,9 @@ export const handlers: Handlers = {
   rotateKey: keys.rotateKey,
   deleteOldSecret: keys.deleteOldSecret,
   deleteKey: keys.deleteKey,
+
+  getEndUser: endUsers.getEndUser,
+  eraseEndUser: endUsers.eraseEndUser,
 
   createAgent: agents.createAgent,
   listAgents: agents.listAgents,

@@ -103,6 +103,7 @@ export function createMetrics() {
     ),
     compactions: counter('signalbox_compactions_total', 'Summaries that replaced older messages for a model'),
     sessionsDropped: counter('signalbox_dropped_sessions_total', 'Sessions deleted at the end of their retention'),
+    sessionsErased: counter('signalbox_erased_sessions_total', 'Sessions deleted because their end user was erased'),
     filesDropped: counter('signalbox_dropped_files_total', 'Files deleted because nothing used them any more'),
     leaseLosses: counter('signalbox_lease_losses_total', 'Sessions that another node took over from this one'),
     leaseFailures: counter('signalbox_lease_renewal_failures_total', 'Failed renewals of the lease of this node'),

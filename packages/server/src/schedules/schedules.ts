@@ -4,7 +4,7 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Queryable, Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
-import { changesBetween, recordEvent } from '../events/record.ts';
+import { changesBetween, recordEvent, withoutValues } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
@@ -13,6 +13,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
+import { requireNotErasing } from '../sessions/end-users.ts';
 import { requireTaken } from '../sessions/taken-files.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
@@ -84,6 +85,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     await Promise.all([
       checkAgent(ctx, tx, row),
       lockEnvironment(tx, ctx.organizationId, row.environment),
+      row.endUser && requireNotErasing(tx, ctx.organizationId, row.endUser.id),
       useFiles(tx, ctx, row, now),
     ]);
     await Promise.all([
@@ -155,7 +157,8 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     if (!changes) return { schedule: viewSchedule(before) };
     await Promise.all([
       (changes.agentId || changes.budget || (changes.status && status === 'enabled')) && checkAgent(ctx, tx, after),
-      changes.environment && lockEnvironment(tx, organizationId, after.environment),
+      (changes.environment || changes.endUser) && lockEnvironment(tx, organizationId, after.environment),
+      changes.endUser && after.endUser && requireNotErasing(tx, organizationId, after.endUser.id),
     ]);
     if (changes.input || changes.environment) {
       await forgetHolders(tx, organizationId, [after.scheduleId], now);
@@ -169,7 +172,13 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
           cron = ${after.cron}, timezone = ${after.timezone}, at = ${after.at}, status = ${after.status},
           close_on_idle = ${after.closeOnIdle}, next_at = ${after.nextAt}, updated_at = ${now}
         where organization_id = ${organizationId} and schedule_id = ${after.scheduleId}`),
-      tx.query(recordEvent(ctx, now, { type: 'schedule.updated', ...scheduleEvent(after), changes })),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'schedule.updated',
+          ...scheduleEvent(after),
+          changes: withoutValues(changes, before.endUser || after.endUser ? ['endUser', 'input', 'metadata'] : []),
+        }),
+      ),
     ]);
     return { schedule: viewSchedule(after) };
   });

@@ -12,7 +12,14 @@ import { stopChange } from '../runtime/turn/stop-turn.ts';
 import { inboxChunks } from './inbox-chunks.ts';
 import { deleteFromInbox, readInbox } from './state/inbox.ts';
 import { readOperations } from './state/operations.ts';
-import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
+import {
+  lockSession,
+  requireOpen,
+  type SessionRow,
+  sessionColumns,
+  sessionEvent,
+  viewSession,
+} from './state/session.ts';
 import { shownText } from './state/shown-text.ts';
 import { endPatch } from './state/status.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
@@ -99,6 +106,28 @@ export async function cancelNow(
   return ended;
 }
 
+/** The locked session and all its descendants; those that are open are cancelled. Parents come before children. */
+export async function cancelFamily(tx: Tx, ctx: SessionWriter, row: SessionRow): Promise<SessionRow[]> {
+  const family = await lockFamily(tx, row);
+  // Deepest first, because cancelling a session also changes the rows of its children.
+  for (const one of family.toReversed()) if (!one.endedAt) await cancelNow(tx, ctx, one);
+  return family;
+}
+
+/** The locked session and all its descendants, which are locked here; parents come before children. */
+async function lockFamily(tx: Tx, row: SessionRow): Promise<SessionRow[]> {
+  const family = [row];
+  for (let parents = [row.sessionId]; parents.length > 0; ) {
+    const children = await tx.query<SessionRow>(sql`
+      select ${sessionColumns} from sessions s
+      where s.organization_id = ${row.organizationId} and s.parent_session_id = any(${parents}::uuid[])
+      order by s.session_id for no key update`);
+    family.push(...children);
+    parents = children.map(({ sessionId }) => sessionId);
+  }
+  return family;
+}
+
 /** Cancels the current turn at once, without waiting for running tools. */
 async function cancelTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
   const { organizationId, sessionId, turn } = row;
@@ -142,7 +171,7 @@ async function takeFromInbox(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
 }
 
 /** The caller of an API request, or the service itself. */
-type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
+export type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
 
 async function endSession(
   tx: Tx,

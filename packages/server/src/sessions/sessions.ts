@@ -11,7 +11,7 @@ import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
-import { recordEvent } from '../events/record.ts';
+import { recordEvent, withoutValues } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -19,23 +19,18 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { cancelNow } from './end-session.ts';
+import { cancelFamily } from './end-session.ts';
+import { requireNotErasing } from './end-users.ts';
 import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
 import { announceNewSession, newSession } from './new-session.ts';
-import {
-  lockSession,
-  readSession,
-  type SessionRow,
-  sessionColumns,
-  sessionEvent,
-  viewSession,
-} from './state/session.ts';
+import { lockSession, readSession, sessionEvent, viewSession } from './state/session.ts';
 import { requireTaken } from './taken-files.ts';
 
 /**
  * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
- * environment, 409 `agent_archived`, 422 `budget_invalid`, `file_invalid` or `file_not_taken`. `keyId`: the key that it counts for.
+ * environment, 409 `agent_archived` or `conflict` (the end user is being erased), 422 `budget_invalid`, `file_invalid` or
+ * `file_not_taken`. `keyId`: the key that it counts for.
  */
 export async function openSession(
   ctx: Context,
@@ -48,6 +43,7 @@ export async function openSession(
     const [newest] = await Promise.all([
       currentVersion(tx, organizationId, agentId),
       lockEnvironment(tx, organizationId, input.environment),
+      input.endUser && requireNotErasing(tx, organizationId, input.endUser.id),
       input.agentVersion === undefined ? undefined : requireVersion(tx, organizationId, agentId, input.agentVersion),
     ]);
     const version = input.agentVersion ?? newest;
@@ -110,7 +106,10 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
         recordEvent(ctx, now, {
           type: 'session.updated',
           ...sessionEvent(row),
-          changes: { metadata: [row.metadata, input.metadata] },
+          changes: withoutValues(
+            { metadata: [row.metadata, input.metadata] },
+            row.endUserId === null ? [] : ['metadata'],
+          ),
         }),
       ),
     ]);
@@ -134,9 +133,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
       where organization_id = ${organizationId} and session_id = any(${above}::uuid[]) and ended_at is null`);
     if (open > 0) throw new ApiError('conflict', 'Its parent session is open. Close or cancel that first.');
 
-    const family = await lockFamily(tx, row);
-    // Deepest first, because cancelling a session also changes the rows of its children.
-    for (const one of family.toReversed()) if (!one.endedAt) await cancelNow(tx, ctx, one);
+    const family = await cancelFamily(tx, ctx, row);
     const ids = family.map(({ sessionId }) => sessionId);
     const now = ctx.clock.now();
     const released = await releaseTranscripts(tx, organizationId, ids);
@@ -161,20 +158,6 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     await trimTranscripts(tx, organizationId, released);
     return { sessionId: input.sessionId, deleted: true };
   });
-}
-
-/** The locked session and all its descendants, which are locked here; parents come before children. */
-async function lockFamily(tx: Tx, row: SessionRow): Promise<SessionRow[]> {
-  const family = [row];
-  for (let parents = [row.sessionId]; parents.length > 0; ) {
-    const children = await tx.query<SessionRow>(sql`
-      select ${sessionColumns} from sessions s
-      where s.organization_id = ${row.organizationId} and s.parent_session_id = any(${parents}::uuid[])
-      order by s.session_id for no key update`);
-    family.push(...children);
-    parents = children.map(({ sessionId }) => sessionId);
-  }
-  return family;
 }
 
 /** 404 if the agent has no such version. */

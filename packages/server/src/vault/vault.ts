@@ -19,7 +19,7 @@ export interface Vault {
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
 }
 
-type DerivedPurpose = 'sign_in' | 'session_token';
+type DerivedPurpose = 'sign_in' | 'session_token' | 'end_user';
 export type Purpose = 'environment_secret' | 'signing_secret';
 
 /** The message reveals nothing about the value. */

@@ -155,6 +155,7 @@ const recorded: Record<string, EventType[] | string> = {
   appendToWorkerTurn: 'part of a turn',
   completeWorkerTurn: 'part of a turn; the end of the turn is recorded',
   releaseWorkerTurn: 'part of a turn',
+  eraseEndUser: ['end_user.erasure_started', 'end_user.erased'],
   uploadFile: ['file.created'],
   deleteFile: ['file.deleted'],
   createSchedule: ['schedule.created'],

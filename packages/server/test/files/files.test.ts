@@ -273,7 +273,6 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
       ['file.deleted', 'api_key', 'production'],
     ]);
     expect(data[0]!.changes).toMatchObject({
-      filename: [null, 'a.txt'],
       mediaType: [null, 'text/plain'],
       bytes: [null, 19],
     });

@@ -91,6 +91,7 @@ const tags: Record<string, string> = {
   Sessions: 'Runs of an agent: turns, messages, and the journal of everything that was shown.',
   'Session tokens':
     'Credentials for the browsers of your end users. A token reaches one session, or those of one end user, and nothing else.',
+  'End users': 'The people for whom sessions are, by ids of your own.',
   Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
   Approvals: 'Tool calls that wait for approval before they run.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',

@@ -29,6 +29,8 @@ test('the routes outside environments that a limited key may call are these', ()
     'updateAgent',
     'archiveAgent',
     'createEnvironment',
+    'getEndUser',
+    'eraseEndUser',
     'setOrganization',
   ]);
 });

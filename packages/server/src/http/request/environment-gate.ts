@@ -6,6 +6,7 @@
 //   it could name one and does not                        the key's environment is filled in; a key with several has to name one
 //   none of these, GET                                    allowed: data that all environments share may be read. A response that
 //                                                         contains something of another environment is refused
+//   an end user                                           refused: it has sessions in any of them
 //   none of these, a change                               refused: it would change data that all environments share. A key may
 //                                                         rotate and delete itself (`ownKey` in the contract)
 //
@@ -45,6 +46,8 @@ export function reachOf(route: Route): Reach {
   const named = [...namesOf(route.params), ...namesOf(route.query), ...namesOf(route.body)];
   if (named.some((name) => name === 'env' || name === 'environment')) return 'environment';
   if (namesOf(route.params).some((name) => name in holders)) return 'environment';
+  // An end user has sessions in any environment.
+  if (namesOf(route.params).includes('endUserId')) return 'closed';
   if (route.method === 'GET' && !route.stream) return 'open';
   return route.ownKey ? 'ownKey' : 'closed';
 }
@@ -59,7 +62,7 @@ export function environmentGateOf(route: Route): EnvironmentGate {
       if (reach === 'open') return input;
       if (reach === 'ownKey' && ctx.keyId && input.keyId === formatId('key', ctx.keyId)) return input;
       if (reach !== 'environment') {
-        throw refusal(ctx, 'this would change something that all environments share');
+        throw refusal(ctx, 'this concerns something that all environments share');
       }
       const named = [input.env, input.environment].filter((name) => typeof name === 'string');
       for (const name of named) requireOne(ctx, name);
