@@ -55,9 +55,14 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
     case 'message.reset':
       return dropFrom(turn, chunk.fromSeq);
     case 'approval.requested': {
-      const { operationId, toolCallId, name, input, expiresAt } = chunk;
-      const approval = { operationId, decision: 'pending', reason: null, expiresAt } as const;
+      const { operationId, toolCallId, name, input, expiresAt, by = null } = chunk;
+      const approval = { operationId, decision: 'pending', reason: null, expiresAt, by, progress: null } as const;
       return withTool(turn, toolCallId, { tool: name, input, inputText: null, state: 'approval', approval });
+    }
+    case 'approval.decided': {
+      const { toolCallId, progress } = chunk;
+      const approval = toolOf(turn, toolCallId)?.approval;
+      return approval ? withTool(turn, toolCallId, { approval: { ...approval, progress } }) : turn;
     }
     case 'approval.resolved':
       return resolve(turn, chunk);

@@ -1,5 +1,7 @@
 /** What a page shows of a session. Everything here is immutable: an object that has not changed is the same object as before. */
 import type {
+  ApprovalProgress,
+  Approvers,
   Decision,
   FilePart,
   OpenSession,
@@ -113,6 +115,10 @@ export interface ToolApproval {
   reason: string | null;
   /** ISO 8601; null: it does not expire. */
   expiresAt: string | null;
+  /** Who may decide; null: all people and keys that can decide approvals, but no end user. */
+  by: Approvers | null;
+  /** How many have approved, if it takes several. */
+  progress: ApprovalProgress | null;
 }
 
 /** A tool call that waits for a decision. */
@@ -122,6 +128,8 @@ export interface PendingApproval {
   tool: string;
   input: unknown;
   expiresAt: string | null;
+  by: Approvers | null;
+  progress: ApprovalProgress | null;
   /** `decide` is in progress. */
   isDeciding: boolean;
 }

@@ -123,8 +123,8 @@ function pendingApprovals({ turns }: JournalState, deciding: ReadonlySet<string>
   const parts = turns.at(-1)?.parts ?? none;
   return parts.flatMap((part): PendingApproval[] => {
     if (part.type !== 'tool' || part.approval?.decision !== 'pending') return [];
-    const { operationId, expiresAt } = part.approval;
+    const { operationId, expiresAt, by, progress } = part.approval;
     const { id: toolCallId, tool, input } = part;
-    return [{ operationId, toolCallId, tool, input, expiresAt, isDeciding: deciding.has(operationId) }];
+    return [{ operationId, toolCallId, tool, input, expiresAt, by, progress, isDeciding: deciding.has(operationId) }];
   });
 }
