@@ -9,9 +9,13 @@ const processTests = [
   'packages/client/test/**/*.test.ts',
   'packages/react/test/*.test.ts',
   'packages/embedded-postgres/test/**/*.test.ts',
-  'examples/**/*.test.ts',
+  'examples/{*,demo/**/*}.test.ts',
 ];
-const browser = ['packages/console/test/**/*.test.ts', 'packages/react/test/browser/**/*.test.ts'];
+const browser = [
+  'packages/console/test/**/*.test.ts',
+  'packages/react/test/browser/**/*.test.ts',
+  'examples/chat/**/*.test.ts',
+];
 const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };
 
 export default defineConfig({

@@ -32,6 +32,7 @@ const checks = [
   ['types of the console', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console'],
   ['types of its tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console/test'],
   ['types of the React tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/react/test/browser'],
+  ['types of the chat example', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'examples/chat'],
   ['unused code', 'node_modules/knip/bin/knip.js', '--no-progress'],
 ];
 const steps = [
