@@ -69,7 +69,7 @@ export function Chat({ config }: { config: ChatConfig }) {
 
 const hasEnded = (status: string) => ['completed', 'failed', 'cancelled'].includes(status);
 
-const suggestions = ['Please cancel my order 1017', 'Where is my parcel?'];
+const suggestions = ['Please cancel my order 1017', 'Can I still cancel order 1017?'];
 
 function Welcome({ onChoose }: { onChoose: (text: string) => Promise<boolean> }) {
   return (

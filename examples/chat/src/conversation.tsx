@@ -5,7 +5,7 @@ export function Conversation({ session }: { session: UseSession }) {
   const { messages, status, isBusy, hasEarlier, isLoadingEarlier, loadEarlier, pendingApprovals, decide } = session;
   const scroller = useScrollAtEnd(messages);
   const last = messages.at(-1);
-  const isThinking = isBusy && (last?.role === 'user' || (last?.status === 'streaming' && last.parts.length === 0));
+  const hasNoReply = last?.role === 'user' ? last.status === 'sent' : last?.parts.length === 0;
   return (
     <main className="conversation" ref={scroller}>
       <div role="log" aria-label="Conversation" aria-busy={status === 'loading'}>
@@ -25,7 +25,7 @@ export function Conversation({ session }: { session: UseSession }) {
         {pendingApprovals.map((approval) => (
           <Approval approval={approval} decide={decide} key={approval.operationId} />
         ))}
-        {isThinking && (
+        {isBusy && hasNoReply && (
           <p className="thinking">
             <span className="hidden">Working</span>
             <i />
@@ -80,7 +80,7 @@ function Reply({ message }: { message: AssistantMessage }) {
         return (
           <details key={part.id} open={part.isStreaming}>
             <summary>{part.isStreaming ? 'Thinking…' : 'Thought'}</summary>
-            <p>{part.text}</p>
+            <p className="thought">{part.text}</p>
           </details>
         );
       })}

@@ -22,7 +22,7 @@ import {
   positionOf,
 } from './journal.ts';
 import { Outbox, type Outgoing } from './outbox.ts';
-import { Backoff, onOnline, sleep } from './timing.ts';
+import { Backoff, onNetworkChange, sleep } from './timing.ts';
 import type {
   DecideOptions,
   MessageContent,
@@ -225,10 +225,10 @@ class Store implements SessionStore {
   #start(): void {
     const running = new AbortController();
     this.#running = running;
-    onOnline(() => {
+    onNetworkChange(() => {
       this.#outbox.wake();
       this.#backoff.wake();
-      // A connection of before may be dead without having been closed.
+      // The connection may be dead without having been closed.
       if (this.#following) void this.#follow(running.signal);
     }, running.signal);
     if (this.#sessionId !== null) void this.#follow(running.signal);

@@ -54,10 +54,10 @@ export class Backoff {
   }
 }
 
-/** Calls the listener when a browser has its network back, until the signal is aborted. */
-export function onOnline(listener: () => void, signal: AbortSignal): void {
+/** Calls the listener when a browser has lost its network or has it back, until the signal is aborted. */
+export function onNetworkChange(listener: () => void, signal: AbortSignal): void {
   const target = globalThis as {
-    addEventListener?: (type: 'online', listener: () => void, options: { signal: AbortSignal }) => void;
+    addEventListener?: (type: string, listener: () => void, options: { signal: AbortSignal }) => void;
   };
-  target.addEventListener?.('online', listener, { signal });
+  for (const type of ['online', 'offline']) target.addEventListener?.(type, listener, { signal });
 }
