@@ -124,7 +124,9 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       });
     }
     const token = sessionTokenIn(authorization);
-    if (token !== undefined) return contextOfToken(platform, authenticator, { route, caller, token });
+    if (token !== undefined) {
+      return contextOfToken(platform, authenticator, { route, caller, token }, auditDenials);
+    }
     const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
     await auditDenials(route, ctx, () => {
       requireScope(ctx, route);

@@ -9,7 +9,7 @@ import type { PoolContext, TokenReach } from '../../lib/context.ts';
 import { uuidOfBytes } from '../../lib/ids.ts';
 import { isAllowedOrigin } from '../../lib/origins.ts';
 import type { Platform } from '../../platform.ts';
-import type { Caller } from './auth.ts';
+import type { Authorizer, Caller } from './auth.ts';
 import { userAgentOf } from './session-cookie.ts';
 
 const BEARER = /^Bearer +(\S+)$/i;
@@ -25,26 +25,30 @@ export async function contextOfToken(
   platform: Platform,
   authenticator: Authenticator,
   { route, caller, token }: { route: Route; caller: Caller; token: string },
+  auditDenials: Authorizer['auditDenials'],
 ): Promise<PoolContext> {
   const claims = readSessionToken(platform.vault, token);
   if (!claims) {
     throw new ApiError('session_token_invalid', 'This is not a session token of this service, or it is incomplete.');
   }
   const { key, allowedOrigins, refusal } = await authenticator.keyOfToken(claims);
+  const ctx = contextOf(platform, key, claims, caller);
   const { origin } = caller.headers;
   if (origin !== undefined) {
-    if (!isAllowedOrigin(allowedOrigins, origin)) {
-      throw new ApiError('origin_not_allowed', 'Pages of this origin may not use session tokens of this organization.');
-    }
+    await auditDenials(route, ctx, () => requireAllowed(allowedOrigins, origin));
     // Also for a refusal, so that the page can read why it needs a new token.
     caller.allowOrigin?.(origin);
   }
   if (refusal) throw refusal;
-  const ctx = contextOf(platform, key, claims, caller);
   if (!route.token || !claims.scopes.includes(route.token) || !canStill(ctx.scopes, route)) {
     throw new ApiError('not_found', 'Not found.');
   }
   return ctx;
+}
+
+function requireAllowed(allowedOrigins: readonly string[], origin: string): void {
+  if (isAllowedOrigin(allowedOrigins, origin)) return;
+  throw new ApiError('origin_not_allowed', 'Pages of this origin may not use session tokens of this organization.');
 }
 
 /** The key may have lost a scope since. */
