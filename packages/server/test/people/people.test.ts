@@ -1,5 +1,14 @@
 // People at the console: from the first link, through what each role may do, to how access ends.
-import { permissionOf, permissionOfRole, permissions, type Role, type Route, roles, routes } from '@signalbox/contract';
+import {
+  permissionOf,
+  permissionOfRole,
+  permissions,
+  type Role,
+  type Route,
+  roles,
+  routes,
+  scopesOfPermission,
+} from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
@@ -54,6 +63,7 @@ test('the first person uses the setup link, names the organization and owns it',
     apiKey: null,
     user,
     permission: 'admin',
+    scopes: [...scopesOfPermission.admin],
   });
 });
 

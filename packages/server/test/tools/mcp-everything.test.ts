@@ -83,6 +83,7 @@ test('its tools are listed with their descriptions', async () => {
     description: expect.stringContaining('sum'),
     inputSchema: expect.objectContaining({ type: 'object', required: ['a', 'b'] }),
     approval: 'never',
+    by: null,
     repeatable: true,
     runsAs: 'here',
     source: server(),
