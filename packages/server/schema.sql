@@ -61,6 +61,9 @@ create table api_keys (
   old_secret_hash bytea,
   old_secret_preview text,
   old_secret_expires_at timestamptz,
+  -- Who created the key, in the same form: its creator, then the creator of that key, and so on. Empty in rows of an earlier release,
+  -- and for keys that the operator created on the host.
+  created_by text[] default '{}'::text[] not null,
   constraint api_keys_pkey primary key (organization_id, key_id),
   constraint api_keys_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
   constraint api_keys_permission_check check ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))
@@ -231,6 +234,9 @@ create table sessions (
   end_user_name text,
   -- The key that opened the session, or its root, or created the schedule that did; null: a person did. The key may be deleted.
   key_id uuid,
+  -- Who gave the session input: `user:` or `api_key:` and the id of everyone who opened it, sent it a message or a result, or ran a
+  -- step of it as a worker. A child has its parent's as well, a fork its origin's.
+  requesters text[] default '{}'::text[] not null,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
@@ -379,8 +385,16 @@ create table approvals (
   requested_at timestamptz not null,
   resolved_at timestamptz,
   expires_at timestamptz,
+  -- Who may decide an approval, as the agent said when the call was requested; null: any person or key that can decide approvals.
+  approvers json,
+  -- If the approvers exclude requesters: who they were when the call was requested, as in sessions.requesters.
+  requesters text[],
+  -- What each approver decided. The approval is decided once as many as it needs have approved the same input, or one has denied it.
+  -- Empty in rows of an earlier release: `status` and `resolved_by` have their one decision.
+  decisions json default '[]'::json not null,
   constraint approvals_pkey primary key (organization_id, operation_id),
   constraint approvals_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,
+  constraint approvals_approvers_check check (((status <> 'approved'::text) OR (approvers IS NULL) OR (json_array_length(decisions) >= COALESCE(((approvers ->> 'count'::text))::integer, 1)))) NOT VALID,
   constraint approvals_status_check check ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'expired'::text, 'cancelled'::text])))
 );
 create index approvals_by_environment on approvals (organization_id, environment, status, operation_id);
@@ -591,6 +605,8 @@ create table schedules (
   updated_at timestamptz not null,
   end_user json,
   key_id uuid,
+  -- Who created and changed it.
+  requesters text[] default '{}'::text[] not null,
   constraint schedules_pkey primary key (organization_id, schedule_id),
   constraint schedules_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint schedules_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name),

@@ -1,5 +1,6 @@
 // Validation of a definition beyond the schemas of the contract.
 import {
+  type Approvers,
   type FieldError,
   type McpTool,
   type Model,
@@ -85,7 +86,10 @@ function mayOffer({ name }: McpTool, other: Tool): boolean {
 
 /** What is wrong with a tool, by paths within it. */
 function checkTool(tool: Tool): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors: FieldError[] = approvalsOf(tool).flatMap(({ path, approval }) => {
+    const { by } = approvalOf(approval);
+    return by ? checkApprovers(by).map((error) => ({ ...error, path: `${path}.by.${error.path}` })) : [];
+  });
   if ('inputSchema' in tool && !isOfObject(tool.inputSchema))
     errors.push({ path: 'inputSchema', message: NOT_OF_OBJECT });
   if (tool.type === 'http') {
@@ -108,6 +112,17 @@ function checkTool(tool: Tool): FieldError[] {
     };
     errors.push(...checkTemplate(request));
   }
+  return errors;
+}
+
+/** What no caller could meet, or what contradicts itself. */
+function checkApprovers({ people, roles, keys, endUser, notRequester, count = 1 }: Approvers): FieldError[] {
+  const errors: FieldError[] = [];
+  if (people && roles) errors.push({ path: 'roles', message: 'must not be given with people, which admits all roles' });
+  if (endUser && notRequester)
+    errors.push({ path: 'notRequester', message: 'must not be given with endUser: the session is for the end user' });
+  if (count > 1 && endUser && !people && !roles && !keys)
+    errors.push({ path: 'count', message: 'must be 1: a session has one end user' });
   return errors;
 }
 

@@ -1,23 +1,21 @@
-// Approvals: a tool call with an effect waits for an approver's decision. The decision is one conditional update, so if several
-// arrive at the same time, on any nodes, the first wins.
-import type { Approval, Input, Result } from '@signalbox/contract';
-import sql, { empty, type Sql } from 'sql-template-tag';
+// Approvals: a tool call with an effect waits until its approvers have decided.
+//
+//   approvers.ts   who may decide: pure
+//   decisions.ts   what a decision does: pure
+//   resolve.ts     a decision, under the lock of the session's row, so decisions on different nodes come one after another
+//   list.ts        the list of approvals
+import type { Approval, Approvers, Input, Result } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
-import { type EventSource, recordEvent, systemSource, withoutValues } from '../events/record.ts';
+import { type EventSource, recordEvent, systemSource } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
-import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
-import { type Context, inTransaction } from '../lib/context.ts';
+import { notFound } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
-import { inputErrors } from '../runtime/schemas/schemas.ts';
-import { recordAwaitedResult } from '../sessions/state/awaited-result.ts';
-import {
-  notRunChunks,
-  type Operation,
-  operationColumns,
-  resolvedChunk,
-  toolCallIdOf,
-} from '../sessions/state/operations.ts';
-import { lockSession, type SessionRow } from '../sessions/state/session.ts';
+import { resolvedChunk, toolCallIdOf } from '../sessions/state/operations.ts';
+import type { SessionRow } from '../sessions/state/session.ts';
+import { type Decider, deciderOf, mayDecide } from './approvers.ts';
+import { progressOf, type StoredDecision } from './decisions.ts';
 
 export interface ApprovalRow {
   operationId: string;
@@ -30,6 +28,11 @@ export interface ApprovalRow {
   editedInput: unknown;
   /** Whether approving it lets later calls of the tool run unasked. */
   once: boolean;
+  /** Null: the default. */
+  by: Approvers | null;
+  /** Null if the approvers do not exclude them. */
+  requesters: string[] | null;
+  decisions: StoredDecision[];
   status: Approval['status'];
   reason: string | null;
   resolvedBy: Approval['resolvedBy'];
@@ -41,105 +44,12 @@ export interface ApprovalRow {
 /** What a new approval is about. */
 export type ApprovalRequest = Pick<
   ApprovalRow,
-  'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'expiresAt'
+  'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'by' | 'expiresAt'
 >;
 
 export async function getApproval(ctx: Context, input: Input<'getApproval'>): Promise<Result<'getApproval'>> {
-  return { approval: viewApproval(await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId))) };
-}
-
-/** 400 if an edited `input` does not match the tool's schema. */
-export async function checkEditedInput(ctx: Context, { operationId, input }: Input<'resolveApproval'>): Promise<void> {
-  if (input === undefined) return;
-  const { inputSchema: schema } = await readApproval(ctx.db, ctx.organizationId, uuidOf('op', operationId));
-  const [wrong] = await inputErrors(ctx.organizationId, [{ schema, value: input }]);
-  if (wrong) throw invalidField('input', `does not match the tool's schema: ${wrong}`);
-}
-
-/**
- * Repeating a decision returns what was first recorded; another is 409 `approval_already_resolved`, as is any after the
- * deadline. An edited `input` was judged by `checkEditedInput`.
- */
-export async function resolveApproval(
-  ctx: Context,
-  input: Input<'resolveApproval'>,
-): Promise<Result<'resolveApproval'>> {
-  // The approvers are people and keys.
-  if (ctx.token) throw new ApiError('not_an_approver', 'End users may not decide this.');
-  const { organizationId } = ctx;
-  const denied = input.decision === 'denied';
-  const isEdited = input.input !== undefined;
-  if (denied && isEdited) throw invalidField('input', 'is only allowed with the decision approved');
-  if (denied && input.scope === 'session') throw invalidField('scope', 'is only allowed with the decision approved');
-  return inTransaction(ctx, async (tx, ctx) => {
-    const asked = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
-    const { sessionId, operationId, name } = asked;
-    const session = await lockSession(tx, organizationId, sessionId);
-    const now = ctx.clock.now();
-    const resolvedBy: Approval['resolvedBy'] = {
-      type: ctx.actor.type === 'user' ? 'user' : 'api_key',
-      id: ctx.actor.id,
-      name: ctx.actor.name,
-      onBehalfOf: input.onBehalfOf ?? null,
-    };
-    const decided = await tx.execute(sql`
-      update approvals set status = ${input.decision}, reason = ${input.reason ?? null},
-        edited_input = ${isEdited ? JSON.stringify(input.input) : null},
-        resolved_by = ${JSON.stringify(resolvedBy)}, resolved_at = ${now}
-      where organization_id = ${organizationId} and operation_id = ${operationId} and status = 'pending'
-        and (expires_at is null or expires_at > ${now})`);
-    const row = await readApproval(tx, organizationId, operationId);
-    if (decided === 0) {
-      if (row.status === input.decision) return { approval: viewApproval(row) };
-      // If it is still pending, its deadline has passed: the node runtime marks it as expired soon.
-      const status = row.status === 'pending' ? 'expired' : row.status;
-      throw new ApiError('approval_already_resolved', `The approval is already ${status}.`);
-    }
-
-    const grants = !denied && (row.once || input.scope === 'session') && !session.grantedTools.includes(name);
-    if (grants) session.grantedTools = [...session.grantedTools, name];
-    const [[call]] = await Promise.all([
-      tx.query<Operation>(sql`
-        update operations o set status = ${denied ? 'denied' : 'ready'}, error = ${denied ? denialOf(row.reason) : null},
-          ${isEdited ? sql`input = ${JSON.stringify(input.input)},` : empty} finished_at = ${denied ? now : null}
-        where organization_id = ${organizationId} and operation_id = ${operationId} returning ${operationColumns}`),
-      ...(grants
-        ? [
-            tx.query(sql`
-              update sessions set granted_tools = ${session.grantedTools}
-              where organization_id = ${organizationId} and session_id = ${sessionId}`),
-          ]
-        : []),
-      tx.query(
-        recordEvent(ctx, now, {
-          type: 'approval.resolved',
-          resource: { type: 'approval', id: formatId('op', operationId) },
-          environment: row.environment,
-          sessionId: formatId('ses', sessionId),
-          changes: {
-            status: ['pending', input.decision],
-            ...(isEdited &&
-              withoutValues({ input: [row.input, input.input] }, session.endUserId === null ? [] : ['input'])),
-            ...(input.scope === 'session' && { scope: ['once', 'session'] }),
-            ...(input.onBehalfOf !== undefined && { onBehalfOf: [null, input.onBehalfOf] }),
-          },
-        }),
-      ),
-    ]);
-    const resolved = resolvedChunk(operationId, input.decision, row.reason);
-    await recordAwaitedResult(tx, ctx, session, denied ? [resolved, ...notRunChunks(call!)] : [resolved], {
-      kind: 'approval',
-      operationId,
-      decision: input.decision,
-      ...(row.reason !== null && { reason: row.reason }),
-    });
-    return { approval: viewApproval(row) };
-  });
-}
-
-/** The result of a denied call, for the model. */
-function denialOf(reason: string | null): string {
-  return reason === null ? 'The approver denied this call.' : `The approver denied this call: ${reason}`;
+  const row = await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId));
+  return { approval: viewApproval(row, deciderOf(ctx)) };
 }
 
 /** The statements that store a request and the chunk that announces it, for one transaction: no reader sees an id that is not stored. */
@@ -149,13 +59,15 @@ export function requestApproval(
   now: Date,
 ): { statement: Sql; chunk: NewChunk } {
   const { organizationId, sessionId, agentId, environment } = session;
-  const { operationId, name, input, inputSchema, once, expiresAt } = request;
+  const { operationId, name, input, inputSchema, once, by, expiresAt } = request;
   return {
     statement: sql`
       insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input,
-        input_schema, once, status, requested_at, expires_at)
-      values (${organizationId}, ${operationId}, ${sessionId}, ${agentId}, ${environment}, ${name},
-        ${JSON.stringify(input)}, ${JSON.stringify(inputSchema)}, ${once}, 'pending', ${now}, ${expiresAt})`,
+        input_schema, once, approvers, requesters, status, requested_at, expires_at)
+      select s.organization_id, ${operationId}, s.session_id, ${agentId}, ${environment}, ${name},
+        ${JSON.stringify(input)}, ${JSON.stringify(inputSchema)}, ${once}, ${by && JSON.stringify(by)},
+        case when ${by?.notRequester ?? false} then s.requesters end, 'pending', ${now}, ${expiresAt}
+      from sessions s where s.organization_id = ${organizationId} and s.session_id = ${sessionId}`,
     chunk: {
       type: 'approval.requested',
       operationId: formatId('op', operationId),
@@ -163,6 +75,7 @@ export function requestApproval(
       input,
       toolCallId: toolCallIdOf(request),
       expiresAt: expiresAt?.toISOString() ?? null,
+      ...(by && { by }),
     },
   };
 }
@@ -217,7 +130,7 @@ function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, o
   };
 }
 
-async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<ApprovalRow> {
+export async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<ApprovalRow> {
   const [row] = await db.query<ApprovalRow>(sql`
     ${selectApprovals()} where organization_id = ${organizationId} and operation_id = ${operationId}`);
   if (!row) throw notFound('approval');
@@ -228,12 +141,12 @@ async function readApproval(db: Queryable, organizationId: string, operationId: 
 export function selectApprovals(from: Sql = sql`approvals`): Sql {
   return sql`
     select a.operation_id as "operationId", a.session_id as "sessionId", a.agent_id as "agentId", a.environment, a.name, a.input,
-      a.input_schema as "inputSchema", a.edited_input as "editedInput", a.once, a.status, a.reason, a.resolved_by as "resolvedBy", a.requested_at as "requestedAt", a.resolved_at as "resolvedAt",
+      a.input_schema as "inputSchema", a.edited_input as "editedInput", a.once, a.approvers as by, a.requesters, a.decisions, a.status, a.reason, a.resolved_by as "resolvedBy", a.requested_at as "requestedAt", a.resolved_at as "resolvedAt",
       a.expires_at as "expiresAt"
     from ${from} a`;
 }
 
-export function viewApproval(row: ApprovalRow): Approval {
+export function viewApproval(row: ApprovalRow, caller: Decider): Approval {
   return {
     operationId: formatId('op', row.operationId),
     sessionId: formatId('ses', row.sessionId),
@@ -245,10 +158,10 @@ export function viewApproval(row: ApprovalRow): Approval {
     editedInput: row.editedInput,
     status: row.status,
     reason: row.reason,
-    by: null,
-    decisions: decisionsOf(row),
-    progress: { approved: row.status === 'approved' ? 1 : 0, required: 1 },
-    refusal: null,
+    by: row.by,
+    decisions: decisionsOf(row).map(({ deciders: _, ...shown }) => shown),
+    progress: progressOf({ ...row, decisions: decisionsOf(row) }),
+    refusal: row.status === 'pending' ? mayDecide(row.by, caller, row) : null,
     resolvedBy: row.resolvedBy,
     requestedAt: row.requestedAt.toISOString(),
     resolvedAt: row.resolvedAt?.toISOString() ?? null,
@@ -256,8 +169,17 @@ export function viewApproval(row: ApprovalRow): Approval {
   };
 }
 
-function decisionsOf({ status, resolvedBy, resolvedAt, reason, editedInput }: ApprovalRow): Approval['decisions'] {
-  if ((status !== 'approved' && status !== 'denied') || !resolvedBy || !resolvedAt) return [];
-  const input = editedInput === null ? {} : { input: editedInput };
-  return [{ decision: status, actor: resolvedBy, at: resolvedAt.toISOString(), reason, ...input, scope: 'once' }];
+/** An approval that an earlier release decided has its one decision in other columns. */
+function decisionsOf({
+  decisions,
+  status,
+  resolvedBy,
+  resolvedAt,
+  reason,
+  editedInput,
+}: ApprovalRow): StoredDecision[] {
+  if (decisions.length > 0 || (status !== 'approved' && status !== 'denied')) return decisions;
+  const edited = editedInput === null ? {} : { input: editedInput };
+  const at = resolvedAt!.toISOString();
+  return [{ decision: status, actor: resolvedBy!, at, reason, ...edited, scope: 'once', deciders: [] }];
 }

@@ -5,6 +5,7 @@ import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts';
+import { deciderOf } from './approvers.ts';
 
 /** Of all sessions, oldest first by default. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
@@ -34,11 +35,17 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
           ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
           ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
         order by a.operation_id ${page.order} limit ${page.limit}`;
-  const bytes = sql`octet_length(concat(input, "editedInput", "inputSchema"))`;
+  const bytes = sql`octet_length(concat(input, "editedInput", "inputSchema", decisions))`;
   const rows = await ctx.db.query<ApprovalRow>(
     firstBytes(statement, { order: sql`"operationId" ${page.order}`, bytes }),
   );
-  return pageOf(request, rows, (row) => row.operationId, viewApproval);
+  const caller = deciderOf(ctx);
+  return pageOf(
+    request,
+    rows,
+    (row) => row.operationId,
+    (row) => viewApproval(row, caller),
+  );
 }
 
 interface Page {

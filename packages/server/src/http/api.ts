@@ -184,7 +184,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
-    await check?.(ctx, input);
+    if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
 
     const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request, reply)), given);
     const access = reauthorisation.start(ctx, authorise);

@@ -1,8 +1,9 @@
 // The function that handles each route. The rest about a route is in the contract's table.
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
-import * as approvals from '../approvals/approvals.ts';
+import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
+import { checkDecision, resolveApproval } from '../approvals/resolve.ts';
 import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
@@ -62,7 +63,7 @@ export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: InputOf<N>
 export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Input<N>) => Promise<void> } = {
   createAgent: agents.checkSchemas,
   updateAgent: agents.checkSchemas,
-  resolveApproval: approvals.checkEditedInput,
+  resolveApproval: checkDecision,
 };
 
 export const handlers: Handlers = {
@@ -121,8 +122,8 @@ export const handlers: Handlers = {
   deleteFile: files.deleteFile,
 
   listApprovals,
-  getApproval: approvals.getApproval,
-  resolveApproval: approvals.resolveApproval,
+  getApproval,
+  resolveApproval,
 
   createSchedule: schedules.createSchedule,
   listSchedules: schedules.listSchedules,

@@ -88,3 +88,13 @@ function isFromElsewhere(limit: readonly string[] | null, wanted: readonly strin
   const networks = limit.map(parseNetwork);
   return !wanted?.every((text) => networks.some((network) => isNetworkWithin(network, parseNetwork(text))));
 }
+
+export function refuseWrongIps(allowedIps: readonly string[] | null | undefined): void {
+  for (const [index, text] of (allowedIps ?? []).entries()) {
+    try {
+      parseNetwork(text);
+    } catch (error) {
+      throw invalidField(`allowedIps[${index}]`, `"${text}" ${(error as Error).message}`);
+    }
+  }
+}

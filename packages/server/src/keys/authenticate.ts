@@ -28,6 +28,8 @@ export interface AuthenticatedKey {
   environments: string[] | null;
   /** Null: all. */
   agents: string[] | null;
+  /** Who created it, as lib/identities.ts names them. */
+  createdBy: string[];
 }
 
 /** The refusal of a known key (its whole secret matched), 401 or, for its address, 403. It is recorded in the event log. */
@@ -198,7 +200,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
 }
 
 const keyColumns = sql`k.organization_id as "organizationId", k.key_id as "keyId", k.name, k.permission, k.scopes,
-  k.allowed_ips as "allowedIps", k.environments, k.agents, k.secret_hash as "secretHash",
+  k.allowed_ips as "allowedIps", k.environments, k.agents, k.created_by as "createdBy", k.secret_hash as "secretHash",
   case when k.old_secret_expires_at > now() then k.old_secret_hash end as "oldSecretHash",
   coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"`;
 
@@ -248,9 +250,9 @@ function unknown(): ApiError {
 }
 
 function keyOf(row: Row): AuthenticatedKey {
-  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents } = row;
+  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents, createdBy } = row;
   const scopes = scopesOf(grantOf(row));
-  return { organizationId, keyId, secretHash, name, scopes, allowedIps, environments, agents };
+  return { organizationId, keyId, secretHash, name, scopes, allowedIps, environments, agents, createdBy };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

@@ -18,11 +18,11 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { parseNetwork } from '../lib/network.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import {
   grantOf,
   type KeyAccess,
+  refuseWrongIps,
   requestedGrant,
   requiredGrant,
   requireNoMore,
@@ -30,6 +30,7 @@ import {
   scopesOf,
   storedGrant,
 } from './access.ts';
+import { creatorsOf } from './creators.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
 
 interface Row extends KeyAccess {
@@ -58,6 +59,8 @@ export interface NewKey {
   environments?: string[] | null;
   agents?: string[] | null;
   metadata?: ApiKey['metadata'];
+  /** As `api_keys.created_by` has them. */
+  createdBy?: readonly string[];
 }
 
 /**
@@ -71,7 +74,7 @@ export async function createKey(ctx: Context, input: Input<'createKey'>): Promis
   const access = accessOf(input);
   const apiKey = await inTransaction(ctx, async (tx, ctx) => {
     await requireManages(tx, ctx, access);
-    return insertKey(tx, ctx, now, input);
+    return insertKey(tx, ctx, now, { ...input, createdBy: creatorsOf(ctx) });
   });
   return { apiKey };
 }
@@ -102,9 +105,10 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
   await Promise.all([
     tx.query(sql`
       insert into api_keys (organization_id, key_id, name, permission, scopes, expires_at, allowed_ips, environments, agents, metadata,
-        secret_hash, secret_preview, created_at, updated_at)
+        secret_hash, secret_preview, created_by, created_at, updated_at)
       values (${organizationId}, ${keyId}, ${row.name}, ${stored.permission}, ${stored.scopes}, ${row.expiresAt}, ${row.allowedIps},
-        ${row.environments}, ${row.agents}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview}, ${now}, ${now})`),
+        ${row.environments}, ${row.agents}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview},
+        ${[...(input.createdBy ?? [])]}::text[], ${now}, ${now})`),
     tx.query(
       recordEvent(source, now, {
         type: 'api_key.created',
@@ -271,16 +275,6 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
     permission: person ? permissionOfRole[person.role] : apiKey!.permission,
     scopes: scopes.filter((scope) => ctx.scopes.has(scope)),
   };
-}
-
-function refuseWrongIps(allowedIps: readonly string[] | null | undefined): void {
-  for (const [index, text] of (allowedIps ?? []).entries()) {
-    try {
-      parseNetwork(text);
-    } catch (error) {
-      throw invalidField(`allowedIps[${index}]`, `"${text}" ${(error as Error).message}`);
-    }
-  }
 }
 
 /** Throws 404: with a mistyped name the key would have access to nothing. */

@@ -41,6 +41,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly keySecretHash?: Buffer;
   /** For a request with a session token, whose key is `keyId`: what it reaches, as http/request/token-gate.ts enforces. */
   readonly token?: TokenReach;
+  /** Of the key: who created it, as `api_keys.created_by` has it. */
+  readonly keyCreatedBy?: readonly string[];
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
   /** What the caller can do. */

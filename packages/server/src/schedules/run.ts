@@ -96,7 +96,7 @@ async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome>
           budget: row.budget,
           closeOnIdle: row.closeOnIdle,
         },
-        row.keyId,
+        row,
       ),
     );
     return { status: 'opened', sessionId: session.sessionId };

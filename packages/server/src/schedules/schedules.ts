@@ -9,6 +9,7 @@ import { messageParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
+import { identitiesOf } from '../lib/identities.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
@@ -31,6 +32,8 @@ export interface ScheduleRow extends Timing {
   status: Schedule['status'];
   closeOnIdle: boolean;
   nextAt: Date | null;
+  /** Who created and changed it (lib/identities.ts). */
+  requesters: string[];
   createdAt: Date;
   updatedAt: Date;
 }
@@ -53,7 +56,7 @@ interface RunRow {
 /** The columns of a ScheduleRow; the alias of the table must be s. */
 export const scheduleColumns: Sql = sql`
   s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.key_id as "keyId", s.budget, s.cron,
-  s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
+  s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.requesters, s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
 /**
@@ -77,6 +80,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     status,
     closeOnIdle: input.closeOnIdle ?? true,
     nextAt: status === 'enabled' ? nextOccurrence(timing, now) : null,
+    requesters: identitiesOf(ctx),
     createdAt: now,
     updatedAt: now,
   };
@@ -91,10 +95,10 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     await Promise.all([
       tx.query(sql`
         insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, end_user, key_id, budget, cron,
-          timezone, at, status, close_on_idle, next_at, created_at, updated_at)
+          timezone, at, status, close_on_idle, next_at, requesters, created_at, updated_at)
         values (${ctx.organizationId}, ${row.scheduleId}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
           ${jsonOf(row.metadata)}, ${jsonOf(row.endUser)}, ${row.keyId}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at},
-          ${row.status}, ${row.closeOnIdle}, ${row.nextAt}, ${now}, ${now})`),
+          ${row.status}, ${row.closeOnIdle}, ${row.nextAt}, ${row.requesters}, ${now}, ${now})`),
       tx.query(
         recordEvent(ctx, now, {
           type: 'schedule.created',
@@ -151,6 +155,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
       status,
       closeOnIdle: input.closeOnIdle ?? before.closeOnIdle,
       nextAt: isNew ? (status === 'enabled' ? nextOccurrence(timing, now) : null) : before.nextAt,
+      requesters: [...new Set([...before.requesters, ...identitiesOf(ctx)])],
       updatedAt: now,
     };
     const changes = changesBetween(viewSchedule(before), viewSchedule(after), changingFields);
@@ -170,7 +175,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
           input = ${jsonOf(after.input)}, metadata = ${jsonOf(after.metadata)},
           end_user = ${jsonOf(after.endUser)}, budget = ${jsonOf(after.budget)},
           cron = ${after.cron}, timezone = ${after.timezone}, at = ${after.at}, status = ${after.status},
-          close_on_idle = ${after.closeOnIdle}, next_at = ${after.nextAt}, updated_at = ${now}
+          close_on_idle = ${after.closeOnIdle}, next_at = ${after.nextAt}, requesters = ${after.requesters}, updated_at = ${now}
         where organization_id = ${organizationId} and schedule_id = ${after.scheduleId}`),
       tx.query(
         recordEvent(ctx, now, {

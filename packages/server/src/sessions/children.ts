@@ -55,6 +55,7 @@ export async function openChild(
       budget: parent.budget,
       metadata: {},
       endUser: viewEndUser(parent),
+      requesters: [],
       traceParent: source.traceParent,
       parent: {
         sessionId: parent.sessionId,

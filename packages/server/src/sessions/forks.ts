@@ -13,6 +13,7 @@ import { recordEvent } from '../events/record.ts';
 import { inheritUses, messageParts } from '../files/message-files.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
+import { identitiesOf } from '../lib/identities.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
@@ -70,6 +71,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
         budget,
         metadata: input.metadata ?? origin.metadata,
         endUser: viewEndUser(origin),
+        requesters: identitiesOf(ctx),
         traceParent: ctx.traceParent,
         forkedFrom: { sessionId: origin.sessionId, turn },
       },

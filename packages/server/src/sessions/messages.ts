@@ -12,6 +12,7 @@ import { beginTurn, runOnIdle } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { addToInbox } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
+import { addRequester } from './state/requesters.ts';
 import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './state/session.ts';
 import { type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
@@ -28,7 +29,10 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     requireOpen(row);
     if (row.closing)
       throw new ApiError('session_ended', 'The session is closing and accepts no more messages. Open a new one.');
-    const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
+    const [newest] = await Promise.all([
+      currentVersion(tx, ctx.organizationId, row.agentId),
+      tx.query(addRequester(ctx, row)),
+    ]);
     const now = ctx.clock.now();
     const holder = { ...row, holderId: row.sessionId, field: 'content', caller: ctx };
     const content = await messageParts(tx, holder, input.content, now);

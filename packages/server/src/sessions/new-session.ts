@@ -31,6 +31,8 @@ export interface NewSessionInput {
   budget: Budget | null;
   metadata: Session['metadata'];
   endUser: Session['endUser'];
+  /** Who opens it, as lib/identities.ts names them. Those of its parent or origin are added. */
+  requesters: readonly string[];
   /** The W3C `traceparent` of the trace that the first turn belongs to. */
   traceParent?: string | undefined;
   /** The tool call that opens it. */
@@ -118,7 +120,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, key_id, status,
           turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
           root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, end_user_id,
-          end_user_name, delivery_due, delivery_subscription_id, created_at,
+          end_user_name, requesters, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.keyId}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
@@ -126,6 +128,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},
           ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${row.endUserId}, ${row.endUserName},
+          ${requestersOf(organizationId, input)},
           ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
         from (${subscriptionOf(organizationId, environment)}) d`,
       ...insertPairs(owner, row.metadata),
@@ -140,6 +143,16 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       ...(before === 0 && { transcript: [begun.entry] }),
     },
   };
+}
+
+/** Those of the session that it comes from are read when it is inserted: they may just have increased. */
+function requestersOf(organizationId: string, { requesters, parent, forkedFrom }: NewSessionInput): Sql {
+  const source = parent ?? forkedFrom;
+  if (!source) return sql`${[...requesters]}::text[]`;
+  return sql`array(
+    select unnest(${[...requesters]}::text[]) union
+    select unnest(s.requesters) from sessions s
+    where s.organization_id = ${organizationId} and s.session_id = ${source.sessionId})`;
 }
 
 /** For the list of an end user's sessions. */

@@ -16,6 +16,7 @@ import { messageParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
+import { identitiesOf } from '../lib/identities.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
@@ -23,19 +24,21 @@ import { cancelFamily } from './end-session.ts';
 import { requireNotErasing } from './end-users.ts';
 import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
-import { announceNewSession, newSession } from './new-session.ts';
+import { announceNewSession, type NewSessionInput, newSession } from './new-session.ts';
 import { lockSession, readSession, sessionEvent, viewSession } from './state/session.ts';
 import { requireTaken } from './taken-files.ts';
+
+type Opener = Pick<NewSessionInput, 'keyId' | 'requesters'>;
 
 /**
  * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
  * environment, 409 `agent_archived` or `conflict` (the end user is being erased), 422 `budget_invalid`, `file_invalid` or
- * `file_not_taken`. `keyId`: the key that it counts for.
+ * `file_not_taken`. `opener`: who opens it, and the key that it counts for, if that is not the caller.
  */
 export async function openSession(
   ctx: Context,
   input: Input<'openSession'>,
-  keyId: string | null = ctx.keyId,
+  opener: Opener = { keyId: ctx.keyId, requesters: identitiesOf(ctx) },
 ): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
   const agentId = uuidOf('agt', input.agentId);
@@ -64,13 +67,14 @@ export async function openSession(
         pinnedVersion: input.agentVersion ?? null,
         version,
         environment,
-        keyId,
+        keyId: opener.keyId,
         content,
         nodeId: node?.nodeId,
         closeOnIdle: input.closeOnIdle ?? false,
         budget: input.budget ?? null,
         metadata: input.metadata ?? {},
         endUser: input.endUser ?? null,
+        requesters: opener.requesters,
         traceParent: ctx.traceParent,
       },
       now,

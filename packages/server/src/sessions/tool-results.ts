@@ -9,6 +9,7 @@ import { parseId, uuidOf } from '../lib/ids.ts';
 import { isSameJson } from '../lib/same-json.ts';
 import { recordAwaitedResult } from './state/awaited-result.ts';
 import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
+import { addRequester } from './state/requesters.ts';
 import { lockSession, requireOpen, type SessionRow, viewSession } from './state/session.ts';
 
 /** 404 if the session has no such call; 409 `conflict` if the call awaits no result, or already has another. */
@@ -37,7 +38,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
       output: output ?? null,
       error: input.error ?? null,
     };
-    await tx.query(updateOperation(row, ended, ctx.clock.now()));
+    await Promise.all([tx.query(updateOperation(row, ended, ctx.clock.now())), tx.query(addRequester(ctx, row))]);
     const after = await recordAwaitedResult(tx, ctx, row, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,

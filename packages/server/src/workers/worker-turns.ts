@@ -29,6 +29,7 @@ import {
   toolCallIdOf,
   updateOperation,
 } from '../sessions/state/operations.ts';
+import { addRequester } from '../sessions/state/requesters.ts';
 import { callOfWorker, type Submission, storeSubmission } from '../sessions/state/submission.ts';
 import { cacheWrites } from '../usage/cache-writes.ts';
 import { roundUsd } from '../usage/prices.ts';
@@ -206,7 +207,7 @@ export async function completeWorkerTurn(
     const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
     if (modelCall) await submitModelResponse(tx, ctx, row, modelCall, input);
     else await submitToolResults(tx, ctx, row, operations, input);
-    await tx.query(deleteClaimLease(workerTurnId));
+    await Promise.all([tx.query(deleteClaimLease(workerTurnId)), tx.query(addRequester(ctx, row))]);
     tx.afterCommit(() => ctx.wake.publish('runnable', row));
   });
   return { workerTurnId: input.workerTurnId, completed: true };

@@ -2,8 +2,8 @@
 // sessions run on two others, and most wake-ups are lost. A seed repeats the same requests; their timing depends on the machine.
 import type { Chunk, Message } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import type { AskModel } from '../../src/runtime/models/model.ts';

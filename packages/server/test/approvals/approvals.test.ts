@@ -4,8 +4,9 @@
 import type { Chunk } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { getApproval, resolveApproval } from '../../src/approvals/approvals.ts';
+import { getApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import { checks } from '../../src/http/handlers.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
@@ -903,6 +904,10 @@ describe('the inbox', () => {
       editedInput: null,
       status: 'pending',
       reason: null,
+      by: null,
+      decisions: [],
+      progress: { approved: 0, required: 1 },
+      refusal: null,
       resolvedBy: null,
       requestedAt: clock.now().toISOString(),
       resolvedAt: null,

@@ -1,7 +1,7 @@
 // A decision's grant for the rest of the session takes effect at the same time as the decision.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
 import { answering, createWorld, httpTool, type World } from '../support/session-world.ts';
 

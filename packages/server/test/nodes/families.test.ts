@@ -5,8 +5,8 @@
 import type { Chunk, Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { ApiError } from '../../src/lib/api-error.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';

@@ -2,8 +2,8 @@
 import type { Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
-import { checkEditedInput, resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { checkDecision, resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { AskModel, ModelCall } from '../../src/runtime/models/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
@@ -143,7 +143,7 @@ test('a call of an agent tool can itself need approval, and the approver can edi
   const [asked] = (await listApprovals(world.ctx, { sessionId })).data;
   const { operationId } = asked!;
   const approve = (input: object) => resolveApproval(world.ctx, { operationId, decision: 'approved', input });
-  const judged = checkEditedInput(world.ctx, { operationId, decision: 'approved', input: { input: '' } });
+  const judged = checkDecision(world.ctx, { operationId, decision: 'approved', input: { input: '' } });
   await expect(judged).rejects.toMatchObject({ code: 'invalid_request' });
   await approve({ input: 'help kindly' });
   expect(await resultsOf(sessionId)).toMatchObject([{ output: 'ok' }]);

@@ -5,7 +5,7 @@
 // slightly different times.
 import { type Chunk, chunkTypes } from '@signalbox/contract';
 import { raw } from 'sql-template-tag';
-import { resolveApproval } from '../../src/approvals/approvals.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { DatabaseUnavailable } from '../../src/db/db.ts';
 import { createLive, streamSession } from '../../src/journal/live.ts';
 import { ApiError } from '../../src/lib/api-error.ts';

@@ -1,8 +1,8 @@
 // Sessions with the tools of an MCP server, from the list to the result, with approvals and interrupts.
 import type { EventType, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
+import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { setSecret } from '../../src/environments/secrets.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { ModelCall } from '../../src/runtime/models/model.ts';

@@ -57,6 +57,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
       callerId: key.keyId,
       keyId: key.keyId,
+      keyCreatedBy: key.createdBy,
       scopes: key.scopes,
       keySecretHash: key.secretHash,
       ...(key.environments && { environments: key.environments }),

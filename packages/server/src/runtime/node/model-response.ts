@@ -44,10 +44,14 @@ export function modelResponseChange(
   const asked = calls.filter(({ status }) => status === 'awaiting_approval');
   for (const call of asked) call.expiresAt = expiresAt;
   const requests = asked.map((call) => {
-    const { inputSchema, approval } = toolOf(tools, call)!;
+    const { inputSchema, approval, by } = toolOf(tools, call)!;
     const { operationId, tool, input } = call;
     const once = approval === 'once';
-    return requestApproval(row, { operationId, name: tool!, input, inputSchema, once, expiresAt }, now);
+    return {
+      operationId,
+      by,
+      ...requestApproval(row, { operationId, name: tool!, input, inputSchema, once, by, expiresAt }, now),
+    };
   });
   return {
     items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
@@ -63,11 +67,12 @@ export function modelResponseChange(
       insertEntry(row, entry),
       insertUsage(row, { operationId: modelCall.operationId, model, usage }, now),
       ...requests.map(({ statement }) => statement),
-      ...asked.map(({ operationId }) =>
+      ...requests.map(({ operationId, by }) =>
         recordEvent(source, now, {
           type: 'approval.requested',
           ...sessionEvent(row),
           resource: { type: 'approval', id: formatId('op', operationId) },
+          ...(by && { changes: { by: [null, by] } }),
         }),
       ),
     ],

@@ -12,6 +12,19 @@ import { readOperations, waitingForOf } from './operations.ts';
 import type { SessionRow } from './session.ts';
 import { resumedPatch, waitingPatch } from './status.ts';
 
+/** Shows something about what the session waits for that does not change what it waits for. */
+export async function showWhileWaiting(
+  tx: Tx,
+  ctx: Pick<Platform, 'clock' | 'live' | 'wake' | 'metrics'>,
+  row: SessionRow,
+  shown: readonly NewChunk[],
+  forNode: InboxBody,
+): Promise<void> {
+  const now = ctx.clock.now();
+  if (row.nodeId || row.stop) await addToInbox(tx, row, forNode, { wake: ctx.wake, now });
+  else await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items: [...shown] }], patch: [], now });
+}
+
 /** The caller has updated the operation; `shown` are the chunks that show the update. */
 export async function recordAwaitedResult(
   tx: Tx,

@@ -2,7 +2,7 @@
 //
 // `inbox` on the session row counts the entries. A node that parks the session makes its update conditional on the count it
 // knows, so it can't miss an entry that arrives at the same time.
-import type { MessagePart } from '@signalbox/contract';
+import type { ApprovalProgress, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../db/db.ts';
 import { Fenced } from '../../journal/append.ts';
@@ -13,7 +13,14 @@ import type { SessionRow } from './session.ts';
 /** A message, which will have a turn of its own, or a change of an operation, which has to be shown. */
 export type InboxBody =
   | { kind: 'message'; content: MessagePart[]; steer?: boolean; traceParent?: string }
-  | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
+  /** With `progress`: one of several approvers has approved. */
+  | {
+      kind: 'approval';
+      operationId: string;
+      decision: 'approved' | 'denied';
+      reason?: string;
+      progress?: ApprovalProgress;
+    }
   | { kind: 'tool_result'; operationId: string };
 
 /** The message that begins a turn. */

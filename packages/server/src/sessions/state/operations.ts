@@ -1,6 +1,6 @@
 // Operations: every model call, tool call and compaction of a session, stored before it starts, with the key (session, turn, step,
 // index).
-import type { Approval, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
+import type { Approval, ApprovalProgress, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
 import type { NewChunk } from '../../journal/segment.ts';
@@ -247,6 +247,17 @@ export function firstExpiry(operations: readonly Operation[]): Date | null {
     status === 'awaiting_approval' && expiresAt ? [expiresAt.getTime()] : [],
   );
   return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
+/** The chunk that says that one of several approvers has approved. */
+export function decidedChunk(operationId: string, progress: ApprovalProgress): NewChunk {
+  return {
+    type: 'approval.decided',
+    operationId: formatId('op', operationId),
+    toolCallId: toolCallIdOf({ operationId }),
+    decision: 'approved',
+    progress,
+  };
 }
 
 /** The chunk that says how an approval was resolved. */
