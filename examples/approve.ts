@@ -4,10 +4,7 @@
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/approve.ts'
 import { type Approval, Signalbox } from '@signalbox/client';
 
-const client = new Signalbox({
-  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
-  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
-});
+const client = new Signalbox();
 
 interface Refund {
   order: string;

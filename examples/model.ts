@@ -6,8 +6,8 @@
 // If the model's server has a private address, start Signalbox with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (or that address).
 import { Signalbox } from '@signalbox/client';
 
-const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL, MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY } = process.env;
-const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL ?? 'http://127.0.0.1:4500' });
+const { MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY } = process.env;
+const client = new Signalbox();
 const baseUrl = MODEL_BASE_URL ?? 'http://127.0.0.1:11434/v1';
 
 if (MODEL_API_KEY) {

@@ -3,10 +3,7 @@
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/quickstart.ts'
 import { Signalbox } from '@signalbox/client';
 
-const client = new Signalbox({
-  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
-  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
-});
+const client = new Signalbox();
 
 // `scripted` is a built-in test model that needs no network. See docs/models.md for the others.
 const agent = await client.agents.create({

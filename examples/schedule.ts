@@ -4,10 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ScheduleRun, Signalbox } from '@signalbox/client';
 
-const client = new Signalbox({
-  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
-  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
-});
+const client = new Signalbox();
 
 const { agentId } = await client.agents.create({
   name: 'Reporter',

@@ -3,10 +3,7 @@
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/sub-agent.ts'
 import { Signalbox } from '@signalbox/client';
 
-const client = new Signalbox({
-  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
-  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
-});
+const client = new Signalbox();
 
 // With an outputSchema, the agent's final text is JSON that is checked before the calling agent gets it.
 const translator = await client.agents.create({

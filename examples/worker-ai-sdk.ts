@@ -9,8 +9,8 @@ import { ToolLoopAgent, tool } from 'ai';
 import { z } from 'zod';
 import { showSession } from './show-session.ts';
 
-const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL, MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY = 'none' } = process.env;
-const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL ?? 'http://127.0.0.1:4500' });
+const { MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY = 'none' } = process.env;
+const client = new Signalbox();
 const provider = createOpenAICompatible({
   name: 'example',
   baseURL: MODEL_BASE_URL ?? 'http://127.0.0.1:11434/v1',

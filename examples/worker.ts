@@ -3,10 +3,7 @@
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker.ts'
 import { type Message, Signalbox } from '@signalbox/client';
 
-const client = new Signalbox({
-  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
-  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
-});
+const client = new Signalbox();
 
 const queue = 'refunds';
 const agent = await client.agents.create({

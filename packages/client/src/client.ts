@@ -21,7 +21,7 @@ import type { Me, Overview } from './types.generated.ts';
 /**
  * A client for one Signalbox service with one API key; in the console, with the sign-in of the user.
  *
- *     const client = new Signalbox({ apiKey });
+ *     const client = new Signalbox(); // SIGNALBOX_API_KEY and SIGNALBOX_URL, or { apiKey, baseUrl }
  *     const session = await client.sessions.open({ agentId, environment: 'production', input: 'Hello' });
  *     for await (const { chunks } of client.sessions.stream(session.sessionId)) …
  *
@@ -51,7 +51,8 @@ export class Signalbox {
   readonly events: Events;
   readonly #transport: Transport;
 
-  constructor(options: ClientOptions) {
+  /** @throws TypeError if there is no API key, neither in `options` nor in the environment variable `SIGNALBOX_API_KEY` */
+  constructor(options: ClientOptions = {}) {
     const transport = new Transport(options);
     this.#transport = transport;
     this.keys = new Keys(transport);

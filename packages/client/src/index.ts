@@ -24,12 +24,14 @@ export {
   type VerifyEventsOptions,
   verifyEvents,
 } from './event-chain.ts';
+export { toEventStreamResponse } from './event-stream-response.ts';
 export { Page, PageRequest } from './page.ts';
 export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
 export type { ApproveParams, DenyParams } from './resources/approvals.ts';
 export type { EventFilters } from './resources/events.ts';
 export type { ContentRange, UploadParams } from './resources/files.ts';
 export type { ChunksParams } from './resources/sessions.ts';
+export type { StreamNodeResponse, StreamRequest, StreamResponseOptions } from './sse-response.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';
 export type { GetToken } from './token-source.ts';

@@ -51,6 +51,8 @@ export interface NodeRequest extends AsyncIterable<unknown> {
   headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Set if a framework has already read the body. */
   body?: unknown;
+  /** Whether the body, or a part of it, has been read. */
+  readableDidRead?: boolean | undefined;
 }
 
 /** The required part of node's `ServerResponse`. */
@@ -141,7 +143,11 @@ function deliveryIn(headers: HeadersLike): Delivery {
 
 async function nodeBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | string | undefined> {
   const { body } = request;
-  if (body === undefined || body === null) return await collect(request, maxBytes);
+  if (body === undefined || body === null) {
+    // Fastify keeps what it has read to itself.
+    if (request.readableDidRead) throw new TypeError(rawBodyNeeded);
+    return await collect(request, maxBytes);
+  }
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new TypeError(rawBodyNeeded);
   return body.length > maxBytes ? undefined : body;
 }

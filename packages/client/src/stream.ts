@@ -49,6 +49,19 @@ export class SessionStream implements AsyncIterable<Envelope> {
     return this.#cursor;
   }
 
+  /**
+   * The same stream for another reader: from another position, by default this one's, and until another signal aborts as well.
+   */
+  again({ cursor, signal, onConnection }: Omit<StreamParams, 'types'> & { signal?: AbortSignal } = {}): SessionStream {
+    const signals = [this.#options.signal, signal].filter((each) => each !== undefined);
+    return new SessionStream(
+      this.#transport,
+      this.sessionId,
+      { cursor: cursor ?? this.#cursor, types: this.#types, onConnection: onConnection ?? this.#onConnection },
+      { ...this.#options, ...(signals.length > 0 && { signal: AbortSignal.any(signals) }) },
+    );
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Envelope, void, undefined> {
     const backoff = new ReconnectBackoff(this.#transport, this.#options);
     while (true) {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
-import { apiKey, clientOf, json, problem, timeoutMs } from '../test/fake-service.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { apiKey, clientOf, json, problem, serve, timeoutMs } from '../test/fake-service.ts';
 import {
   AuthenticationError,
   BadRequestError,
@@ -233,8 +233,32 @@ describe('the API key', () => {
     }
   });
 
+  test('and the URL come from the environment, unless they are given', async () => {
+    const { url, seen } = await serve((response) => json(response, 200, { permission: 'read' }));
+    vi.stubEnv('SIGNALBOX_API_KEY', 'sbk_of_the_environment');
+    vi.stubEnv('SIGNALBOX_URL', url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await new Signalbox().me();
+    await new Signalbox({ apiKey }).me();
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer sbk_of_the_environment',
+      `Bearer ${apiKey}`,
+    ]);
+    vi.stubEnv('SIGNALBOX_URL', 'http://127.0.0.1:1');
+    await new Signalbox({ baseUrl: url }).me();
+    expect(seen).toHaveLength(3);
+    vi.stubEnv('SIGNALBOX_API_KEY', '');
+    expect(() => new Signalbox({ baseUrl: url })).toThrow('set the environment variable SIGNALBOX_API_KEY');
+  });
+
+  test('is not looked for where there is no environment', () => {
+    vi.stubGlobal('process', undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(() => new Signalbox()).toThrow('apiKey is missing');
+  });
+
   test('is refused, without being shown, if it is not valid in a header', () => {
-    for (const bad of ['', 'sbk_a b', 'sbk_a\n', 'sbk_é', undefined as unknown as string]) {
+    for (const bad of ['', 'sbk_a b', 'sbk_a\n', 'sbk_é', 7 as unknown as string]) {
       expect(() => new Signalbox({ apiKey: bad })).toThrow(/^apiKey must be/);
     }
   });

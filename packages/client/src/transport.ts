@@ -4,6 +4,7 @@
  * The API key is in a private field of this class and in no other object, so `util.inspect`, `JSON.stringify` and errors can't
  * show it.
  */
+import { credentialsOf, environment } from './credentials.ts';
 import { AuthenticationError, ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
 import { retryDelayMs } from './retry.ts';
 import { now, type Sleep, sleep } from './time.ts';
@@ -15,8 +16,11 @@ import { version } from './version.ts';
 export type ClientOptions = CommonOptions &
   (
     | {
-        /** `sbk_…`. Keep it on servers: never ship it in a browser or an app. */
-        apiKey: string;
+        /**
+         * `sbk_…`. Keep it on servers: never ship it in a browser or an app. Default: the environment variable
+         * `SIGNALBOX_API_KEY`.
+         */
+        apiKey?: string | undefined;
         session?: undefined;
         token?: undefined;
       }
@@ -46,7 +50,10 @@ export interface BrowserSession {
 }
 
 interface CommonOptions {
-  /** The URL of the service, without `/api/v1`. Default: `http://127.0.0.1:4500`; with `session`, the origin of the page. */
+  /**
+   * The URL of the service, without `/api/v1`. Default: the environment variable `SIGNALBOX_URL`, else `http://127.0.0.1:4500`;
+   * with `session`, the origin of the page.
+   */
   baseUrl?: string | undefined;
   /** How often a failed call is retried, if that is safe. Default: 2. */
   maxRetries?: number | undefined;
@@ -118,7 +125,8 @@ export class Transport {
     this.#credentials = credentialsOf(options);
     this.#tokens = token && new TokenSource(token);
     this.#fetchOptions = session ? { credentials: 'same-origin', cache: 'no-store' } : {};
-    this.#baseUrl = checkedBaseUrl(options.baseUrl || (session && ownOrigin()) || 'http://127.0.0.1:4500');
+    const defaultUrl = session ? ownOrigin() : environment('SIGNALBOX_URL');
+    this.#baseUrl = checkedBaseUrl(options.baseUrl || defaultUrl || 'http://127.0.0.1:4500');
     // Bound, because browsers and workers refuse to call fetch as a method of another object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
@@ -289,31 +297,6 @@ function newKey(): string {
 /** The origin of the current page. */
 function ownOrigin(): string | undefined {
   return (globalThis as { location?: { origin: string } }).location?.origin;
-}
-
-/** Checked here, because fetch would put an invalid header value, a secret, into its error message. */
-function credentialsOf({ apiKey, session, token }: ClientOptions): Record<string, string> {
-  const visible = /^[\x21-\x7e]+$/;
-  if (token !== undefined) {
-    if (apiKey !== undefined || session !== undefined)
-      throw new TypeError('give apiKey, token or session, not several');
-    if (typeof token !== 'function') throw new TypeError('token must be a function that returns a session token');
-    return {};
-  }
-  if (session !== undefined) {
-    if (apiKey !== undefined) throw new TypeError('give apiKey or session, not both');
-    const { organizationId, csrfToken } = session;
-    if (![organizationId, csrfToken].every((value) => typeof value === 'string' && visible.test(value))) {
-      throw new TypeError(
-        'session must hold organizationId and csrfToken: printable ASCII without spaces or line ends',
-      );
-    }
-    return { 'x-signalbox-organization': organizationId, 'x-signalbox-csrf': csrfToken };
-  }
-  if (typeof apiKey !== 'string' || !visible.test(apiKey)) {
-    throw new TypeError('apiKey must be an API key: printable ASCII without spaces or line ends');
-  }
-  return { authorization: `Bearer ${apiKey}` };
 }
 
 interface Exchange {

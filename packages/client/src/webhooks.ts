@@ -89,7 +89,7 @@ export async function verify(
 
 /** The error if a framework has already parsed the body. */
 export const rawBodyNeeded =
-  'The signature covers the raw bytes of the body, but it was parsed already: put the receiver before the JSON parser, or give this route a raw one (Express: express.raw({ type: "application/json" }))';
+  'The signature covers the raw bytes of the body, but it was parsed already: put the receiver before the JSON parser, or give this route a raw one (Express: express.raw({ type: "application/json" }); Fastify, in a plugin of its own: addContentTypeParser("application/json", (request, payload, done) => done(null)))';
 
 /** The secrets as a list; an empty one (from an unset variable, for example) must never verify anything. */
 export function checkedSecrets(secrets: string | readonly string[]): readonly string[] {

@@ -82,7 +82,10 @@ export function quickTime(): { sleep: Sleep; pauses: number[] } {
 }
 
 /** A service, a client of it, its requests, and the pauses of the client. */
-export async function clientOf(answer: Answer, options: Partial<Extract<ClientOptions, { apiKey: string }>> = {}) {
+export async function clientOf(
+  answer: Answer,
+  options: Partial<Extract<ClientOptions, { session?: undefined; token?: undefined }>> = {},
+) {
   const { url, seen } = await serve(answer);
   const { sleep, pauses } = quickTime();
   const client = new Signalbox({ apiKey, baseUrl: url, timeoutMs, sleep, ...options });

@@ -163,7 +163,9 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
   expect(JSON.stringify(provider.requests.map(({ body }) => body))).not.toContain(bankToken);
   expect(provider.requests.every(({ headers }) => headers.authorization === `Bearer ${providerKey}`)).toBe(true);
 
-  expect(pushed.flatMap(({ chunks }) => chunks)).toEqual(streamed);
+  // The subscription does not name the chunks with which a response begins.
+  const named = streamed.filter(({ type }) => type !== 'step.started' && type !== 'message.started');
+  expect(pushed.flatMap(({ chunks }) => chunks)).toEqual(named);
   const events = (await client.events.list({ order: 'asc', sessionId })).data.map(({ type }) => type);
   expect(events).toEqual([
     'session.created',

@@ -20,7 +20,7 @@ export function FirstCall({ secret }: { secret: string }) {
   const curl = `curl ${origin}/api/v1/me -H 'Authorization: Bearer ${secret}'`;
   const program = `import { Signalbox } from '@signalbox/client';
 
-// In production, read the key from an environment variable.
+// In production, set SIGNALBOX_API_KEY and SIGNALBOX_URL, and call new Signalbox().
 const client = new Signalbox({ apiKey: '${secret}', baseUrl: '${origin}' });
 console.log(await client.me());`;
   return (

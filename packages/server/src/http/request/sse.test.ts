@@ -46,9 +46,9 @@ test('a blank line ends an event and nothing else: comments make no empty messag
   await done;
   expect(response.written.join('')).toBe(
     ': connected\n' +
-      'id: turn_1:seq_1\nevent: session.chunks\ndata: {"n":1}\n\n' +
+      'event: session.chunks\ndata: {"n":1}\nid: turn_1:seq_1\n\n' +
       ': here\n: here\n' +
-      'id: turn_1:seq_2\nevent: session.chunks\ndata: {"n":2}\n\n',
+      'event: session.chunks\ndata: {"n":2}\nid: turn_1:seq_2\n\n',
   );
 });
 
@@ -73,5 +73,5 @@ test('no heartbeat comes between the parts of an event, however long the next on
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;
-  expect(response.written.join('')).toBe(': connected\nid: turn_1:seq_1\nevent: session.chunks\ndata: {"n":1}\n\n');
+  expect(response.written.join('')).toBe(': connected\nevent: session.chunks\ndata: {"n":1}\nid: turn_1:seq_1\n\n');
 });

@@ -1,4 +1,6 @@
-// Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope that webhooks get too.
+// Server-Sent Events: `event: session.chunks`, `data` the envelope that webhooks get too, `id` the cursor.
+//
+// The id comes last. Some clients take it as soon as they read it, and would resume after an event that was cut off in its data.
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../../journal/live.ts';
@@ -43,14 +45,15 @@ export async function writeEvents(
   try {
     for await (const { cursor, json, isFirst, isLast } of stream.read(end)) {
       isWithinEvent = !isLast;
-      const start = isFirst ? `id: ${cursor}\nevent: session.chunks\ndata: ` : '';
+      const start = isFirst ? 'event: session.chunks\ndata: ' : '';
+      const rest = `\nid: ${cursor}\n\n`;
       if (typeof json === 'string') {
-        await write(`${start}${json}\n\n`, end);
+        await write(`${start}${json}${rest}`, end);
       } else {
         // Written separately: joined with the text around it, it would be in memory twice.
         if (start !== '') response.write(start);
         await write(json, end);
-        if (isLast) response.write('\n\n');
+        if (isLast) response.write(rest);
       }
     }
   } catch (error) {
