@@ -75,6 +75,47 @@ test('after a rotation with a grace period the page shows the old secret until i
   await page.context().close();
 });
 
+test('a key is given chosen scopes and an agent, the form says what it can do, and warns of one that runs and decides', async () => {
+  const { agentId } = await console.service.client.agents.create({ name: 'Support', model: 'scripted/x' });
+  await console.service.client.agents.create({ name: 'Billing', model: 'scripted/x' });
+  const page = await console.open(console.owner, '/keys');
+  await page.getByRole('button', { name: 'New API key' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Name').fill('chat page');
+  await page.getByRole('radio', { name: /^chosen scopes/ }).check();
+  await dialog.getByText('Can run and read sessions.').waitFor();
+  await page.getByRole('checkbox', { name: /^approvals:decide/ }).check();
+  await dialog.getByText(/can both run sessions and decide/).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('checkbox', { name: /^approvals:decide/ }).uncheck();
+  await dialog.getByText(/can both run sessions and decide/).waitFor({ state: 'detached' });
+  await page.getByLabel('All agents').uncheck();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('group', { name: 'Agents' }).getByRole('alert').waitFor();
+  await page.getByRole('checkbox', { name: 'Support' }).check();
+  await dialog.getByText('Can run and read sessions of the agent Support.').waitFor();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByText('Copy the secret now').waitFor();
+  const secret = await shownSecret(page);
+  expect((await console.service.clientWith(secret).me()).apiKey).toMatchObject({
+    permission: null,
+    scopes: ['sessions:read', 'sessions:run'],
+    agents: [agentId],
+  });
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
+  const row = page.getByRole('row', { name: /chat page/ });
+  await row.getByText('Can run and read sessions of the agent Support.').waitFor();
+
+  await page.getByRole('button', { name: 'Actions for chat page' }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
+  await page.getByLabel('All agents').check();
+  await page.getByRole('radio', { name: /^read / }).check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('Can read everything except API keys and secrets.').waitFor();
+  expect((await console.service.clientWith(secret).me()).apiKey).toMatchObject({ permission: 'read', agents: null });
+  await page.context().close();
+});
+
 test('invalid input is reported at its field and creates no key', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('button', { name: 'New API key' }).first().click();
@@ -86,7 +127,7 @@ test('invalid input is reported at its field and creates no key', async () => {
   await page.getByLabel('All environments').uncheck();
   await page.getByRole('checkbox', { name: 'staging' }).waitFor();
   await page.getByRole('button', { name: 'Create key' }).click();
-  await page.getByRole('dialog').getByText('environments', { exact: true }).waitFor();
+  await page.getByRole('group', { name: 'Environments' }).getByRole('alert').waitFor();
   await page.getByRole('checkbox', { name: 'staging' }).check();
   await page.getByLabel('Allowed IP addresses').fill('203.0.113.0/99');
   await page.getByRole('button', { name: 'Create key' }).click();

@@ -75,3 +75,9 @@ function scopesUpTo(permission: Permission): ReadonlySet<Scope> {
 export function permissionOf(route: { readonly scope: Scope | 'any' }): Permission {
   return route.scope === 'any' ? 'read' : scopeFacts[route.scope].permission;
 }
+
+/** Scopes that a key with such a restriction can't use: it changes nothing that others share. It can still rotate and delete itself. */
+export const unusableScopes = {
+  agents: ['environments:write', 'webhooks:write', 'keys:manage', 'secrets:manage', 'organization:manage'],
+  environments: ['agents:write', 'keys:manage'],
+} as const satisfies Record<string, readonly Scope[]>;

@@ -1,19 +1,30 @@
 /**
- * Writes openapi.json at the root of the repository, from the contract.
+ * Writes openapi.json at the root of the repository and the table of operations in docs/keys.md, from the contract.
  *
  *     node packages/server/scripts/write-openapi.ts
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { routes } from '@signalbox/contract';
 import manifest from '../package.json' with { type: 'json' };
 import { openApiDocument } from '../src/http/reference/openapi.ts';
+import { withScopeTable } from '../src/http/reference/scope-table.ts';
 
 export const committedFile = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
+
+export const keysPage = fileURLToPath(new URL('../../../docs/keys.md', import.meta.url));
 
 /** The expected content of the file. */
 export function openApiJson(): string {
   return `${JSON.stringify(openApiDocument(routes, manifest.version), null, 2)}\n`;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(committedFile, openApiJson());
+/** The page with the table as the contract has it. */
+export function keysPageText(): string {
+  return withScopeTable(readFileSync(keysPage, 'utf8'), routes);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(committedFile, openApiJson());
+  writeFileSync(keysPage, keysPageText());
+}

@@ -191,6 +191,15 @@ test('keys create limits a key to existing environments and valid addresses', as
   );
   await expect(create({ environments: ['Staging'] })).rejects.toThrow(/^--environment /);
   await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no environment "stagign"');
+  const scoped = { permission: undefined, scopes: ['approvals:decide', 'sessions:read'] };
+  expect((await create(scoped)).apiKey).toMatchObject({
+    permission: null,
+    scopes: ['sessions:read', 'approvals:decide'],
+  });
+  await expect(create({ scopes: scoped.scopes })).rejects.toThrow(/^--scopes must not be given together/);
+  await expect(create({ ...scoped, scopes: ['sessions'] })).rejects.toThrow(/^--scopes must be one of/);
+  await expect(create({ agents: ['support'] })).rejects.toThrow(/^--agents /);
+  await expect(create({ agents: ['agt_01k9xq3v7gf3pbt8zn5e6m2r4c'] })).rejects.toThrow('There is no agent agt_01k9x');
 });
 
 test('keys create requires the organization if there are several', async () => {

@@ -1,15 +1,19 @@
 // The form to create or edit a key.
-import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
+import type { ApiKey, ApiKeyWithSecret, Permission, Scope } from '@signalbox/client';
+import { scopes as allScopes, scopeFacts, scopesOfPermission } from '@signalbox/contract';
 import { useState } from 'react';
+import { agentOption, useAgentNames, useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
-import { fieldError } from '../../ui/notice.tsx';
+import { fieldError, Notice } from '../../ui/notice.tsx';
 import { inDays } from '../../ui/time.tsx';
+import { reachOf, reachSentence, reachWarnings } from './reach.ts';
+import { Restriction, Several } from './restriction.tsx';
 
-const permissions: { value: Permission; label: string; about: string }[] = [
+const permissions: { value: Permission | 'scopes'; label: string; about: string }[] = [
   { value: 'read', label: 'read', about: 'can list and read: for dashboards, exports and webhook receivers' },
   {
     value: 'write',
@@ -17,6 +21,7 @@ const permissions: { value: Permission; label: string; about: string }[] = [
     about: 'can also start sessions, decide approvals, and change agents and webhooks',
   },
   { value: 'admin', label: 'admin', about: 'can also manage keys and secrets: for few programs' },
+  { value: 'scopes', label: 'chosen scopes', about: 'can do only what you choose' },
 ];
 
 const lifetimes = [
@@ -37,26 +42,42 @@ export function KeyForm({
   onCreated?: (key: ApiKeyWithSecret) => void;
 }) {
   const [name, setName] = useState(apiKey?.name ?? '');
-  const [permission, setPermission] = useState<Permission>(apiKey?.permission ?? 'write');
+  const [permission, setPermission] = useState<Permission | 'scopes'>(
+    apiKey ? (apiKey.permission ?? 'scopes') : 'write',
+  );
+  const [chosen, setChosen] = useState<readonly Scope[]>(apiKey?.scopes ?? ['sessions:read', 'sessions:run']);
   const [days, setDays] = useState('');
   const [environments, setEnvironments] = useState<string[] | null>(apiKey?.environments ?? null);
+  const [agents, setAgents] = useState<string[] | null>(apiKey?.agents ?? null);
   const [addresses, setAddresses] = useState((apiKey?.allowedIps ?? []).join('\n'));
   const [metadata, setMetadata] = useState(metadataText(apiKey?.metadata ?? {}));
   const [metadataError, setMetadataError] = useState<string>();
-  const all = useEnvironmentNames();
+  const allEnvironments = useEnvironmentNames();
+  const allAgents = useAgents().data;
+  const allowedIps = addresses.split(/[\s,]+/).filter(Boolean);
+  const expiresAt = apiKey ? apiKey.expiresAt : days ? inDays(Number(days)) : null;
+  const scopes = permission === 'scopes' ? chosen : [...scopesOfPermission[permission]];
+  const key = {
+    scopes: [...scopes],
+    agents,
+    environments,
+    allowedIps: allowedIps.length > 0 ? allowedIps : null,
+    expiresAt,
+  };
+  const reach = reachOf(key, useAgentNames());
   const save = useApiMutation(
     async (client, _: undefined) => {
-      const allowedIps = addresses.split(/[\s,]+/).filter(Boolean);
       const body = {
         name,
-        permission,
-        // The service refuses an empty list; it never means every environment.
+        ...(permission === 'scopes' ? { scopes: [...chosen] } : { permission }),
+        // The service refuses empty lists; they never mean every environment or every agent.
         environments,
-        allowedIps: allowedIps.length > 0 ? allowedIps : null,
+        agents,
+        allowedIps: key.allowedIps,
         metadata: parseMetadata(metadata),
       };
       if (apiKey) return void (await client.keys.update(apiKey.keyId, body));
-      onCreated?.(await client.keys.create({ ...body, expiresAt: days ? inDays(Number(days)) : null }));
+      onCreated?.(await client.keys.create({ ...body, expiresAt }));
     },
     ['keys'],
   );
@@ -76,7 +97,7 @@ export function KeyForm({
       title={apiKey ? `Edit ${apiKey.name}` : 'New API key'}
       action={apiKey ? 'Save' : 'Create key'}
       onClose={onClose}
-      beside={['name', 'expiresAt', 'allowedIps', 'metadata']}
+      beside={['name', 'scopes', 'expiresAt', 'environments', 'agents', 'allowedIps', 'metadata']}
       submit={submit}
     >
       <TextField
@@ -87,6 +108,15 @@ export function KeyForm({
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <Choices label="Permission" value={permission} onChange={setPermission} options={permissions} />
+      {permission === 'scopes' && (
+        <Several
+          label="Scopes"
+          options={allScopes.map((scope) => ({ value: scope, label: `${scope} `, about: scopeFacts[scope].allows }))}
+          value={chosen}
+          error={said('scopes')}
+          onChange={setChosen}
+        />
+      )}
       {!apiKey && (
         <Select
           label="Expires"
@@ -96,27 +126,22 @@ export function KeyForm({
           onChange={(event) => setDays(event.currentTarget.value)}
         />
       )}
-      <fieldset>
-        <legend>Environments</legend>
-        <Checkbox
-          label="All environments"
-          checked={environments === null}
-          onChange={(event) => setEnvironments(event.currentTarget.checked ? null : [])}
-        />
-        {environments !== null &&
-          all?.map((name) => (
-            <Checkbox
-              key={name}
-              label={name}
-              checked={environments.includes(name)}
-              onChange={(event) =>
-                setEnvironments(
-                  event.currentTarget.checked ? [...environments, name] : environments.filter((one) => one !== name),
-                )
-              }
-            />
-          ))}
-      </fieldset>
+      <Restriction
+        label="Environments"
+        all="All environments"
+        options={allEnvironments?.map((name) => ({ value: name, label: name }))}
+        value={environments}
+        error={said('environments')}
+        onChange={setEnvironments}
+      />
+      <Restriction
+        label="Agents"
+        all="All agents"
+        options={allAgents?.map(agentOption)}
+        value={agents}
+        error={said('agents')}
+        onChange={setAgents}
+      />
       <details>
         <summary>More options: IP addresses and metadata</summary>
         <div className="stack">
@@ -132,6 +157,12 @@ export function KeyForm({
           <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
         </div>
       </details>
+      <p aria-live="polite">{reachSentence(reach)}</p>
+      {reachWarnings(reach).map((text) => (
+        <Notice key={text} kind="warn" live>
+          <p>{text}</p>
+        </Notice>
+      ))}
     </FormDialog>
   );
 }

@@ -1,5 +1,6 @@
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { useState } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -11,6 +12,7 @@ import { Page } from '../../ui/page.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 import { KeyForm } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
+import { reachOf, reachSentence } from './reach.ts';
 import { EndOldSecret, Rotate } from './rotate.tsx';
 
 type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'endOld' | 'delete'; key: ApiKey };
@@ -33,6 +35,7 @@ function Keys() {
   const keys = useList(['keys'], (client, page) => client.keys.list(page));
   const [dialog, setDialog] = useState<OpenDialog>();
   const [created, setCreated] = useState<ApiKeyWithSecret>();
+  const agentNames = useAgentNames();
   const close = () => setDialog(undefined);
   const create = (
     <Button look="primary" onClick={() => setDialog({ what: 'create' })}>
@@ -58,9 +61,13 @@ function Keys() {
     {
       label: 'Permission',
       cell: ({ permission, scopes }) =>
-        permission ? <Badge tone={tones[permission]}>{permission}</Badge> : <Badge>{scopes.join(', ')}</Badge>,
+        permission ? (
+          <Badge tone={tones[permission]}>{permission}</Badge>
+        ) : (
+          <Badge>{`${scopes.length} scope${scopes.length > 1 ? 's' : ''}`}</Badge>
+        ),
     },
-    { label: 'Access', cell: (key) => <Reach apiKey={key} /> },
+    { label: 'Access', cell: (key) => reachSentence(reachOf(key, agentNames)) },
     { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
     { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
     {
@@ -123,15 +130,6 @@ function Expiry({ at }: { at: string | null }) {
       <Time at={at} />
       {left < SOON_MS && <Badge tone="warn">soon</Badge>}
     </span>
-  );
-}
-
-function Reach({ apiKey: { environments, allowedIps } }: { apiKey: ApiKey }) {
-  return (
-    <div className="stack tight">
-      <span>{environments ? environments.join(', ') : <span className="quiet">all environments</span>}</span>
-      {allowedIps && <span className="small quiet">from {allowedIps.join(', ')}</span>}
-    </div>
   );
 }
 

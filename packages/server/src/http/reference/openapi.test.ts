@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { permissionOf, type Route, type RouteName, routes } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { committedFile, openApiJson } from '../../../scripts/write-openapi.ts';
+import { committedFile, keysPage, keysPageText, openApiJson } from '../../../scripts/write-openapi.ts';
 import { bodyExamples } from './examples.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -14,6 +14,10 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 
 test('the committed openapi.json is that of the contract: node packages/server/scripts/write-openapi.ts', () => {
   expect(readFileSync(committedFile, 'utf8')).toBe(openApiJson());
+});
+
+test('docs/keys.md lists every operation by its scope: npm run openapi', () => {
+  expect(readFileSync(keysPage, 'utf8')).toBe(keysPageText());
 });
 
 describe('the document', () => {

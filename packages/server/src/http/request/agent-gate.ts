@@ -48,18 +48,30 @@ const holders: Readonly<Record<string, (named: Named) => Sql>> = {
     where f.organization_id = ${organizationId} and f.file_id = ${uuidOf('file', id)}`,
 };
 
+/** How a route is restricted to the agents of a key; `named`: by what a request names. */
+export type AgentReach = 'named' | 'own' | 'open' | 'ownKey' | 'closed';
+
+/** Which row of the table above applies to a route. */
+export function agentReachOf(route: Route): AgentReach {
+  if (route.byPerson) return 'closed';
+  if (route.scope === 'any') return 'open';
+  if (route.agents) return route.agents;
+  if (route.ownKey) return 'ownKey';
+  const named = [route.params, route.query, route.body].flatMap(namesOf);
+  return named.some((name) => name === 'agentId' || name in holders) ? 'named' : 'closed';
+}
+
 export function agentGateOf(route: Route): AgentGate {
+  const reach = agentReachOf(route);
   const named = new Set([route.params, route.query, route.body].flatMap(namesOf));
   const inPath = new Set(namesOf(route.params));
   const byHolder = Object.keys(holders).filter((name) => named.has(name));
-  const isOwnKey = (ctx: Context, input: Record<string, unknown>) =>
-    route.ownKey && ctx.keyId !== null && input.keyId === formatId('key', ctx.keyId);
 
   return async (ctx, input) => {
     const { agents, organizationId } = ctx;
-    if (!agents || route.agents === 'open' || route.scope === 'any' || isOwnKey(ctx, input)) return input;
-    if (!route.agents && !named.has('agentId') && byHolder.length === 0)
-      throw refusal('this concerns more than its agents');
+    if (!agents || reach === 'open') return input;
+    if (reach === 'ownKey' && ctx.keyId && input.keyId === formatId('key', ctx.keyId)) return input;
+    if (reach === 'closed' || reach === 'ownKey') throw refusal('this concerns more than its agents');
 
     let isFixed = false;
     if (typeof input.agentId === 'string') {
@@ -76,7 +88,7 @@ export function agentGateOf(route: Route): AgentGate {
       // What does not exist has no agent: in a path it is a 404 of the route, and a filter by it finds nothing.
       isFixed ||= row !== undefined || inPath.has(name);
     }
-    if (isFixed || route.agents) return input;
+    if (isFixed || reach === 'own') return input;
     const [only, ...others] = agents;
     if (named.has('agentId') && others.length === 0) return { ...input, agentId: formatId('agt', only!) };
     throw refusal(`choose one with \`${named.has('agentId') ? 'agentId' : byHolder[0]}\``);
