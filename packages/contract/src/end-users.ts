@@ -5,7 +5,7 @@ import { Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.
 export const EndUserId = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: '^(?!\\.\\.?$)',
+  pattern: '^(\\.{0,2}[^.]|\\.{3})',
   'x-expected': 'anything but "." and ".."',
   description: 'Your own id of the user. Upper and lower case differ.',
   examples: ['user_1041'],

@@ -27,6 +27,7 @@ test('a schedule is shown with all default values', async () => {
     scheduleId: expect.stringMatching(/^sch_/),
     agentId,
     environment: 'production',
+    endUser: null,
     input: null,
     metadata: {},
     budget: null,
