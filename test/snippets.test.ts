@@ -1,4 +1,4 @@
-// Every TypeScript snippet in the documentation is checked against the types of the client.
+// Every TypeScript snippet in the documentation is checked against the types of the packages.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,18 +46,22 @@ test('every TypeScript snippet in the documentation matches the types of the cli
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
     let count = 0;
     for (const page of pages) {
-      for (const { 1: snippet = '', index } of readFileSync(join(root, page), 'utf8').matchAll(
-        /^```ts\n([\s\S]*?)^```/gm,
+      for (const { 1: extension, 2: snippet = '', index } of readFileSync(join(root, page), 'utf8').matchAll(
+        /^```(tsx?)\n([\s\S]*?)^```/gm,
       )) {
         const line = readFileSync(join(root, page), 'utf8').slice(0, index).split('\n').length;
-        writeFileSync(join(folder, `${page.replaceAll('/', '-')}-${line}.ts`), moduleOf(snippet.trimEnd()));
+        writeFileSync(join(folder, `${page.replaceAll('/', '-')}-${line}.${extension}`), moduleOf(snippet.trimEnd()));
         count += 1;
       }
     }
     expect(count).toBeGreaterThan(25);
     const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
     const typeRoots = [join(root, 'node_modules/@types')];
-    const config = { compilerOptions: { ...compilerOptions, typeRoots }, include: ['*.ts'] };
+    const lib = [...compilerOptions.lib, 'DOM', 'DOM.Iterable'];
+    const config = {
+      compilerOptions: { ...compilerOptions, typeRoots, lib, jsx: 'react-jsx' },
+      include: ['*.ts', '*.tsx'],
+    };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
