@@ -6,13 +6,18 @@ export async function turnOfMessage(
   client: Signalbox,
   { session, messageId }: { session: Session; messageId: string },
 ): Promise<number> {
-  const { data } = await client.sessions.messages(session.sessionId, { order: 'desc', limit: 10 });
-  const index = data.findIndex((message) => message.messageId === messageId);
-  const turn = data[index]?.turn;
-  if (turn) return turn;
-  // Its turn follows those of the messages that were queued before it.
-  const { turn: current } = await client.sessions.get(session.sessionId);
-  return current + data.slice(Math.max(index, 0)).filter((message) => message.turn === null).length;
+  const { sessionId } = session;
+  let { turn: before } = session;
+  while (true) {
+    const { data } = await client.sessions.messages(sessionId, { order: 'desc', limit: 10 });
+    const index = data.findIndex((message) => message.messageId === messageId);
+    const started = data[index]?.turn;
+    if (started) return started;
+    const { turn } = await client.sessions.get(sessionId);
+    // Its turn follows those of the messages that were queued before it, which counts only if none has started meanwhile.
+    if (turn === before) return turn + data.slice(Math.max(index, 0)).filter((message) => message.turn === null).length;
+    before = turn;
+  }
 }
 
 /** The newest stored messages, at most `limit`, oldest first. They begin with a whole turn, unless one turn is longer. */
@@ -26,9 +31,21 @@ export async function newestMessages(client: Signalbox, sessionId: string, limit
   return first > 0 ? newest.slice(first) : newest;
 }
 
-/** What a session waits for that a page can give: decisions and results of client tools. */
-export function awaitsPage({ status, waitingFor }: Session): boolean {
-  return status === 'waiting' && [...(waitingFor?.operationIds ?? []), ...(waitingFor?.toolCallIds ?? [])].length > 0;
+/** Whether the caller may decide an approval. If that can't be found out, it may try. */
+export async function mayDecide(client: Signalbox, operationId: string): Promise<boolean> {
+  try {
+    return (await client.approvals.get(operationId)).refusal === null;
+  } catch {
+    return true;
+  }
+}
+
+/** Whether a session waits for what the page can give: decisions and results of client tools. */
+export async function awaitsPage(client: Signalbox, { status, waitingFor }: Session): Promise<boolean> {
+  if (status !== 'waiting' || !waitingFor) return false;
+  if (waitingFor.toolCallIds.length > 0) return true;
+  const decisions = await Promise.all(waitingFor.operationIds.map((id) => mayDecide(client, id)));
+  return decisions.includes(true);
 }
 
 /** Whether a turn is in progress. */

@@ -366,3 +366,36 @@ test('a file that is neither in the message nor of the service is refused', asyn
   expect(chat.status).toBe('error');
   expect(chat.error?.message).toContain('https://example.com/a.png');
 });
+
+test('the page of an end user does all of it with a session token, and leaves approvals to those who may decide them', async () => {
+  const { chat, sessions, transport } = page({ client: world.pageOf('user_1') });
+  const calls = [
+    { name: 'credit', arguments: { cents: 10 } },
+    { name: 'refund', arguments: { cents: 20 } },
+  ];
+  world.next({ toolCalls: calls }, { text: 'Both done.' }, { text: 'Again.' });
+  await chat.sendMessage({ text: 'Both, please' });
+  const approvals = () =>
+    chat.messages.flatMap(({ parts }) =>
+      parts.filter(isToolUIPart).flatMap((part) => (part.state === 'approval-requested' ? part : [])),
+    );
+  const [credit, refund] = approvals();
+  expect(credit!.approval.descriptor).toEqual({ expiresAt: null, by: { endUser: true } });
+  await chat.addToolApprovalResponse({ id: credit!.approval.id, approved: true });
+  // Not sent yet, because the other one is open too: the user sends it.
+  void chat.sendMessage();
+  await expect.poll(async () => (await world.client.approvals.get(credit!.approval.id)).status).toBe('approved');
+  await world.client.approvals.approve(refund!.approval.id);
+  await expect
+    .poll(() => shown(chat)[1])
+    .toBe('assistant: [credit output-available]|[refund output-available]|Both done.');
+  await expect.poll(() => chat.status).toBe('ready');
+  await chat.regenerate();
+  expect(shown(chat)).toEqual(['user: Both, please', 'assistant: Again.']);
+  expect(sessions).toHaveLength(2);
+  expect((await world.client.sessions.get(sessions[1]!)).endUser).toMatchObject({ id: 'user_1' });
+
+  const other = page({ client: world.pageOf('user_2'), sessionId: () => sessions[1] });
+  await expect(other.transport.load(other.chat.id)).rejects.toMatchObject({ status: 404 });
+  expect(await transport.load(chat.id)).toHaveLength(2);
+});

@@ -260,7 +260,7 @@ test('a stream continues through what was awaited in the past and through answer
   const over = [...chunks, resolved('call_2'), completed];
   const options = { until: 'turn_1:seq_4', answered: new Set(['op_call_2']) };
   expect((await messageOf(over, options)).metadata!.cursor).toBe('turn_1:seq_7');
-  expect((await messageOf(over, { until: 'turn_1:seq_4', ignoreApprovals: true })).metadata!.cursor).toBe(
+  expect((await messageOf(over, { until: 'turn_1:seq_4', decides: async () => false })).metadata!.cursor).toBe(
     'turn_1:seq_7',
   );
 });

@@ -270,7 +270,7 @@ export class TurnMessage {
   }
 
   #approvalRequested(chunk: Extract<Chunk, { type: 'approval.requested' }>): void {
-    const { operationId, toolCallId, expiresAt } = chunk;
+    const { operationId, toolCallId, expiresAt, by } = chunk;
     const call = this.#input(chunk.seq, toolCallId, chunk.name, chunk.input);
     if (call.isDone || call.approvalId) return;
     call.approvalId = operationId;
@@ -278,7 +278,7 @@ export class TurnMessage {
       type: 'tool-approval-request',
       approvalId: operationId,
       toolCallId,
-      approvalDescriptor: { expiresAt },
+      approvalDescriptor: { expiresAt, ...(by && { by }) },
     });
   }
 

@@ -21,8 +21,8 @@ export interface TurnStreamOptions {
   until?: string | null | undefined;
   /** Approvals and client tool calls (`op_…`, `call_…`) that the page has answered, or that it leaves to others. */
   answered?: ReadonlySet<string> | undefined;
-  /** Leaves all approvals to others: the stream goes through them. Default: false. */
-  ignoreApprovals?: boolean | undefined;
+  /** Whether the page decides this approval; otherwise the stream goes through it. Default: it decides each. */
+  decides?: ((operationId: string) => boolean | Promise<boolean>) | undefined;
   /** The URL of a file that a tool returned. Default: `signalbox:file_…`, which a page has to resolve. */
   fileUrl?: FileUrl | undefined;
 }
@@ -41,21 +41,18 @@ export async function* toUIMessageChunks(
   envelopes: AsyncIterable<Envelope>,
   options: TurnStreamOptions = {},
 ): AsyncGenerator<UIMessageChunk, void, undefined> {
-  const { after, until, answered, ignoreApprovals } = options;
+  const { after, until, answered, decides = () => true } = options;
   const message = new TurnMessage({ fileUrl: options.fileUrl ?? defaultFileUrl });
   let { turn } = options;
   let metadata: SignalboxMetadata | undefined;
   let last: string | undefined;
 
-  /** What the page has to do before the turn can continue; empty if nothing. */
-  const forPage = () => {
+  /** Whether the turn can't continue without the page. */
+  const waitsForPage = async () => {
     const { operationIds, toolCallIds } = message.awaited;
-    const approvals = ignoreApprovals ? [] : operationIds.filter((id) => !answered?.has(id));
-    return { approvals, calls: toolCallIds.filter((id) => !answered?.has(id)) };
-  };
-  const isOver = () => {
-    const { approvals, calls } = forPage();
-    return message.hasEnded || approvals.length + calls.length > 0;
+    if (toolCallIds.some((id) => !answered?.has(id))) return true;
+    for (const id of operationIds) if (!answered?.has(id) && (await decides(id))) return true;
+    return false;
   };
 
   reading: for await (const { chunks, sessionId } of envelopes) {
@@ -77,9 +74,9 @@ export async function* toUIMessageChunks(
       last = cursor;
     }
     // Not after each chunk: a later one of the same envelope may say that a wait is over.
-    if (last && isOver() && !(until && isAfter(until, last))) break;
+    if (last && !(until && isAfter(until, last)) && (message.hasEnded || (await waitsForPage()))) break;
   }
-  if (!message.hasEnded) yield* message.callsForPage(forPage().calls);
+  if (!message.hasEnded) yield* message.callsForPage(message.awaited.toolCallIds.filter((id) => !answered?.has(id)));
   yield* message.finish(metadata);
 }
 

@@ -21,7 +21,15 @@ import {
 } from '@ag-ui/client';
 import { type OpenSession, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
 import { Observable } from 'rxjs';
-import { awaitsPage, beginningOf, isActive, isConflict, newestMessages, turnOfMessage } from '../session-calls.ts';
+import {
+  awaitsPage,
+  beginningOf,
+  isActive,
+  isConflict,
+  mayDecide,
+  newestMessages,
+  turnOfMessage,
+} from '../session-calls.ts';
 import { decisionOf } from './interrupts.ts';
 import { contentOf, toMessages } from './messages.ts';
 import { RunEvents } from './run-events.ts';
@@ -148,6 +156,12 @@ export class SignalboxAgent extends AbstractAgent {
     }
   }
 
+  /** The approvals that the caller may decide. Of others, the run waits for the decision. */
+  async #decidable(operationIds: readonly string[]): Promise<string[]> {
+    const may = await Promise.all(operationIds.map((id) => mayDecide(this.#config.client, id)));
+    return operationIds.filter((_, index) => may[index]);
+  }
+
   #observe(input: RunAgentInput, run: (running: Running) => Promise<void>): Observable<BaseEvent> {
     const { threadId, runId } = input;
     return new Observable<BaseEvent>((subscriber) => {
@@ -187,7 +201,7 @@ export class SignalboxAgent extends AbstractAgent {
         return client.files.upload(file, { environment: before.environment, mediaType });
       });
       if (known !== undefined) return await this.#fork(threadId, before, content, known, last);
-      const onBusy = awaitsPage(before) ? 'steer' : 'queue';
+      const onBusy = (await awaitsPage(client, before)) ? 'steer' : 'queue';
       const sent = await client.sessions.sendMessage(sessionId, { content, onBusy });
       return this.#begun(threadId, sent.session, await turnOfMessage(client, sent), last, before.cursor);
     }
@@ -266,6 +280,7 @@ export class SignalboxAgent extends AbstractAgent {
     const cursor = isContinued ? beginningOf(from) : after;
     const isOpen = (id: string) => !answered.has(id);
     let position: string | null = null;
+    let interrupts: string[] = [];
     for await (const { chunks } of client.sessions.stream(sessionId, { cursor }, { signal })) {
       for (const chunk of chunks) {
         const at = `turn_${chunk.turn}:seq_${chunk.seq}`;
@@ -274,13 +289,14 @@ export class SignalboxAgent extends AbstractAgent {
         position = at;
       }
       this.#cursor = position ?? this.#cursor;
-      const waits = events.approvals.some(isOpen) || events.clientCalls.some(isOpen);
       const isUpToDate = position !== null && !(until && isAfter(until, position));
+      if (isUpToDate) interrupts = await this.#decidable(events.approvals.filter(isOpen));
+      const waits = interrupts.length > 0 || events.clientCalls.some(isOpen);
       const isPast = chunks.some(({ turn }) => turn > to);
       if (isPast || (isUpToDate && (events.hasEnded || waits))) break;
     }
     const [last, ...before] = events
-      .finish({ threadId: input.threadId, runId: input.runId }, { withUsage: !isContinued })
+      .finish({ threadId: input.threadId, runId: input.runId }, { interrupts, withUsage: !isContinued })
       .reverse();
     for (const event of before.reverse()) emit(event);
     if (last?.type === EventType.RUN_FINISHED) {

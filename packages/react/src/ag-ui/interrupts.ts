@@ -14,7 +14,7 @@ const responseSchema: Interrupt['responseSchema'] & object = {
 };
 
 export function interruptOf(approval: Extract<Chunk, { type: 'approval.requested' }>): Interrupt {
-  const { operationId, name, input, toolCallId, expiresAt } = approval;
+  const { operationId, name, input, toolCallId, expiresAt, by } = approval;
   return {
     id: operationId,
     reason: 'tool_call',
@@ -22,7 +22,7 @@ export function interruptOf(approval: Extract<Chunk, { type: 'approval.requested
     toolCallId,
     responseSchema,
     ...(expiresAt !== null && { expiresAt }),
-    metadata: { tool: name, input },
+    metadata: { tool: name, input, ...(by && { by }) },
   };
 }
 

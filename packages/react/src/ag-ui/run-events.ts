@@ -151,8 +151,8 @@ export class RunEvents {
     return this.#out;
   }
 
-  /** The last events of the run. `withUsage`: the run has all model calls of its turn. */
-  finish(run: { threadId: string; runId: string }, { withUsage = false } = {}): Event[] {
+  /** The last events of the run. `interrupts`: the approvals to ask for. `withUsage`: the run has all model calls of its turn. */
+  finish(run: { threadId: string; runId: string }, { interrupts = this.approvals, withUsage = false } = {}): Event[] {
     this.#out = [];
     this.#close();
     this.#isReplay = false;
@@ -164,14 +164,18 @@ export class RunEvents {
       return this.#out;
     }
     const usage = withUsage && end ? [this.#usage(end)] : undefined;
-    this.#out.push({ type: EventType.RUN_FINISHED, ...run, ...this.#outcome(end), ...(usage && { usage }) });
+    this.#out.push({
+      type: EventType.RUN_FINISHED,
+      ...run,
+      ...this.#outcome(end, interrupts),
+      ...(usage && { usage }),
+    });
     return this.#out;
   }
 
-  #outcome(end: Completed | undefined): Pick<RunFinishedEvent, 'outcome' | 'result'> {
-    const pending = new Set(this.approvals);
-    const calls = [...this.#calls.values()].flatMap(({ approval }) => approval ?? []);
-    const interrupts = calls.filter(({ operationId }) => pending.has(operationId)).map(interruptOf);
+  #outcome(end: Completed | undefined, approvals: readonly string[]): Pick<RunFinishedEvent, 'outcome' | 'result'> {
+    const pending = [...this.#calls.values()].flatMap(({ approval }) => approval ?? []);
+    const interrupts = pending.filter(({ operationId }) => approvals.includes(operationId)).map(interruptOf);
     if (interrupts.length > 0) return { outcome: { type: 'interrupt', interrupts } };
     if (end?.stopReason === 'interrupted' || (!end && this.#sessionEnded === 'cancelled')) {
       return { outcome: { type: 'cancelled' } };

@@ -11,7 +11,15 @@
 import type { OpenSession, SendMessage, Session, Signalbox } from '@signalbox/client';
 import { type FileUrl, type SignalboxMetadata, toUIMessageStream, toUIMessages } from '@signalbox/client/ai-sdk';
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
-import { awaitsPage, beginningOf, isActive, isConflict, newestMessages, turnOfMessage } from '../session-calls.ts';
+import {
+  awaitsPage,
+  beginningOf,
+  isActive,
+  isConflict,
+  mayDecide,
+  newestMessages,
+  turnOfMessage,
+} from '../session-calls.ts';
 import { type Answers, answersIn } from './answers.ts';
 import { contentOf } from './content.ts';
 
@@ -24,14 +32,17 @@ export interface SignalboxTransportOptions {
   sessionId?: ((chat: { chatId: string }) => string | null | undefined) | undefined;
   /** The chat continues in this session from now on: it was opened, or forked to regenerate or edit. Keep its id for a reload. */
   onSession?: ((change: { chatId: string; sessionId: string }) => void) | undefined;
-  /** What a message does to a turn that is running. A turn that waits for the page is always ended. Default: `queue`. */
+  /** What a message does to a turn that is running. A turn that waits for the page ends. Default: `queue`. */
   onBusy?: SendMessage['onBusy'];
   /**
    * What `stop` of the chat does: `interrupt` stops the turn, `detach` only stops reading. `useChat` also stops a chat when its
    * component unmounts. Default: `interrupt`.
    */
   onStop?: 'interrupt' | 'detach' | undefined;
-  /** Who decides approvals: the page, or only others, so that the response continues through them. Default: `page`. */
+  /**
+   * Which approvals end a response, so that the page can decide them: those that its token or key may decide, or none, because others
+   * decide them. Default: `page`.
+   */
   approvals?: 'page' | 'others' | undefined;
   /** The URL of a file of the service. Default: `signalbox:file_…`, which the page has to resolve. */
   fileUrl?: FileUrl | undefined;
@@ -159,7 +170,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     const content = await this.#contentOf(last, before);
     const sent = await client.sessions.sendMessage(sessionId, {
       content,
-      onBusy: awaitsPage(before) ? 'steer' : onBusy,
+      onBusy: (await awaitsPage(client, before)) ? 'steer' : onBusy,
     });
     this.#setSession(chatId, sessionId);
     const turn = this.#sent(last, await turnOfMessage(client, sent));
@@ -272,7 +283,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
       after,
       until,
       answered,
-      ignoreApprovals: approvals === 'others',
+      decides: (operationId) => approvals === 'page' && mayDecide(client, operationId),
       fileUrl,
       onEnd: (how) => {
         if (how === 'complete') this.#incomplete.delete(chatId);

@@ -1,16 +1,18 @@
 // A service and a model whose responses a test scripts, as a page and the program behind it have them.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Signalbox } from '@signalbox/client';
+import { Signalbox } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type ChatResponse, refuse, respond, startOpenAiServer } from '../../../server/test/support/openai-server.ts';
-import { startTestService, type TestService } from '../../../server/test/support/service.ts';
+import { startTestService, type TestService, watchSecret } from '../../../server/test/support/service.ts';
 
 export interface World {
   readonly service: TestService;
   readonly client: Signalbox;
   readonly agentId: string;
   readonly open: { agentId: string; environment: string };
+  /** The client of an end user's page. */
+  pageOf(endUserId: string): Signalbox;
   /** What the model responds next, in order. */
   next(...responses: ChatResponse[]): void;
   /** A response whose first text is sent at once, and the rest when the function that is returned is called. */
@@ -23,7 +25,8 @@ export interface World {
   readonly refunds: unknown[];
 }
 
-/** A service for a test file, with a model and an agent for each test. The agent has an `http` tool `refund` that needs approval, and a `client` tool `where`. */
+/** A service for a test file, with a model and an agent for each test. The agent has an `http` tool `refund` that needs approval, `credit`, whose approval is the end user's, and a
+ * `client` tool `where`. */
 export function startWorld(): World {
   const refunds: unknown[] = [];
   const shop = createServer(async (request, response) => {
@@ -61,6 +64,18 @@ export function startWorld(): World {
           },
           approval: 'always',
         },
+        {
+          type: 'http',
+          name: 'credit',
+          description: 'Credits an amount.',
+          inputSchema,
+          request: {
+            method: 'POST',
+            url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}/credits`,
+            body: { cents: '{{input.cents}}' },
+          },
+          approval: { policy: 'always', by: { endUser: true } },
+        },
         { type: 'client', name: 'where', description: 'Where the user is.', inputSchema: { type: 'object' } },
       ],
     }));
@@ -84,6 +99,18 @@ export function startWorld(): World {
     get open() {
       return { agentId, environment: 'production' };
     },
+    pageOf: (endUserId) =>
+      new Signalbox({
+        baseUrl: service.url,
+        token: async () => {
+          const { client } = service;
+          const scopes = ['read', 'send', 'decide', 'open'] as const;
+          const params = { agentId, environment: 'production', endUser: { id: endUserId }, scopes: [...scopes] };
+          const { token } = await client.sessionTokens.create(params);
+          watchSecret(token!);
+          return token!;
+        },
+      }),
     next: (...responses) => model.next(...responses.map(respond)),
     nextInTwo(first, rest) {
       const gate = Promise.withResolvers<void>();
