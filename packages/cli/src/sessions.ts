@@ -199,19 +199,38 @@ async function watch(command: string, args: string[]): Promise<void> {
 /** Formats chunks: text as it arrives, everything else on separate lines. */
 class Screen {
   #isInText = false;
+  /** The reasoning or the input that is being shown. */
+  #part: string | undefined;
 
   /** A separate line, after a line break if text was printed before it. */
   line(text: string): string {
     const before = this.#isInText ? '\n' : '';
     this.#isInText = false;
+    this.#part = undefined;
     return `${before}${text}\n`;
+  }
+
+  /** Text of another kind, after `mark`. It continues on its line until something else follows. */
+  #aside(mark: string, delta: string, part = mark): string {
+    const begins = this.#part !== part;
+    const before = begins ? `${this.#isInText ? '\n' : ''}${mark}` : '';
+    this.#isInText = true;
+    this.#part = part;
+    return `${before}${shownLines(delta)}`;
   }
 
   show(chunk: Chunk): string {
     switch (chunk.type) {
-      case 'message.chunk':
+      case 'message.chunk': {
+        const before = this.#part === undefined ? '' : '\n';
+        this.#part = undefined;
         this.#isInText = true;
-        return shownLines(chunk.delta);
+        return `${before}${shownLines(chunk.delta)}`;
+      }
+      case 'reasoning.chunk':
+        return this.#aside('~  ', chunk.delta);
+      case 'tool.input.chunk':
+        return this.#aside(`.. ${shown(chunk.toolName)} `, chunk.delta, chunk.toolCallId);
       case 'message.reset':
         return this.line('-- Ignore the text since the last line: it is void.');
       case 'tool.call':

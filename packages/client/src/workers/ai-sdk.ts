@@ -68,6 +68,7 @@ export function runAgent(
       for await (const part of result.stream) {
         // Not awaited: the text of a model call must all be here before its tool calls end the step.
         if (part.type === 'text-delta') void turn.append(part.text);
+        if (part.type === 'reasoning-delta') void turn.appendReasoning(part.text);
         if (part.type === 'error') throw part.error;
       }
       return resultOfFinish(await result.finishReason);

@@ -64,3 +64,9 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
     signal.removeEventListener('abort', abort);
   }
 }
+
+/** Avoids an unhandled rejection if the program never awaits the promise; if it does, it still gets the error. */
+export function markHandled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -1,4 +1,5 @@
 /** The errors of turns, in addition to those of API calls. */
+import { ConflictError } from '../errors.ts';
 
 /**
  * This program no longer has the turn: it was interrupted, cancelled or timed out, its lease expired, or this program is
@@ -44,4 +45,9 @@ export class ToolFailedError extends Error {
 /** The call was denied, or its approval expired, so it did not run. The message has the reason, if there is one. */
 export class ToolDeniedError extends ToolFailedError {
   override readonly name = 'ToolDeniedError';
+}
+
+/** Whether the service refuses a request because the program has lost the turn. */
+export function isTurnLost(error: unknown): error is ConflictError {
+  return error instanceof ConflictError && error.code === 'turn_lost';
 }

@@ -81,9 +81,10 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
       for await (const [, mode, data] of stream) {
         if (mode === 'updates') {
           if ('__interrupt__' in data) throw interrupted();
-        } else if (data[0].type === 'ai' && data[0].text !== '') {
+        } else if (data[0].type === 'ai') {
           // Not awaited: the text of a model call must all be here before its tool calls end the step.
-          void turn.append(data[0].text);
+          void turn.appendReasoning(reasoningIn(data[0]));
+          if (data[0].text !== '') void turn.append(data[0].text);
         }
       }
     } catch (error) {
@@ -93,6 +94,12 @@ export function runAgent(build: (settings: AgentSettings, turn: Turn) => Graph |
     }
     return guard.result();
   };
+}
+
+function reasoningIn(message: BaseMessage): string {
+  return message.contentBlocks
+    .map((block) => (block.type === 'reasoning' && typeof block.reasoning === 'string' ? block.reasoning : ''))
+    .join('');
 }
 
 function interrupted(): TurnFailedError {

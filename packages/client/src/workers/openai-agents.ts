@@ -70,6 +70,7 @@ export function runAgent(
         // Not awaited: the text of a model call must all be here before its tool calls end the step.
         if (data.type === 'output_text_delta') void turn.append(data.delta);
         if (data.type === 'model') {
+          void turn.appendReasoning(reasoningIn(data.event));
           isChatCompletion ||= 'choices' in data.event;
           finishReason = finishReasonIn(data.event) ?? finishReason;
         }
@@ -90,6 +91,17 @@ export function runAgent(
     }
     return guard.result();
   };
+}
+
+/** What a raw event has of the model's reasoning, in OpenAI's responses or in chat completions of servers that show it. */
+function reasoningIn(event: unknown): string {
+  const { type, delta, choices } = event as {
+    type?: string;
+    delta?: string;
+    choices?: { delta?: { reasoning_content?: string | null } }[];
+  };
+  if (type === 'response.reasoning_summary_text.delta') return delta ?? '';
+  return choices?.[0]?.delta?.reasoning_content ?? '';
 }
 
 /** Of a raw event of OpenAI's chat completions or responses. */

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import type { WorkerDelta } from '../types.generated.ts';
 import { createTextSender } from './text.ts';
 
 /** Requests that end when the test says so; pauses that last until a flush. */
 function senderOf(fail: () => void = () => {}) {
-  const sent: string[][] = [];
+  const sent: WorkerDelta[][] = [];
   let release = Promise.withResolvers<void>();
   const sender = createTextSender(
     async (pieces) => {
@@ -74,7 +75,7 @@ test('a request stays within the service’s limits', async () => {
   for (const pieces of sent) {
     expect(pieces.length).toBeLessThanOrEqual(1_000);
     expect(pieces.join('').length).toBeLessThanOrEqual(100_000);
-    expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
+    expect(pieces.every((piece) => String(piece).isWellFormed())).toBe(true);
   }
 });
 
@@ -89,4 +90,18 @@ test('after a failure nothing more is sent, and every caller gets the error', as
   await expect(sender.add('b')).rejects.toThrow('gone');
   await expect(sender.flush()).rejects.toThrow('gone');
   expect(sent).toEqual([['a']]);
+});
+
+test('reasoning and tool input that wait are joined, each with its own, and keep their order with text', async () => {
+  const { sender, sent, answer } = senderOf();
+  const reasoning = (delta: string) => ({ type: 'reasoning' as const, delta });
+  const input = (index: number, delta: string) => ({ type: 'toolInput' as const, index, tool: 'look', delta });
+  await sender.add('first');
+  for (const delta of ['h', 'm', '\0', '.']) await sender.add(reasoning(delta));
+  await sender.add('text');
+  for (const delta of ['{"q"', ':1}']) await sender.add(input(0, delta));
+  await sender.add(input(1, '{}'));
+  answer();
+  await sender.flush();
+  expect(sent).toEqual([['first'], [reasoning('hm.'), 'text', input(0, '{"q":1}'), input(1, '{}')]]);
 });

@@ -1,12 +1,13 @@
 /**
- * Sends text to the service in batches and in order, one request at a time. The first delta is sent immediately, because an end
+ * Sends text, reasoning and tool input to the service in batches and in order, one request at a time. The first delta is sent immediately, because an end
  * user waits for it; those that soon follow are sent together.
  */
 import type { Sleep } from '../time.ts';
+import type { WorkerDelta } from '../types.generated.ts';
 
 export interface TextSender {
   /** Resolves when there is room for more, not when it is sent; rejects with the error of a failed request. */
-  add(text: string): Promise<void>;
+  add(delta: WorkerDelta): Promise<void>;
   /** Resolves when all of it is sent. */
   flush(): Promise<void>;
   /** Text that is added from now on is kept until `open`. Call `flush` first. */
@@ -23,8 +24,8 @@ const maxPieces = 1_000;
 const maxWaiting = 500_000;
 
 /** `send` is called with 1 to 1,000 deltas, and never again after it has failed. */
-export function createTextSender(send: (pieces: string[]) => Promise<void>, sleep: Sleep): TextSender {
-  let waiting: string[] = [];
+export function createTextSender(send: (pieces: WorkerDelta[]) => Promise<void>, sleep: Sleep): TextSender {
+  let waiting: WorkerDelta[] = [];
   let size = 0;
   /** A high surrogate that waits for its other half. */
   let carry = '';
@@ -41,15 +42,23 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
     }
   }
 
-  function take(): string[] {
+  function push(delta: WorkerDelta): void {
+    const last = waiting.at(-1);
+    // Text stays in the pieces in which it came. Other deltas have more around them than in them, so those that wait are joined.
+    const isJoined = typeof delta !== 'string' && last && isSamePart(last, delta);
+    if (isJoined && textOf(last).length < maxCharacters / 2) last.delta += delta.delta;
+    else waiting.push(delta);
+  }
+
+  function take(): WorkerDelta[] {
     let characters = 0;
     const count = waiting.findIndex((piece, index) => {
-      characters += piece.length;
+      characters += textOf(piece).length;
       return index > 0 && (characters > maxCharacters || index >= maxPieces);
     });
     const pieces = count < 0 ? waiting : waiting.slice(0, count);
     waiting = count < 0 ? [] : waiting.slice(count);
-    size -= pieces.reduce((sum, { length }) => sum + length, 0);
+    size -= pieces.reduce((sum, piece) => sum + textOf(piece).length, 0);
     return pieces;
   }
 
@@ -66,12 +75,15 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   }
 
   return {
-    async add(text) {
+    async add(delta) {
+      // A program without types may pass anything.
+      const text: unknown = delta == null ? undefined : textOf(delta);
       if (typeof text !== 'string') throw new TypeError('append takes a string');
-      const whole = wholeText(carry + text);
+      const isText = typeof delta === 'string';
+      const whole = isText ? wholeText(carry + text) : { text: cleanText(text), carry };
       carry = whole.carry;
       for (const piece of splitText(whole.text)) {
-        waiting.push(piece);
+        push(isText ? piece : { ...delta, delta: piece });
         size += piece.length;
       }
       begin();
@@ -97,6 +109,17 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
       begin();
     },
   };
+}
+
+type Part = Exclude<WorkerDelta, string>;
+
+function isSamePart(one: WorkerDelta, other: Part): one is Part {
+  if (typeof one === 'string' || one.type !== other.type) return false;
+  return one.type === 'reasoning' || (other.type === 'toolInput' && one.index === other.index);
+}
+
+function textOf(delta: WorkerDelta): string {
+  return typeof delta === 'string' ? delta : delta.delta;
 }
 
 /** Without what the service refuses: NUL and lone surrogates. */

@@ -6,7 +6,7 @@
  * kept by heartbeats, only while a step is claimed; text that is appended in between waits.
  */
 
-import { ConflictError, SignalboxError } from '../errors.ts';
+import { SignalboxError } from '../errors.ts';
 import { isTemporary } from '../retry.ts';
 import type { Sleep } from '../time.ts';
 import type {
@@ -19,8 +19,8 @@ import type {
   WorkerUsage,
 } from '../types.generated.ts';
 import type { WorkerApi } from './api.ts';
-import { type Call, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
-import { ToolFailedError, TurnFailedError, TurnLostError } from './errors.ts';
+import { type Call, markHandled, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
+import { isTurnLost, ToolFailedError, TurnFailedError, TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
 import { checkUsage, sumOf } from './usage.ts';
 
@@ -58,6 +58,13 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    * @throws TurnLostError
    */
   append(text: string): Promise<void>;
+  /** The same for the model's reasoning. Does nothing unless the agent has `showReasoning`. */
+  appendReasoning(text: string): Promise<void>;
+  /**
+   * The same for the input of a call while the model writes it, as JSON. `index`: that of the call among those that are made
+   * together, from 0. Does nothing unless the agent has `showToolInput`.
+   */
+  appendToolInput(index: number, tool: string, delta: string): Promise<void>;
   /**
    * Calls a tool through the service, after an approval if its policy needs one. Calls made together, before the program awaits
    * anything else, are one step and run in parallel. When it resolves, `messages`, `step` and `tools` are those of the next
@@ -316,6 +323,16 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     append(delta) {
       return markHandled(refusal() ?? text.add(delta));
     },
+    appendReasoning(delta) {
+      const shows = claim.showReasoning && delta !== '';
+      return markHandled(refusal() ?? (shows ? text.add({ type: 'reasoning', delta }) : Promise.resolve()));
+    },
+    appendToolInput(index, tool, delta) {
+      const shows = claim.showToolInput && delta !== '';
+      return markHandled(
+        refusal() ?? (shows ? text.add({ type: 'toolInput', index, tool, delta }) : Promise.resolve()),
+      );
+    },
     callTool<T>(tool: string, input: unknown, options?: CallToolOptions) {
       return markHandled(request(tool, input, options).then((outcome) => outputOf(outcome) as T));
     },
@@ -377,14 +394,4 @@ function shownMessageOf(error: unknown): string {
   if (isForUsers) return messageOf(error, maxFailureCharacters);
   const kind = error instanceof Error && /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
   return `The program that runs this turn failed${kind}. Its log has the reason.`;
-}
-
-function isTurnLost(error: unknown): error is ConflictError {
-  return error instanceof ConflictError && error.code === 'turn_lost';
-}
-
-/** Avoids an unhandled rejection if the program never awaits the promise; if it does, it still gets the error. */
-function markHandled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }

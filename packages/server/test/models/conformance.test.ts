@@ -353,6 +353,52 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(await server.requests[0]!.closed).toBe(false);
     });
 
+    test('shows reasoning and the input of calls while they are written, if they are to be shown', async () => {
+      const shows = { reasoning: true, toolInput: true };
+      server.next(wire.respond(FIRST_STEP));
+      const events: ModelEvent[] = [];
+      for await (const event of ask(callOf({ shows }))) events.push(event);
+      const thoughts = events.flatMap((event) => (event.type === 'reasoning' ? [event.delta] : []));
+      expect(thoughts.join('')).toBe('hmm');
+      const calls = events.filter((event) => event.type === 'toolCall');
+      expect(calls.map(({ name, input }) => [name, input])).toEqual(CALLS);
+      for (const { operationId, name, input } of calls) {
+        const own = events.filter((event) => event.type === 'toolInput' && event.operationId === operationId);
+        expect(own.every((event) => event.type === 'toolInput' && event.name === name)).toBe(true);
+        expect(JSON.parse(own.map((event) => (event.type === 'toolInput' ? event.delta : '')).join(''))).toEqual(input);
+      }
+      expect(events.findIndex(({ type }) => type === 'toolInput')).toBeLessThan(
+        events.findIndex(({ type }) => type === 'toolCall'),
+      );
+    });
+
+    test('never shows the key in reasoning or in the input of a call, also if it is split', async () => {
+      await setKey();
+      const halves = [KEY.slice(0, 5), KEY.slice(5)];
+      const parts = [{ reasoning: ['It is ', ...halves] }, { call: 'look', input: { note: `"${KEY}"`, [KEY]: [KEY] } }];
+      server.next(wire.respond({ parts }));
+      const events: ModelEvent[] = [];
+      const call = callOf({ shows: { reasoning: true, toolInput: true } }, { apiKeySecret: 'MODEL_KEY' });
+      for await (const event of ask(call)) events.push(event);
+      const shown = (type: 'reasoning' | 'toolInput') =>
+        events.map((event) => (event.type === type ? event.delta : '')).join('');
+      expect(shown('reasoning')).toBe('It is [secret MODEL_KEY]');
+      expect(shown('toolInput')).toContain('[secret MODEL_KEY]');
+      expect(shown('toolInput')).not.toContain(KEY);
+    });
+
+    test('whose reasoning the server refuses to show is requested once more without it', async () => {
+      const isAsked = provider === 'openai' || provider === 'google';
+      server.next(refuse(400, { body: wire.error(400, 'Not here') }), wire.respond({ parts: [{ text: ['ok'] }] }));
+      const outcome = await outcomeOf(callOf({ shows: { reasoning: true } }));
+      expect(server.requests).toHaveLength(isAsked ? 2 : 1);
+      expect(outcome.failure?.code).toBe(isAsked ? undefined : 'model_rejected');
+      const asks = server.requests.map(({ body }) =>
+        /"summary":"auto"|"includeThoughts":true/.test(JSON.stringify(body)),
+      );
+      expect(asks).toEqual(isAsked ? [true, false] : [false]);
+    });
+
     test('does not contain the model’s reasoning', async () => {
       const parts = [{ reasoning: ['hm', 'm'] }, { text: ['Yes'] }];
       expect((await outcomeAfter(wire.respond({ parts }))).deltas).toEqual(['Yes']);

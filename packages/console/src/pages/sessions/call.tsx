@@ -32,7 +32,7 @@ export const Call = memo(function Call({
   child: { sessionId: string; session: Session | undefined } | null;
 }) {
   const { organizationId } = useOrganization();
-  const { tool, input, editedInput, result } = call;
+  const { tool, input, editedInput, result, written } = call;
   const isPending = approval?.status === 'pending';
   const words = toolTitle(tool);
   return (
@@ -49,9 +49,15 @@ export const Call = memo(function Call({
         </h3>
         <State call={call} approval={approval} isAwaited={isAwaited} />
       </div>
-      <Fold label="Input" value={input} open={isPending || isAwaited}>
-        <InputView value={input} />
-      </Fold>
+      {written === undefined ? (
+        <Fold label="Input" value={input} open={isPending || isAwaited}>
+          <InputView value={input} />
+        </Fold>
+      ) : (
+        <div aria-busy="true">
+          <span className="quiet small">Writing the input …</span> <LongText text={written} />
+        </div>
+      )}
       {editedInput !== undefined && !approval?.editedInput && (
         <Fold label="Edited input" value={editedInput}>
           <InputView value={editedInput} before={input} />

@@ -15,7 +15,11 @@ import { ChunkList } from './chunk-list.ts';
 import { isBefore } from './follow.ts';
 
 const types: readonly ChunkType[] = [
+  'step.started',
+  'message.started',
   'message.chunk',
+  'reasoning.chunk',
+  'tool.input.chunk',
   'message.reset',
   'tool.call',
   'tool.result',

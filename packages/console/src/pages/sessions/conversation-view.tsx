@@ -92,6 +92,8 @@ export function Conversation({
               <li data-kind={entry.kind}>
                 {entry.kind === 'user' ? (
                   <Said entry={entry} {...(may('write') && { onFork: setForked })} />
+                ) : entry.kind === 'reasoning' ? (
+                  <Reasoning text={entry.text} isGrowing={growing.has(entry.key)} />
                 ) : entry.kind === 'text' ? (
                   <Text text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
                 ) : (
@@ -205,6 +207,16 @@ const Text = memo(function Text({
     <div className="text" aria-busy={isGrowing || undefined}>
       <PlainText text={text} />
     </div>
+  );
+});
+
+/** Closed, because few readers want it. */
+const Reasoning = memo(function Reasoning({ text, isGrowing }: { text: string; isGrowing: boolean }) {
+  return (
+    <details className="quiet small">
+      <summary>{isGrowing ? 'Reasoning …' : 'Reasoning'}</summary>
+      <PlainText text={text} />
+    </details>
   );
 });
 

@@ -15,6 +15,14 @@ export interface TextEntry {
   text: string;
 }
 
+/** What the model thought before it responded. It is only in the journal, and shown as long as the turn is read from there. */
+export interface ReasoningEntry {
+  kind: 'reasoning';
+  key: string;
+  turn: number;
+  text: string;
+}
+
 export interface UserEntry {
   kind: 'user';
   key: string;
@@ -37,6 +45,8 @@ export interface CallEntry {
   input: unknown;
   /** The input after an approver edited it. */
   editedInput?: unknown;
+  /** The input as far as the model has written it. */
+  written?: string;
   /** Whether the call started, or is for a client to run. */
   started: boolean;
   /** Set if the call needs or needed approval. */
@@ -47,7 +57,7 @@ export interface CallEntry {
   files?: readonly FilePart[];
 }
 
-export type Entry = UserEntry | TextEntry | CallEntry;
+export type Entry = UserEntry | TextEntry | ReasoningEntry | CallEntry;
 
 /** The id of a call's approval: the same operation with the other prefix. */
 export function operationIdOf({ key }: CallEntry): string {
@@ -59,10 +69,11 @@ export class LiveTurn {
   readonly turn: number;
   /** Its last chunk has arrived, or the session ended. */
   isOver = false;
-  #entries: (TextEntry | CallEntry)[] = [];
-  /** For each text, the sequence numbers of its deltas and their end offsets. */
+  #entries: (TextEntry | ReasoningEntry | CallEntry)[] = [];
+  /** For each text, reasoning and written input, the sequence numbers of its deltas and their end offsets. */
   readonly #pieces = new Map<string, { seq: number; end: number }[]>();
   #texts = 0;
+  #thoughts = 0;
 
   constructor(turn: number) {
     this.turn = turn;
@@ -70,13 +81,19 @@ export class LiveTurn {
 
   /** The current entries. An unchanged entry is the same object as before. */
   entries(): readonly Entry[] {
-    return this.#entries.filter((entry) => entry.kind !== 'text' || entry.text !== '');
+    return this.#entries.filter((entry) => entry.kind === 'call' || entry.text !== '');
   }
 
   add(chunk: Chunk): void {
     switch (chunk.type) {
       case 'message.chunk':
-        this.#say(chunk.delta, chunk.seq);
+        this.#say('text', chunk.delta, chunk.seq);
+        break;
+      case 'reasoning.chunk':
+        this.#say('reasoning', chunk.delta, chunk.seq);
+        break;
+      case 'tool.input.chunk':
+        this.#write(chunk.toolCallId, chunk.toolName, chunk.delta, chunk.seq);
         break;
       case 'message.reset':
         this.#unsay(chunk.fromSeq);
@@ -91,7 +108,8 @@ export class LiveTurn {
       }
       case 'tool.call': {
         const asked = this.#entries.find(({ key }) => key === chunk.toolCallId);
-        const isEdited = asked?.kind === 'call' && JSON.stringify(asked.input) !== JSON.stringify(chunk.input);
+        const isAsked = asked?.kind === 'call' && asked.written === undefined;
+        const isEdited = isAsked && JSON.stringify(asked.input) !== JSON.stringify(chunk.input);
         const input = isEdited ? { editedInput: chunk.input } : { input: chunk.input };
         this.#call(chunk.toolCallId, { tool: chunk.tool, started: !chunk.notRun, ...input });
         break;
@@ -118,36 +136,48 @@ export class LiveTurn {
     }
   }
 
-  #say(delta: string, seq: number): void {
+  #say(kind: 'text' | 'reasoning', delta: string, seq: number): void {
     const last = this.#entries.at(-1);
-    if (last?.kind === 'text') {
+    if (last?.kind === kind) {
       const text = last.text + delta;
       this.#entries[this.#entries.length - 1] = { ...last, text };
       this.#pieces.get(last.key)!.push({ seq, end: text.length });
     } else {
-      const key = textKey(this.turn, this.#texts++);
-      this.#entries.push({ kind: 'text', key, turn: this.turn, text: delta });
+      const key = kind === 'text' ? textKey(this.turn, this.#texts++) : `${this.turn}:thought:${this.#thoughts++}`;
+      this.#entries.push({ kind, key, turn: this.turn, text: delta });
       this.#pieces.set(key, [{ seq, end: delta.length }]);
     }
   }
 
-  /** Removes text from this sequence number on, because it is void. */
+  #write(key: string, tool: string, delta: string, seq: number): void {
+    const before = this.#entries.find((entry) => entry.key === key);
+    const written = ((before?.kind === 'call' ? before.written : undefined) ?? '') + delta;
+    this.#call(key, { tool, written });
+    this.#pieces.set(key, [...(this.#pieces.get(key) ?? []), { seq, end: written.length }]);
+  }
+
+  /** Removes what the model has shown from this sequence number on, because it is void. */
   #unsay(fromSeq: number): void {
-    this.#entries = this.#entries.map((entry) => {
-      if (entry.kind !== 'text') return entry;
+    this.#entries = this.#entries.flatMap((entry) => {
+      const text = entry.kind === 'call' ? entry.written : entry.text;
+      if (text === undefined) return [entry];
       const pieces = this.#pieces.get(entry.key)!;
       const kept = pieces.filter(({ seq }) => seq < fromSeq);
-      if (kept.length === pieces.length) return entry;
+      if (kept.length === pieces.length) return [entry];
       this.#pieces.set(entry.key, kept);
-      return { ...entry, text: entry.text.slice(0, kept.at(-1)?.end ?? 0) };
+      if (entry.kind === 'call') return [];
+      return [{ ...entry, text: entry.text.slice(0, kept.at(-1)?.end ?? 0) }];
     });
   }
 
   #call(key: string, change: Partial<CallEntry>): void {
     const index = this.#entries.findIndex((entry) => entry.key === key);
     const before = this.#entries[index];
-    if (before?.kind === 'call') this.#entries[index] = { ...before, ...change };
-    else if (change.tool !== undefined)
+    if (before?.kind === 'call') {
+      const { written: _, ...known } = before;
+      // The input is complete as soon as anything else is known of the call.
+      this.#entries[index] = { ...known, ...change };
+    } else if (change.tool !== undefined)
       this.#entries.push({
         kind: 'call',
         key,

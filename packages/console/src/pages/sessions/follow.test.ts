@@ -312,3 +312,48 @@ test('an edited input, a decision and an outcome are shown at their call', async
     },
   ]);
 });
+
+test('reasoning, and the input of a call while it is written, are shown until they are void or complete', async () => {
+  const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const input = (seq: number, delta: string): Chunk => ({
+    type: 'tool.input.chunk',
+    toolCallId: 'call_1',
+    toolName: 'look',
+    delta,
+    turn: 1,
+    seq,
+  });
+  const thought = (seq: number, delta: string): Chunk => ({ type: 'reasoning.chunk', delta, turn: 1, seq });
+  const { client } = clientOf(
+    () => [message('user', 1, text('Hi'))],
+    [
+      async function* () {
+        yield [thought(2, 'Half '), thought(3, 'a thought'), input(4, '{"q"')];
+        await steps[0]!.promise;
+        yield [
+          { type: 'message.reset', fromSeq: 3, turn: 1, seq: 5 },
+          thought(6, 'one'),
+          input(7, '{"q":'),
+          input(8, '1}'),
+        ];
+        await steps[1]!.promise;
+        yield [{ type: 'tool.call', tool: 'look', toolCallId: 'call_1', input: { q: 1 }, turn: 1, seq: 9 }];
+      },
+    ],
+  );
+  const { following, lines, stop } = follow(client, sessionAt('running', 1, 3));
+  const call = () => following.snapshot().entries.find((entry) => entry.kind === 'call');
+  await expect.poll(lines).toEqual(['user: Hi', 'reasoning: Half a thought', 'look']);
+  expect(call()).toMatchObject({ written: '{"q"', started: false });
+  const { news } = following.snapshot();
+  steps[0]!.resolve();
+  await expect.poll(lines).toEqual(['user: Hi', 'reasoning: Half one', 'look']);
+  expect(call()).toMatchObject({ written: '{"q":1}' });
+  expect(following.snapshot().news).toBe(news);
+  steps[1]!.resolve();
+  await expect.poll(() => call()?.started).toBe(true);
+  expect(call()).toMatchObject({ input: { q: 1 } });
+  expect(call()).not.toHaveProperty('written');
+  expect(call()).not.toHaveProperty('editedInput');
+  stop();
+});

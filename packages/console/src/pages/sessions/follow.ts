@@ -11,6 +11,7 @@
  * cancelled one.
  */
 import { type Chunk, type Message, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
+import { voidableChunkTypes } from '@signalbox/contract';
 import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
 
 export interface Followed {
@@ -47,6 +48,8 @@ export interface Pacing {
 const PAGE_ROWS = 50;
 // Usually there are few new messages.
 const NEWS_ROWS = 20;
+// What a response shows while it is written. Nothing else on the page changes with it.
+const writes: ReadonlySet<string> = new Set([...voidableChunkTypes, 'message.reset']);
 const unfinished = new Set(['running', 'waiting', 'failed', 'cancelled']);
 
 export class Following {
@@ -250,7 +253,7 @@ export class Following {
       void this.refresh();
     }
     turn?.add(chunk);
-    if (chunk.type === 'message.chunk' || chunk.type === 'message.reset') return;
+    if (writes.has(chunk.type)) return;
     this.#news += 1;
     if (chunk.type === 'turn.completed' && chunk.stopReason !== 'error') void this.#settle(chunk.turn);
   }
@@ -297,7 +300,7 @@ export class Following {
       const entries = turn?.entries() ?? [];
       live.push(...entries);
       const last = entries.at(-1);
-      if (last?.kind === 'text' && !turn!.isOver) growing.add(last.key);
+      if ((last?.kind === 'text' || last?.kind === 'reasoning') && !turn!.isOver) growing.add(last.key);
     }
     return {
       entries: [...this.#settled.entries, ...live],
