@@ -193,7 +193,7 @@ const callers: Arbitrary<[string, string][]> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc
-      .constantFrom('read', 'write', 'staging', 'rotated', 'deleted', 'expired')
+      .constantFrom('read', 'write', 'staging', 'scoped', 'agent', 'rotated', 'deleted', 'expired')
       .map((kind) => [['Authorization', `Bearer @${kind}:own:0`]] as [string, string][]),
   },
   {

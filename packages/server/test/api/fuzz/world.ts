@@ -174,7 +174,11 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
 
   async function addCallers(): Promise<void> {
     const make = async (kind: string, more: object = {}) => {
-      const key = await service.client.keys.create({ name: kind, permission: 'admin', ...more });
+      const key = await service.client.keys.create({
+        name: kind,
+        ...(!('scopes' in more) && { permission: 'admin' }),
+        ...more,
+      });
       callers.set(kind, key.secret!);
       secrets.add(key.secret!);
       spared.add(key.keyId);
@@ -183,6 +187,9 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     await make('read', { permission: 'read' });
     await make('write', { permission: 'write' });
     await make('staging', { environments: ['staging'] });
+    await make('scoped', { scopes: ['sessions:run', 'approvals:decide', 'keys:manage'] });
+    const { agentId } = await service.client.agents.create({ name: 'of a key', model: 'scripted/x' });
+    await make('agent', { agents: [agentId] });
     const rotated = await make('rotated');
     secrets.add((await service.client.keys.rotate(rotated.keyId)).secret!);
     await service.client.keys.delete((await make('deleted')).keyId);
