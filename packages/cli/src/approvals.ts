@@ -19,7 +19,9 @@ ${columns([
   ['--limit N', 'list: at most N (20)'],
   ...serviceHelp,
 ])}
-Listing needs a key with read, deciding a key with write. The first decision counts; a later one fails with exit status 1.
+Listing needs a key with read, deciding a key with write. The first decision counts; a later one fails with exit status 1. If a tool
+needs several approvers, all of them have to approve the same input, and one denial is final. To approve an input that another
+approver has edited, pass it with --input.
 `;
 
 const statuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
@@ -79,7 +81,11 @@ async function decide(command: string, verb: 'approve' | 'deny', args: string[])
     ...(session && { scope: 'session' }),
   });
   if (values.json) process.stdout.write(`${JSON.stringify(approval)}\n`);
-  else process.stdout.write(`${approval.status}: ${shown(approval.name)} in ${approval.sessionId}\n`);
+  else {
+    const { approved, required } = approval.progress;
+    const status = approval.status === 'pending' ? `${approved} of ${required} approvals` : approval.status;
+    process.stdout.write(`${status}: ${shown(approval.name)} in ${approval.sessionId}\n`);
+  }
 }
 
 function readJson(command: string, text: string): unknown {
@@ -100,10 +106,29 @@ function wordsOf(approval: Approval): string {
     status === 'pending' && approval.allowsSession
       ? `  with --session, later calls of this tool in this session run without approval\n`
       : '';
+  const approvers = approval.by ? `  ${approversOf(approval)}\n` : '';
+  const decisions = approval.progress.required > 1 ? approval.decisions.map(decisionLine).join('') : '';
   const edited = editedInput == null ? '' : `  edited input ${shown(JSON.stringify(editedInput))}\n`;
   return (
     `${operationId}  ${shown(name)}  ${status}${by}${why}\n` +
     `  in ${sessionId}, ${environment}, requested ${requestedAt}${until}\n` +
-    `  input ${shown(JSON.stringify(input))}\n${edited}${grants}`
+    `  input ${shown(JSON.stringify(input))}\n${edited}${approvers}${decisions}${grants}`
   );
+}
+
+/** Who may decide, and what is missing: one line. */
+function approversOf({ by, progress, status, refusal }: Approval): string {
+  const { people, roles, keys, endUser, notRequester } = by!;
+  const named = [people && 'people', ...(roles ?? []), keys && 'API keys', endUser && 'the end user'].filter(Boolean);
+  const who = named.length > 0 ? named.join(', ') : 'people, API keys';
+  const except = notRequester ? ', except the requester' : '';
+  const count = progress.required > 1 ? `; ${progress.approved} of ${progress.required} approvals` : '';
+  const you = status === 'pending' && refusal ? `; not by this key: ${shown(refusal.message)}` : '';
+  return `to be decided by ${who}${except}${count}${you}`;
+}
+
+function decisionLine({ decision, actor, reason, input }: Approval['decisions'][number]): string {
+  const why = reason === null ? '' : `: ${shown(reason)}`;
+  const edited = input === undefined ? '' : `, with input ${shown(JSON.stringify(input))}`;
+  return `  ${decision} by ${shown(actor.name)}${edited}${why}\n`;
 }

@@ -241,6 +241,8 @@ class Screen {
         return this.line(
           `?  ${shown(chunk.name)} ${shown(JSON.stringify(chunk.input))}\n   signalbox approvals approve ${chunk.operationId}`,
         );
+      case 'approval.decided':
+        return this.line(`!  ${chunk.progress.approved} of ${chunk.progress.required} approvals`);
       case 'approval.resolved':
         return this.line(`!  ${chunk.decision}${chunk.reason === undefined ? '' : `: ${shown(chunk.reason)}`}`);
       case 'session.status':

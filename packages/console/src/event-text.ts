@@ -123,6 +123,10 @@ function particularOf({ type, changes, resource, environment }: Event): string {
   switch (type) {
     case 'approval.resolved':
       return after('status');
+    case 'approval.decided': {
+      const progress = changes?.progress?.[1] as { approved: number; required: number } | undefined;
+      return progress ? `${progress.approved} of ${progress.required}` : '';
+    }
     case 'user.joined':
       return after('role');
     case 'access.denied':

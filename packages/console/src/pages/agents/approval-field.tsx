@@ -1,4 +1,5 @@
 import { Select } from '../../ui/field.tsx';
+import { ApproversField } from './approvers-field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson } from './fields.tsx';
 import { isRecord } from './model.ts';
@@ -19,7 +20,14 @@ function policyOf(approval: unknown): Policy | '' | undefined {
   if (approval === undefined) return '';
   if (typeof approval === 'string') return policies.find((one) => one === approval);
   if (!isRecord(approval)) return undefined;
+  if (isRule(approval)) return policyOf(approval.policy);
   return Object.keys(approval).length === 1 && isRecord(approval.when) ? 'when' : 'each';
+}
+
+/** A policy with its approvers. Tools of an MCP server may be called `policy` and `by` as well. */
+function isRule(approval: unknown): approval is { policy: unknown; by: Record<string, unknown> } {
+  if (!isRecord(approval) || !('policy' in approval) || !isRecord(approval.by)) return false;
+  return Object.keys(approval).length === 2 && !('when' in approval.by) && !('policy' in approval.by);
 }
 
 /** When a call needs approval, in a word or two, for a tool's heading. */
@@ -51,7 +59,9 @@ export function ApprovalField({
 }) {
   const draft = useDraft();
   const approval = draft.get(path);
-  const policy = draft.unreadText(`${path}.when`) === undefined ? policyOf(approval) : 'when';
+  const rule = isRule(approval) ? approval : undefined;
+  const whenPath = rule ? `${path}.policy.when` : `${path}.when`;
+  const policy = draft.unreadText(whenPath) === undefined ? policyOf(approval) : 'when';
   const approvalFor: Record<Policy | '', unknown> = {
     '': undefined,
     always: 'always',
@@ -70,7 +80,11 @@ export function ApprovalField({
         data-path={path}
         value={policy ?? 'other'}
         error={policy === 'when' || policy === 'each' ? undefined : draft.errorAt(path, { within: true })}
-        onChange={({ currentTarget }) => draft.set(path, approvalFor[currentTarget.value as Policy | ''])}
+        onChange={({ currentTarget }) => {
+          const chosen = currentTarget.value as Policy | '';
+          const hasApprovers = rule && ['always', 'once', 'when'].includes(chosen);
+          draft.set(path, hasApprovers ? { ...rule, policy: approvalFor[chosen] } : approvalFor[chosen]);
+        }}
         options={[
           { value: '', label: `Default: ${byDefault}` },
           ...options,
@@ -79,10 +93,13 @@ export function ApprovalField({
       />
       {policy === 'when' && (
         <DraftJson
-          path={`${path}.when`}
+          path={whenPath}
           label="Input schema for approval"
           hint="A JSON Schema. Calls whose input matches it wait for approval. Other calls run."
         />
+      )}
+      {(policy === 'always' || policy === 'once' || policy === 'when') && (
+        <ApproversField path={path} policy={rule ? rule.policy : approval} by={rule?.by} />
       )}
       {policy === 'each' && (
         <DraftJson
@@ -91,7 +108,7 @@ export function ApprovalField({
           hint={
             <>
               JSON that maps the server’s own tool names to <code>"always"</code>, <code>"never"</code>,{' '}
-              <code>"once"</code> or <code>{'{ "when": … }'}</code>.
+              <code>"once"</code>, <code>{'{ "when": … }'}</code> or <code>{'{ "policy": …, "by": … }'}</code>.
             </>
           }
         />

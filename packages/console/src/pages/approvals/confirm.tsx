@@ -7,6 +7,7 @@ import { Checkbox, TextField } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { draftOf, type Problem, problemsOf, readDraft, same } from './input-draft.ts';
 import { InputEditor } from './input-editor.tsx';
+import { InputView } from './input-view.tsx';
 
 export type Step = 'approve' | 'edit' | 'deny' | undefined;
 export type DecisionInput = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
@@ -18,6 +19,7 @@ const MAX_REASON_CHARACTERS = 2000;
 export function Confirm({
   approval,
   step,
+  joined,
   busy,
   error,
   onAnswer,
@@ -25,6 +27,8 @@ export function Confirm({
 }: {
   approval: Approval;
   step: NonNullable<Step>;
+  /** The input that another approver has edited and approved, if the user approves that one. */
+  joined?: { input: unknown };
   busy: boolean;
   error: unknown;
   onAnswer: (answer: DecisionInput) => void;
@@ -62,7 +66,7 @@ export function Confirm({
     const why = reason.trim() ? { reason: reason.trim() } : {};
     if (denies) return onAnswer({ decision: 'denied', ...why });
     const scope = forSession ? { scope: 'session' as const } : {};
-    if (step === 'approve') return onAnswer({ decision: 'approved', ...why, ...scope });
+    if (step === 'approve') return onAnswer({ decision: 'approved', ...why, ...scope, ...joined });
     const read = readDraft(draft, approval.input);
     if ('problems' in read) return setOwnProblems(read.problems);
     setOwnProblems([]);
@@ -87,6 +91,12 @@ export function Confirm({
   return (
     <form className="confirm stack" ref={form} onSubmit={submit} onKeyDown={onKeyDown} noValidate>
       <h3>{denies ? `Deny “${words}”?` : step === 'edit' ? `Edit the input of “${words}”` : `Approve “${words}”?`}</h3>
+      {joined && (
+        <div className="stack tight">
+          <p>With the edited input:</p>
+          <InputView value={joined.input} before={approval.input} />
+        </div>
+      )}
       {step === 'edit' && (
         <InputEditor
           original={approval.input}

@@ -2,11 +2,12 @@
 // confirmation; `A`, then Enter does the same. If two users decide at the same time, the second one sees who was first.
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { ApproversInfo } from './approvers.tsx';
 import { Confirm, type DecisionInput, type Step } from './confirm.tsx';
 import { Resolution } from './resolution.tsx';
 import './approvals.css';
@@ -22,6 +23,8 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   const queries = useQueryClient();
   const toast = useToast();
   const [step, setStep] = useState<Step>();
+  // An edited input that another approver has approved, if the user approves that one.
+  const [joined, setJoined] = useState<{ input: unknown }>();
   // The service's response, until the list has caught up with it.
   const [answered, setAnswered] = useState<Approval>();
   // Someone else decided first.
@@ -30,12 +33,13 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   const [busy, setBusy] = useState(false);
   const underWay = useRef(false);
   const buttons = useRef<HTMLDivElement>(null);
+  const reason = useId();
   const resolve = useApiMutation(
     (_, { decision, ...more }: DecisionInput) => client.approvals.resolve(approval.operationId, { decision, ...more }),
     ['approvals', 'sessions', 'overview'],
   );
 
-  const shown = answered ?? approval;
+  const shown = answered && isNewer(answered, approval) ? answered : approval;
   const isDecided = shown.status !== 'pending';
   const wasAtIt = step !== undefined && isDecided && answered === undefined;
   // Notifies a user who is in the middle of a decision that it has been made.
@@ -55,8 +59,13 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
     setError(undefined);
     try {
       const one = await resolve.mutateAsync(sent);
-      const isOwn = one.resolvedBy?.id === user.userId && one.reason === (sent.reason ?? null) && takes(one, sent);
       keep(one);
+      if (one.status === 'pending') {
+        setStep(undefined);
+        toast(`Approved, ${one.progress.approved} of ${one.progress.required}: ${toolTitle(one.name)}`);
+        return;
+      }
+      const isOwn = one.resolvedBy?.id === user.userId && one.reason === (sent.reason ?? null) && takes(one, sent);
       setLate(!isOwn);
       if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${toolTitle(one.name)}`);
       onDecided?.();
@@ -88,15 +97,28 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
     requestAnimationFrame(() => buttons.current?.querySelector<HTMLElement>(`[aria-keyshortcuts="${from}"]`)?.focus());
   }
 
-  if (isDecided && !busy) return <Resolution approval={shown} late={late} />;
+  if (isDecided && !busy) {
+    return (
+      <>
+        <Resolution approval={shown} late={late} />
+        <ApproversInfo approval={shown} />
+      </>
+    );
+  }
   if (!may('write')) {
-    return <p className="quiet small">You need the member role to decide approvals.</p>;
+    return (
+      <>
+        <ApproversInfo approval={shown} />
+        <p className="quiet small">You need the member role to decide approvals.</p>
+      </>
+    );
   }
   if (step) {
     return (
       <Confirm
-        approval={approval}
+        approval={shown}
         step={step}
+        {...(joined && step === 'approve' && { joined })}
         busy={busy}
         error={error}
         onAnswer={(sent) => void answer(sent)}
@@ -104,19 +126,44 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
       />
     );
   }
+  const { refusal } = shown;
+  const hasApproved = refusal?.code === 'already_decided_by_you';
+  const begin = (next: Step, input?: { input: unknown }) => {
+    setJoined(input);
+    setStep(next);
+  };
   return (
-    <div className="row decide" ref={buttons}>
-      <Button look="primary" aria-keyshortcuts="A" onClick={() => setStep('approve')}>
-        Approve
-      </Button>
-      <Button aria-keyshortcuts="D" onClick={() => setStep('deny')}>
-        Deny
-      </Button>
-      <Button look="bare" aria-keyshortcuts="E" onClick={() => setStep('edit')}>
-        Edit input
-      </Button>
+    <div className="stack tight">
+      <ApproversInfo approval={shown} {...(!refusal && { onJoin: (input) => begin('approve', { input }) })} />
+      {refusal && !hasApproved && (
+        <p className="quiet small" id={reason}>
+          {refusal.message}
+        </p>
+      )}
+      <div className="row decide" ref={buttons} {...(refusal && { 'aria-describedby': reason })}>
+        <Button look="primary" aria-keyshortcuts="A" disabled={refusal !== null} onClick={() => begin('approve')}>
+          Approve
+        </Button>
+        <Button aria-keyshortcuts="D" disabled={refusal !== null && !hasApproved} onClick={() => begin('deny')}>
+          Deny
+        </Button>
+        <Button
+          look="bare"
+          aria-keyshortcuts="E"
+          disabled={refusal !== null && !hasApproved}
+          onClick={() => begin('edit')}
+        >
+          Edit input
+        </Button>
+      </div>
     </div>
   );
+}
+
+/** Whether the service's response has something that the list does not have yet. */
+function isNewer(answered: Approval, listed: Approval): boolean {
+  if (answered.status !== 'pending') return true;
+  return listed.status === 'pending' && listed.decisions.length < answered.decisions.length;
 }
 
 /** Whether the approval has the input that was sent with the decision. */
