@@ -30,11 +30,14 @@ export class Approvals {
   }
 
   /**
-   * Approves or denies the call. The first decision wins. Repeating the same decision returns the recorded approval, whatever
-   * its `input` and `scope`.
+   * Approves or denies the call. The first decision wins, unless the tool needs several approvers: then the approval stays `pending`,
+   * with its `progress`, until all of them have approved the same input. Repeating the decision that resolved it returns the recorded
+   * approval, whatever its `input` and `scope`.
    *
    * @throws BadRequestError if `input` does not match the tool's schema; the approval stays pending
-   * @throws ConflictError `approval_already_resolved` if another decision was made, or it expired or was cancelled
+   * @throws ConflictError `approval_already_resolved` if another decision was made, or it expired or was cancelled;
+   *   `already_decided_by_you` if the caller has approved and other approvers are needed
+   * @throws PermissionError `not_an_approver` if the tool's approvers do not include the caller
    */
   async resolve(operationId: string, params: ResolveApproval, options?: RequestOptions): Promise<Approval> {
     return (await this.#transport.call('resolveApproval', { params: { operationId }, body: params }, options)).approval;

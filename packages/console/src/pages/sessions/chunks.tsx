@@ -25,6 +25,7 @@ const types: readonly ChunkType[] = [
   'tool.result',
   'file.created',
   'approval.requested',
+  'approval.decided',
   'approval.resolved',
   'session.status',
   'turn.completed',

@@ -21,6 +21,7 @@ const chunkTypes: readonly { type: ChunkType; about: string }[] = [
   { type: 'tool.result', about: 'the result of a tool call' },
   { type: 'file.created', about: 'a tool returned a file' },
   { type: 'approval.requested', about: 'a tool call needs approval' },
+  { type: 'approval.decided', about: 'one of several approvers has approved' },
   { type: 'approval.resolved', about: 'an approval was decided or expired' },
   { type: 'turn.completed', about: 'a turn ended, with its usage' },
 ];
