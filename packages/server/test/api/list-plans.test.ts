@@ -62,9 +62,10 @@ beforeAll(async () => {
     select organization_id, session_id, end_user_id from sessions where organization_id = ${organizationId}`);
   await db.execute(sql`
     insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
-      requested_at)
+      requested_at, resolved_at, resolved_by)
     select s.organization_id, s.session_id, s.session_id, s.agent_id, s.environment, 'pay', '{}', false,
-      case s.status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, now()
+      case s.status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, now(),
+      case when s.status <> 'failed' then now() end, case when s.status <> 'failed' then '{}'::json end
     from sessions s where s.organization_id = ${organizationId}`);
   // Every fifth record occurred two minutes before the one before it.
   await db.execute(sql`

@@ -88,6 +88,7 @@ describe('a node whose pool has one connection', () => {
     await until(sessionId, 'idle');
     await call('compactSession', { sessionId });
     await until(sessionId, 'idle');
+    await call('createSessionToken', { sessionId, scopes: ['read'] });
     await call('closeSession', { sessionId });
     await call('deleteSession', { sessionId });
 
@@ -128,6 +129,22 @@ describe('a node whose pool has one connection', () => {
       chunks.flatMap((chunk) => ('toolCallId' in chunk ? [chunk.toolCallId] : [])),
     )[0]!;
   }
+
+  test('completes every change of end users', async () => {
+    const agentId = await agentWith([{ text: 'hello' }]);
+    const endUser = { id: 'user_1', name: 'Nia' };
+    await call('createEndUserToken', { agentId, environment: 'production', endUser, scopes: ['open'] });
+    const sessionId = await open(agentId, { endUser });
+    await call('eraseEndUser', { endUserId: endUser.id });
+    await expect
+      .poll(() =>
+        service.client.sessions.get(sessionId).then(
+          () => 'there',
+          () => 'gone',
+        ),
+      )
+      .toBe('gone');
+  });
 
   test('completes every change of files', async () => {
     const uploaded = await service.fetch('/api/v1/files?environment=production', { method: 'POST', body: 'text' });
@@ -173,6 +190,7 @@ describe('a node whose pool has one connection', () => {
     await call('resetPassword', { userId });
     await call('removeMember', { userId });
     await call('updateOrganization', { name: 'Renamed' });
+    await call('setOrganization', { allowedOrigins: ['https://app.example.com'] });
   });
 
   test('completes each changing route of the contract in one of these tests', () => {

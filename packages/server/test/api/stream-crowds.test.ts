@@ -71,7 +71,7 @@ async function read(sessionId: string, { key }: Tenant, after: number, count: nu
     const events = text.split('\n\n');
     text = events.pop()!;
     for (const event of events) {
-      const envelope = JSON.parse(event.split('\ndata: ')[1]!) as Envelope;
+      const envelope = JSON.parse(/^data: (.*)$/m.exec(event)![1]!) as Envelope;
       for (const { seq, ...chunk } of envelope.chunks) {
         expect(chunk).toMatchObject({ type: 'message.chunk', delta: seq + 'a'.repeat(LONG) });
         seqs.push(seq);

@@ -51,8 +51,13 @@ test('an organization that another node is sequencing does not delay the others'
     start();
     await expect.poll(() => waiting(ids)).toEqual([busy]);
   });
-  clock.advance(1_000);
-  await expect.poll(() => waiting(ids)).toEqual([]);
+  // Its sequencer may still be on its way to the next pause.
+  await expect
+    .poll(() => {
+      clock.advance(1_000);
+      return waiting(ids);
+    })
+    .toEqual([]);
 });
 
 test('an organization that cannot be sequenced does not delay the others', async () => {
