@@ -64,6 +64,9 @@ create table api_keys (
   -- Who created the key, in the same form: its creator, then the creator of that key, and so on. Empty in rows of an earlier release,
   -- and for keys that the operator created on the host.
   created_by text[] default '{}'::text[] not null,
+  -- Null: no limit, for both.
+  requests_per_minute integer,
+  max_cost_usd_per_day numeric,
   constraint api_keys_pkey primary key (organization_id, key_id),
   constraint api_keys_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
   constraint api_keys_permission_check check ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))
@@ -1030,6 +1033,17 @@ create table end_user_erasures (
   constraint end_user_erasures_pkey primary key (organization_id, pseudonym)
 );
 create index end_user_erasures_running on end_user_erasures (organization_id, end_user_id) WHERE (end_user_id IS NOT NULL);
+
+-- The current minute of each key with a limit of requests. Nodes take some of its requests at a time.
+create table key_request_windows (
+  organization_id uuid not null,
+  key_id uuid not null,
+  ends_at timestamptz not null,
+  -- By all nodes; more than the limit if a node wanted more than there were.
+  taken bigint not null,
+  constraint key_request_windows_pkey primary key (organization_id, key_id),
+  constraint key_request_windows_organization_id_key_id_fkey foreign key (organization_id, key_id) references api_keys(organization_id, key_id) on delete cascade
+) with (fillfactor=50);
 
 create table signalbox_migrations (
   version integer not null,

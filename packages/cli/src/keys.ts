@@ -19,6 +19,8 @@ ${columns([
   ['--environment NAME', 'restrict it to this environment; can be repeated'],
   ['--agents ID,ID', 'restrict it to these agents'],
   ['--allowed-ip ADDRESS', 'restrict it to this address or CIDR; can be repeated'],
+  ['--requests-per-minute NUMBER', 'how many requests it can make in a minute, on all nodes together'],
+  ['--max-cost-usd-per-day NUMBER', 'what its sessions can cost in a UTC day'],
   ['--organization ID', 'the organization, if there are several'],
   ['--json', 'print the whole key as JSON'],
   ['--data-dir DIRECTORY', 'the data directory of the service (./data)'],
@@ -33,6 +35,8 @@ export async function createKey(args: string[]): Promise<void> {
     'expires-at': { type: 'string' },
     environment: { type: 'string', multiple: true },
     'allowed-ip': { type: 'string', multiple: true },
+    'requests-per-minute': { type: 'string' },
+    'max-cost-usd-per-day': { type: 'string' },
     organization: { type: 'string' },
     json: { type: 'boolean' },
     'data-dir': { type: 'string' },
@@ -49,6 +53,8 @@ export async function createKey(args: string[]): Promise<void> {
     expiresAt: values['expires-at'],
     environments: values.environment,
     allowedIps: values['allowed-ip'],
+    requestsPerMinute: numberOf(values['requests-per-minute']),
+    maxCostUsdPerDay: numberOf(values['max-cost-usd-per-day']),
     organization: values.organization,
   });
   process.stdout.write(`${values.json ? JSON.stringify(apiKey) : apiKey.secret}\n`);
@@ -60,4 +66,9 @@ export async function createKey(args: string[]): Promise<void> {
 
 function listOf(text: string | undefined): string[] | undefined {
   return text?.split(/[\s,]+/).filter(Boolean);
+}
+
+/** What is not a number is refused with the option's name, by the same rules as in the API. */
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text || Number.NaN);
 }

@@ -59,6 +59,12 @@ export interface ApiKey {
   environments: string[] | null;
   /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
   agents: string[] | null;
+  /** How many requests the key can make in a minute, on all nodes together; null: no limit of its own. */
+  requestsPerMinute: number | null;
+  /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
+  maxCostUsdPerDay: number | null;
+  /** What the sessions of the key have cost in this UTC day. */
+  costUsdToday: number;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -85,6 +91,12 @@ export interface ApiKeyWithSecret {
   environments: string[] | null;
   /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
   agents: string[] | null;
+  /** How many requests the key can make in a minute, on all nodes together; null: no limit of its own. */
+  requestsPerMinute: number | null;
+  /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
+  maxCostUsdPerDay: number | null;
+  /** What the sessions of the key have cost in this UTC day. */
+  costUsdToday: number;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -373,6 +385,10 @@ export interface CreateKey {
   environments?: string[] | null | undefined;
   /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
   agents?: string[] | null | undefined;
+  /** How many requests the key can make in a minute, on all nodes together; null: no limit of its own. */
+  requestsPerMinute?: number | null | undefined;
+  /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
+  maxCostUsdPerDay?: number | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -489,7 +505,7 @@ export interface Erasure {
 
 export type ErasureStatus = 'running' | 'finished';
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'key_budget_exceeded' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -1322,6 +1338,10 @@ export interface UpdateKey {
   environments?: string[] | null | undefined;
   /** The only agents that the key can use, with their sessions, approvals, schedules, worker turns, files and usage; null: all. A child session belongs to the agent that runs it. What does not belong to an agent is closed to a restricted key. */
   agents?: string[] | null | undefined;
+  /** How many requests the key can make in a minute, on all nodes together; null: no limit of its own. */
+  requestsPerMinute?: number | null | undefined;
+  /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
+  maxCostUsdPerDay?: number | null | undefined;
   metadata?: Metadata | undefined;
 }
 

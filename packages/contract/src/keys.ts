@@ -51,6 +51,18 @@ const ExpiringSecret = Type.Object(
   { title: 'ExpiringSecret' },
 );
 
+const requestsPerMinute = Type.Integer({
+  minimum: 1,
+  maximum: 1_000_000,
+  description: 'How many requests the key can make in a minute, on all nodes together; null: no limit of its own.',
+});
+const maxCostUsdPerDay = Type.Number({
+  exclusiveMinimum: 0,
+  maximum: 1_000_000_000,
+  description:
+    'What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models.',
+});
+
 const fields = {
   keyId: Id('key'),
   name: Name,
@@ -62,6 +74,9 @@ const fields = {
   allowedIps: Nullable(allowedIps),
   environments: Nullable(environments),
   agents: Nullable(agents),
+  requestsPerMinute: Nullable(requestsPerMinute),
+  maxCostUsdPerDay: Nullable(maxCostUsdPerDay),
+  costUsdToday: Type.Number({ description: 'What the sessions of the key have cost in this UTC day.' }),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
   expiringSecret: Nullable(ExpiringSecret, {
@@ -100,6 +115,8 @@ export const CreateKey = Strict(
     allowedIps: Type.Optional(Nullable(allowedIps)),
     environments: Type.Optional(Nullable(environments)),
     agents: Type.Optional(Nullable(agents)),
+    requestsPerMinute: Type.Optional(Nullable(requestsPerMinute)),
+    maxCostUsdPerDay: Type.Optional(Nullable(maxCostUsdPerDay)),
     metadata: Type.Optional(Metadata),
   },
   { title: 'CreateKey' },
@@ -116,6 +133,8 @@ export const UpdateKey = Strict(
     allowedIps: Type.Optional(Nullable(allowedIps)),
     environments: Type.Optional(Nullable(environments)),
     agents: Type.Optional(Nullable(agents)),
+    requestsPerMinute: Type.Optional(Nullable(requestsPerMinute)),
+    maxCostUsdPerDay: Type.Optional(Nullable(maxCostUsdPerDay)),
     metadata: Type.Optional(Metadata),
   },
   { title: 'UpdateKey' },

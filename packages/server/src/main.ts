@@ -14,6 +14,7 @@ import { createApp } from './http/app.ts';
 import { createMonitoringServer, type MonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
+import { createKeySpending } from './keys/spending.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
@@ -167,6 +168,7 @@ async function startPlatform(
       live,
       egress,
       prices,
+      keySpending: createKeySpending({ db, clock }),
       files,
       offers,
       localRunners,

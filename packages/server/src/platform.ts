@@ -5,6 +5,7 @@ import type { Egress } from './egress/egress.ts';
 import type { EventWatch } from './events/watch.ts';
 import type { FileStores } from './files/stores.ts';
 import type { Live } from './journal/live.ts';
+import type { KeySpending } from './keys/spending.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { Metrics } from './observe/metrics.ts';
@@ -25,6 +26,7 @@ export interface Platform {
   readonly live: Live;
   readonly egress: Egress;
   readonly prices: Prices;
+  readonly keySpending: KeySpending;
   readonly files: FileStores;
   readonly offers: Offers;
   readonly localRunners: LocalRunners;

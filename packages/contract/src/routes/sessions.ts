@@ -30,7 +30,7 @@ export const sessionRoutes = table({
     body: OpenSession,
     status: 201,
     result: one('session', Session),
-    errors: ['not_found', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
+    errors: ['not_found', 'agent_archived', 'budget_invalid', 'key_budget_exceeded', 'file_invalid', 'file_not_taken'],
   },
   listSessions: {
     method: 'GET',
@@ -95,7 +95,15 @@ export const sessionRoutes = table({
     body: ForkSession,
     status: 201,
     result: one('session', Session),
-    errors: ['turn_not_finished', 'conflict', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
+    errors: [
+      'turn_not_finished',
+      'conflict',
+      'agent_archived',
+      'budget_invalid',
+      'key_budget_exceeded',
+      'file_invalid',
+      'file_not_taken',
+    ],
   },
   sendMessage: {
     method: 'POST',
@@ -110,7 +118,15 @@ export const sessionRoutes = table({
     body: SendMessage,
     status: 202,
     result: Type.Object({ session: Session, messageId: Id('msg') }),
-    errors: ['session_ended', 'session_busy', 'agent_archived', 'budget_invalid', 'file_invalid', 'file_not_taken'],
+    errors: [
+      'session_ended',
+      'session_busy',
+      'agent_archived',
+      'budget_invalid',
+      'key_budget_exceeded',
+      'file_invalid',
+      'file_not_taken',
+    ],
   },
   listMessages: {
     method: 'GET',
@@ -181,7 +197,7 @@ export const sessionRoutes = table({
     params: SessionParams,
     status: 202,
     result: one('session', Session),
-    errors: ['session_ended', 'turn_not_failed', 'agent_archived', 'budget_invalid'],
+    errors: ['session_ended', 'turn_not_failed', 'agent_archived', 'budget_invalid', 'key_budget_exceeded'],
   },
   compactSession: {
     method: 'POST',
@@ -194,7 +210,7 @@ export const sessionRoutes = table({
     params: SessionParams,
     status: 202,
     result: one('session', Session),
-    errors: ['session_ended', 'session_busy', 'conflict', 'agent_archived', 'budget_invalid'],
+    errors: ['session_ended', 'session_busy', 'conflict', 'agent_archived', 'budget_invalid', 'key_budget_exceeded'],
   },
   closeSession: {
     method: 'POST',

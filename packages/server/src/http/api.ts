@@ -15,6 +15,7 @@
 //     token           404 for what a session token does not reach                     request/token-gate.ts
 //     reach           403 for a key that is limited to other environments or agents   request/environment-gate.ts,
 //                                                                                     request/agent-gate.ts
+//     budget          429 for a key whose sessions have cost what they can in a day   request/limits.ts
 //     check           400 for what takes long to judge, before a transaction begins   handlers.ts
 //     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
@@ -38,7 +39,7 @@ import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { environmentGateOf } from './request/environment-gate.ts';
 import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
-import { type Limits, mayWait, requireRoom } from './request/limits.ts';
+import { type Limits, mayWait, requireKeyBudget, requireRoom } from './request/limits.ts';
 import type { OpenAccess, Reauthorisation } from './request/reauthorise.ts';
 import { pathOf } from './request/server.ts';
 import type { SlowBodies } from './request/slow-bodies.ts';
@@ -98,6 +99,7 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
     const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
     request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
     limits.countRequest(ctx, route, reply);
+    await limits.countRequestOfKey(ctx, reply);
     if (route.upload) return slot.upload(ctx.callerId!);
     if (!waits) return slot.work(ctx.callerId!);
     streams.requireServing();
@@ -184,6 +186,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
+    if (route.errors?.includes('key_budget_exceeded')) await requireKeyBudget(ctx);
     if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
 
     const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request, reply)), given);

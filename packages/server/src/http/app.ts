@@ -74,7 +74,7 @@ declare module 'fastify' {
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const { identity } = options;
   const authenticator = createAuthenticator(platform);
-  const limits = createLimits(options.limits, platform.clock);
+  const limits = createLimits(options.limits, platform);
   const admission = createAdmission(options.limits, platform.clock);
   const reauthorisation = createReauthorisation(platform);
   const stalledReaders = createStalledReaders(platform.clock);

@@ -16,6 +16,7 @@ import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as sessionTokens from '../keys/create-session-token.ts';
 import * as keys from '../keys/keys.ts';
+import { getMe } from '../keys/me.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import { getOrganization, setOrganization, updateOrganization } from '../organizations/manage.ts';
 import { getOverview } from '../organizations/overview.ts';
@@ -67,7 +68,7 @@ export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Inp
 };
 
 export const handlers: Handlers = {
-  getMe: keys.getMe,
+  getMe,
   createKey: keys.createKey,
   listKeys: keys.listKeys,
   getKey: keys.getKey,

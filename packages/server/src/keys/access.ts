@@ -22,6 +22,8 @@ export interface KeyAccess extends Grant {
   agents: readonly string[] | null;
   allowedIps: readonly string[] | null;
   expiresAt: Date | null;
+  requestsPerMinute: number | null;
+  maxCostUsdPerDay: number | null;
 }
 
 export function grantOf({ permission, scopes: stored }: StoredGrant): Grant {
@@ -71,7 +73,11 @@ export function requireNoMore(manager: KeyAccess, key: KeyAccess): void {
             ? 'other addresses in `allowedIps`'
             : manager.expiresAt && !(key.expiresAt && key.expiresAt <= manager.expiresAt)
               ? 'a later `expiresAt`'
-              : undefined;
+              : isAbove(manager.requestsPerMinute, key.requestsPerMinute)
+                ? 'a higher `requestsPerMinute`'
+                : isAbove(manager.maxCostUsdPerDay, key.maxCostUsdPerDay)
+                  ? 'a higher `maxCostUsdPerDay`'
+                  : undefined;
   if (excess === undefined) return;
   throw new ApiError(
     'insufficient_permission',
@@ -81,6 +87,10 @@ export function requireNoMore(manager: KeyAccess, key: KeyAccess): void {
 
 function isBeyond(limit: readonly string[] | null, wanted: readonly string[] | null): boolean {
   return limit !== null && !wanted?.every((one) => limit.includes(one));
+}
+
+function isAbove(limit: number | null, wanted: number | null): boolean {
+  return limit !== null && (wanted === null || wanted > limit);
 }
 
 function isFromElsewhere(limit: readonly string[] | null, wanted: readonly string[] | null): boolean {

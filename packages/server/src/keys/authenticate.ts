@@ -30,6 +30,8 @@ export interface AuthenticatedKey {
   agents: string[] | null;
   /** Who created it, as lib/identities.ts names them. */
   createdBy: string[];
+  /** Null: no limit. */
+  requestsPerMinute: number | null;
 }
 
 /** The refusal of a known key (its whole secret matched), 401 or, for its address, 403. It is recorded in the event log. */
@@ -200,7 +202,8 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
 }
 
 const keyColumns = sql`k.organization_id as "organizationId", k.key_id as "keyId", k.name, k.permission, k.scopes,
-  k.allowed_ips as "allowedIps", k.environments, k.agents, k.created_by as "createdBy", k.secret_hash as "secretHash",
+  k.allowed_ips as "allowedIps", k.environments, k.agents, k.created_by as "createdBy",
+  k.requests_per_minute as "requestsPerMinute", k.secret_hash as "secretHash",
   case when k.old_secret_expires_at > now() then k.old_secret_hash end as "oldSecretHash",
   coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"`;
 
@@ -250,9 +253,10 @@ function unknown(): ApiError {
 }
 
 function keyOf(row: Row): AuthenticatedKey {
-  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents, createdBy } = row;
-  const scopes = scopesOf(grantOf(row));
-  return { organizationId, keyId, secretHash, name, scopes, allowedIps, environments, agents, createdBy };
+  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents, createdBy, requestsPerMinute } =
+    row;
+  const access = { scopes: scopesOf(grantOf(row)), allowedIps, environments, agents };
+  return { organizationId, keyId, secretHash, name, ...access, createdBy, requestsPerMinute };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

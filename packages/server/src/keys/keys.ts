@@ -1,15 +1,5 @@
 // API keys. A secret is created here, returned once, and stored only as a hash.
-import {
-  type ApiKey,
-  type ApiKeyWithSecret,
-  type Event,
-  type Input,
-  type Permission,
-  permissionOfRole,
-  type Result,
-  type Scope,
-  scopes,
-} from '@signalbox/contract';
+import type { ApiKey, ApiKeyWithSecret, Event, Input, Permission, Result, Scope } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
@@ -32,6 +22,7 @@ import {
 } from './access.ts';
 import { creatorsOf } from './creators.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
+import { spentToday } from './spending.ts';
 
 interface Row extends KeyAccess {
   keyId: string;
@@ -41,6 +32,7 @@ interface Row extends KeyAccess {
   /** Null unless the secret still works. */
   oldSecretPreview: string | null;
   oldSecretExpiresAt: Date | null;
+  costUsdToday: number;
   lastUsedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -58,6 +50,8 @@ export interface NewKey {
   allowedIps?: string[] | null;
   environments?: string[] | null;
   agents?: string[] | null;
+  requestsPerMinute?: number | null;
+  maxCostUsdPerDay?: number | null;
   metadata?: ApiKey['metadata'];
   /** As `api_keys.created_by` has them. */
   createdBy?: readonly string[];
@@ -97,6 +91,7 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
     secretPreview: previewOf(secret),
     oldSecretPreview: null,
     oldSecretExpiresAt: null,
+    costUsdToday: 0,
     lastUsedAt: null,
     createdAt: now,
     updatedAt: now,
@@ -104,11 +99,11 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
   const stored = storedGrant(row);
   await Promise.all([
     tx.query(sql`
-      insert into api_keys (organization_id, key_id, name, permission, scopes, expires_at, allowed_ips, environments, agents, metadata,
-        secret_hash, secret_preview, created_by, created_at, updated_at)
+      insert into api_keys (organization_id, key_id, name, permission, scopes, expires_at, allowed_ips, environments, agents,
+        requests_per_minute, max_cost_usd_per_day, metadata, secret_hash, secret_preview, created_by, created_at, updated_at)
       values (${organizationId}, ${keyId}, ${row.name}, ${stored.permission}, ${stored.scopes}, ${row.expiresAt}, ${row.allowedIps},
-        ${row.environments}, ${row.agents}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview},
-        ${[...(input.createdBy ?? [])]}::text[], ${now}, ${now})`),
+        ${row.environments}, ${row.agents}, ${row.requestsPerMinute}, ${row.maxCostUsdPerDay}, ${JSON.stringify(row.metadata)},
+        ${hashSecret(secret)}, ${row.secretPreview}, ${[...(input.createdBy ?? [])]}::text[], ${now}, ${now})`),
     tx.query(
       recordEvent(source, now, {
         type: 'api_key.created',
@@ -124,7 +119,7 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
 export async function listKeys(ctx: Context, input: Input<'listKeys'>): Promise<Result<'listKeys'>> {
   const request = pageRequest(`keys:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<StoredRow>(sql`
-    select ${columns()} from api_keys where organization_id = ${ctx.organizationId} and deleted_at is null
+    select ${columns(ctx)} from api_keys where organization_id = ${ctx.organizationId} and deleted_at is null
       ${request.after === undefined ? empty : sql`and key_id < ${request.after}`}
     order by key_id desc limit ${request.limit + 1}`);
   return pageOf(
@@ -137,7 +132,7 @@ export async function listKeys(ctx: Context, input: Input<'listKeys'>): Promise<
 
 /** A live key; 404 for a deleted one. */
 export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Result<'getKey'>> {
-  return { apiKey: keyFromRow(await readKey(ctx.db, ctx.organizationId, uuidOf('key', input.keyId))) };
+  return { apiKey: keyFromRow(await readKey(ctx.db, ctx, uuidOf('key', input.keyId))) };
 }
 
 /**
@@ -161,6 +156,8 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
       allowedIps: input.allowedIps === undefined ? before.allowedIps : input.allowedIps,
       environments: input.environments === undefined ? before.environments : input.environments,
       agents: agents === undefined ? before.agents : agents,
+      requestsPerMinute: input.requestsPerMinute === undefined ? before.requestsPerMinute : input.requestsPerMinute,
+      maxCostUsdPerDay: input.maxCostUsdPerDay === undefined ? before.maxCostUsdPerDay : input.maxCostUsdPerDay,
       metadata: input.metadata ?? before.metadata,
     };
     await requireManages(tx, ctx, before, after);
@@ -172,6 +169,7 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
       tx.query(sql`
         update api_keys set name = ${after.name}, permission = ${stored.permission}, scopes = ${stored.scopes},
           allowed_ips = ${after.allowedIps}, environments = ${after.environments}, agents = ${after.agents},
+          requests_per_minute = ${after.requestsPerMinute}, max_cost_usd_per_day = ${after.maxCostUsdPerDay},
           metadata = ${JSON.stringify(after.metadata)}, updated_at = ${now}
         where organization_id = ${ctx.organizationId} and key_id = ${before.keyId}`),
       tx.query(recordEvent(ctx, now, { type: 'api_key.updated', resource: resourceOf(before.keyId), changes })),
@@ -261,22 +259,6 @@ export async function deleteKey(ctx: Context, input: Input<'deleteKey'>): Promis
   });
 }
 
-/** Describes the caller. */
-export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
-  const [organization] = await ctx.db.query<{ name: string }>(
-    sql`select name from organizations where organization_id = ${ctx.organizationId}`,
-  );
-  const { person } = ctx;
-  const apiKey = ctx.keyId ? (await getKey(ctx, { keyId: formatId('key', ctx.keyId) })).apiKey : null;
-  return {
-    organization: { organizationId: formatId('org', ctx.organizationId), name: organization!.name },
-    apiKey,
-    user: person ? { userId: formatId('usr', person.userId), name: person.name, email: person.email } : null,
-    permission: person ? permissionOfRole[person.role] : apiKey!.permission,
-    scopes: scopes.filter((scope) => ctx.scopes.has(scope)),
-  };
-}
-
 /** Throws 404: with a mistyped name the key would have access to nothing. */
 async function holdEnvironments(
   tx: Tx,
@@ -303,21 +285,21 @@ async function requireAgents(
 /** Throws 403 if one of the keys can do more than the key that makes the request. A person who manages keys can do everything. */
 async function requireManages(tx: Tx, ctx: Context, ...keys: readonly KeyAccess[]): Promise<void> {
   if (!ctx.keyId) return;
-  const manager = await readKey(tx, ctx.organizationId, ctx.keyId);
+  const manager = await readKey(tx, ctx, ctx.keyId);
   for (const key of keys) requireNoMore(manager, key);
 }
 
-async function readKey(db: Queryable, organizationId: string, keyId: string): Promise<Row> {
+async function readKey(db: Queryable, ctx: Context, keyId: string): Promise<Row> {
   const [row] = await db.query<StoredRow>(sql`
-    select ${columns()} from api_keys
-    where organization_id = ${organizationId} and key_id = ${keyId} and deleted_at is null`);
+    select ${columns(ctx)} from api_keys
+    where organization_id = ${ctx.organizationId} and key_id = ${keyId} and deleted_at is null`);
   if (!row) throw notFound('API key');
   return rowOf(row);
 }
 
 async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
   const [row] = await tx.query<StoredRow>(sql`
-    select ${columns()} from api_keys
+    select ${columns(ctx)} from api_keys
     where organization_id = ${ctx.organizationId} and key_id = ${uuidOf('key', keyId)} and deleted_at is null
     for update`);
   if (!row) throw notFound('API key');
@@ -333,9 +315,10 @@ function retireOldSecret(organizationId: string, keyId: string, now: Date): Sql 
 
 const noOldSecret = sql`old_secret_hash = null, old_secret_preview = null, old_secret_expires_at = null`;
 
-function columns(): Sql {
+function columns({ organizationId, clock }: Context): Sql {
   return sql`key_id as "keyId", name, permission, scopes, expires_at as "expiresAt", allowed_ips as "allowedIps", environments, agents,
-    metadata, secret_preview as "secretPreview",
+    requests_per_minute as "requestsPerMinute", max_cost_usd_per_day::float8 as "maxCostUsdPerDay",
+    ${spentToday(organizationId, sql`api_keys`, clock.now())} as "costUsdToday", metadata, secret_preview as "secretPreview",
     case when old_secret_expires_at > now() then old_secret_preview end as "oldSecretPreview",
     case when old_secret_expires_at > now() then old_secret_expires_at end as "oldSecretExpiresAt",
     last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
@@ -354,11 +337,22 @@ function accessOf(input: NewKey): KeyAccess {
     allowedIps: input.allowedIps ?? null,
     environments: input.environments ?? null,
     agents: input.agents?.map((agentId) => uuidOf('agt', agentId)) ?? null,
+    requestsPerMinute: input.requestsPerMinute ?? null,
+    maxCostUsdPerDay: input.maxCostUsdPerDay ?? null,
   };
 }
 
 /** What the event log says about a key. */
-const audited = ['name', 'permission', 'scopes', 'allowedIps', 'environments', 'agents'] as const;
+const audited = [
+  'name',
+  'permission',
+  'scopes',
+  'allowedIps',
+  'environments',
+  'agents',
+  'requestsPerMinute',
+  'maxCostUsdPerDay',
+] as const;
 
 function auditedFields(row: Row) {
   return { ...row, agents: agentsOf(row) };
@@ -382,6 +376,9 @@ function keyFromRow({ oldSecretPreview, oldSecretExpiresAt, ...row }: Row): ApiK
     allowedIps: row.allowedIps && [...row.allowedIps],
     environments: row.environments && [...row.environments],
     agents: agentsOf(row),
+    requestsPerMinute: row.requestsPerMinute,
+    maxCostUsdPerDay: row.maxCostUsdPerDay,
+    costUsdToday: row.costUsdToday,
     metadata: row.metadata,
     secretPreview: row.secretPreview,
     expiringSecret:

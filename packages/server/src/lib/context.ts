@@ -51,6 +51,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly environments?: readonly string[];
   /** For a limited key: the only agents that it can use, as http/request/agent-gate.ts enforces. */
   readonly agents?: readonly string[];
+  /** Of a key with a limit of its own. */
+  readonly requestsPerMinute?: number;
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;

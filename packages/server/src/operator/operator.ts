@@ -27,6 +27,8 @@ export interface NewKeyOnHost {
   expiresAt?: string | undefined;
   environments?: string[] | undefined;
   agents?: string[] | undefined;
+  requestsPerMinute?: number | undefined;
+  maxCostUsdPerDay?: number | undefined;
   allowedIps?: string[] | undefined;
   organization?: string | undefined;
 }
@@ -56,9 +58,11 @@ export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Prom
 /** By the same rules as `POST /api_keys`. */
 function validate(given: NewKeyOnHost, now: Date): Input<'createKey'> {
   const { name, permission, scopes, expiresAt, environments, agents, allowedIps } = given;
+  const { requestsPerMinute, maxCostUsdPerDay } = given;
   // Names the option that is missing, along with whatever else is wrong.
   const wanted = permission ?? (scopes ? undefined : '');
-  const body = { name, permission: wanted, scopes, expiresAt, environments, agents, allowedIps };
+  const limits = { requestsPerMinute, maxCostUsdPerDay };
+  const body = { name, permission: wanted, scopes, expiresAt, environments, agents, allowedIps, ...limits };
   for (const [field, value] of Object.entries(body)) if (value === undefined) delete body[field as keyof typeof body];
   try {
     const input = validatorOf(routes.createKey)({ params: {}, query: {}, body }) as Input<'createKey'>;
@@ -78,6 +82,8 @@ const optionOf: Readonly<Record<string, string>> = {
   agents: 'agents',
   scopes: 'scopes',
   allowedIps: 'allowed-ip',
+  requestsPerMinute: 'requests-per-minute',
+  maxCostUsdPerDay: 'max-cost-usd-per-day',
 };
 
 export function linesOf({ errors, message }: ApiError): string {

@@ -9,6 +9,7 @@ import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { createFileStores } from '../../src/files/stores.ts';
 import { createLive } from '../../src/journal/live.ts';
+import { createKeySpending } from '../../src/keys/spending.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
@@ -77,6 +78,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       live,
       egress,
       prices,
+      keySpending: createKeySpending({ db, clock }),
       files: createFileStores(db, log, { maxFileMegabytes: 0 }),
       offers,
       localRunners: createLocalRunners(),

@@ -62,6 +62,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       keySecretHash: key.secretHash,
       ...(key.environments && { environments: key.environments }),
       ...(key.agents && { agents: key.agents }),
+      ...(key.requestsPerMinute !== null && { requestsPerMinute: key.requestsPerMinute }),
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
       userAgent: userAgentOf(caller.headers),

@@ -1,4 +1,4 @@
-// Limits against abuse, in the order in which a request passes them. Each applies to this node alone.
+// Limits against abuse, in the order in which a request passes them. Each applies to this node alone, unless it says otherwise.
 //
 //   requests in flight       503 before anything is read or looked up (admission.ts): requests that wait for the database use memory
 //   failed authentication    429 for an address that was refused too often in a minute. A credential that was valid recently is still
@@ -6,6 +6,7 @@
 //                            do not lock each other out
 //   signing in               429 for an address or an email that was tried too often in a minute
 //   requests of a caller     429 by reads, writes and key management, if the operator set limits for a minute
+//   requests of a key        429 by the key's own limit, over all nodes (keys/request-limits.ts)
 //   streams of a caller      429: open streams and long polls count here instead of as requests in flight
 //   with a session token     429 in windows of their own, by session or end user
 //   open sessions            429 for an organization that has its maximum (counted in the database)
@@ -17,11 +18,14 @@ import type { ServerResponse } from 'node:http';
 import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
+import { createRequestLimits } from '../../keys/request-limits.ts';
+import { isSpent, secondsLeftToday } from '../../keys/spending.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
 import { networkOf } from '../../lib/network.ts';
 import { defaultOfTokens, type RateClass, type RateLimits } from '../../lib/rate-limits.ts';
+import type { Platform } from '../../platform.ts';
 import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
@@ -58,6 +62,8 @@ export interface Limits {
   startSignIn(ipAddress: string): void;
   /** Counts the request and sets the `RateLimit` headers. Throws 429 `rate_limited`. */
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
+  /** The same for a key with a limit of its own. */
+  countRequestOfKey(ctx: Context, reply: FastifyReply): Promise<void>;
   /** Counts a stream or long poll until its response is closed. Throws 429 `rate_limited`. */
   countStream(ctx: Context, response: ServerResponse): void;
 }
@@ -84,9 +90,10 @@ const STREAMS_OF_TOKEN = 3;
 const TRUSTED_MS = 3600_000;
 const MAX_TRUSTED = 10_000;
 
-export function createLimits(settings: LimitSettings, clock: Clock): Limits {
+export function createLimits(settings: LimitSettings, { db, clock }: Pick<Platform, 'db' | 'clock'>): Limits {
   const { rateLimits, authFailuresPerMinute, maxStreamsPerKey } = settings;
   const requests = createWindows(clock);
+  const requestsOfKeys = createRequestLimits({ db, clock });
   const failures = createWindows(clock);
   const signIns = createWindows(clock);
   const trusted = createTrusted(clock);
@@ -167,6 +174,17 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       }
     },
 
+    async countRequestOfKey({ organizationId, keyId, requestsPerMinute: limit }, reply) {
+      if (keyId === null || limit === undefined) return;
+      const { isAdmitted, remaining, resetSeconds } = await requestsOfKeys.count({ organizationId, keyId }, limit);
+      addToHeader(reply, 'RateLimit-Policy', `"key";q=${limit};w=${WINDOW_SECONDS}`);
+      addToHeader(reply, 'RateLimit', `"key";r=${remaining};t=${resetSeconds}`);
+      if (isAdmitted) return;
+      throw new ApiError('rate_limited', `The key is limited to ${limit} requests per minute.`, {
+        retryAfterSeconds: resetSeconds,
+      });
+    },
+
     countStream(ctx, response) {
       const id = ctx.callerId;
       const limit = ctx.token ? STREAMS_OF_TOKEN : maxStreamsPerKey;
@@ -208,6 +226,20 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
   }
 }
 
+/**
+ * Throws 429 `key_budget_exceeded` if the sessions of the key have cost what they can in a day. Sessions that are running end their turns
+ * at the next model call (runtime/node/spending.ts).
+ */
+export async function requireKeyBudget({ keySpending, clock, organizationId, keyId }: Context): Promise<void> {
+  const spent = keyId === null ? undefined : await keySpending.of(organizationId, keyId);
+  if (!spent || !isSpent(spent)) return;
+  throw new ApiError(
+    'key_budget_exceeded',
+    `The sessions of this key can cost ${spent.limitUsd} USD in a UTC day, and have.`,
+    { retryAfterSeconds: secondsLeftToday(clock.now()) },
+  );
+}
+
 /** Whether a response may stay open without work: a stream or a long poll. */
 export function mayWait(route: Route): boolean {
   const named = [route.query, route.body].flatMap((schema) =>
@@ -219,6 +251,12 @@ export function mayWait(route: Route): boolean {
 function rateClassOf(route: Route): RateClass {
   if (route.method === 'GET') return 'reads';
   return route.path.startsWith('/api_keys') ? 'keys' : 'writes';
+}
+
+/** Both headers are lists. */
+function addToHeader(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${before}, ${item}`);
 }
 
 /** A hash of it. */

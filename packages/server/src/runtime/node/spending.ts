@@ -4,10 +4,11 @@
 // row, and running calls count: `maxSteps` is never exceeded. What a call costs in tokens and money is known only with its
 // response, so calls that are running when that limit is reached still finish.
 //
-// A session without relatives needs no lock.
+// A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (keys/spending.ts).
 import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
+import { isSpent, type KeySpending } from '../../keys/spending.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Operation, PricedUsage, TokenUsage } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
@@ -29,10 +30,10 @@ interface Spent {
 }
 
 export function createSpending(
-  { db, clock, prices }: { db: Db; clock: Clock; prices: Prices },
+  { db, clock, prices, keySpending }: { db: Db; clock: Clock; prices: Prices; keySpending: KeySpending },
   row: SessionRow,
 ): Spending {
-  const { organizationId, sessionId, budget } = row;
+  const { organizationId, sessionId, keyId, budget } = row;
   const root = row.rootSessionId ?? sessionId;
   const own: Spent = { steps: row.steps, tokens: row.inputTokens + row.outputTokens, costUsd: row.costUsd };
   /** Undefined: not known yet. */
@@ -71,12 +72,17 @@ export function createSpending(
 
   return {
     async refusal(modelCall, models) {
-      if (!budget) return undefined;
+      const ofKey = keyId === null ? undefined : await keySpending.of(organizationId, keyId);
       const unpriced = models.find((model) => !prices.has(model));
-      if (budget.maxCostUsd !== undefined && unpriced !== undefined) {
-        const message = `The budget is in money, and no price is configured for ${unpriced}.`;
-        return { code: 'budget_invalid', message };
+      if (unpriced !== undefined && (ofKey || budget?.maxCostUsd !== undefined)) {
+        const whose = budget?.maxCostUsd === undefined ? 'budget of the API key' : 'budget';
+        return {
+          code: 'budget_invalid',
+          message: `The ${whose} is in money, and no price is configured for ${unpriced}.`,
+        };
       }
+      if (ofKey && isSpent(ofKey)) return 'budgetReached';
+      if (!budget) return undefined;
       shared ??= await hasChildren();
       const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);
       return reached ? 'budgetReached' : undefined;
@@ -86,6 +92,7 @@ export function createSpending(
       own.steps += 1;
       own.tokens += used.inputTokens + used.outputTokens;
       if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);
+      if (costUsd !== null && keyId !== null) keySpending.add(organizationId, keyId, costUsd);
       return { ...used, costUsd };
     },
     share() {
