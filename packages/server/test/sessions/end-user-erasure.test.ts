@@ -10,6 +10,10 @@ import { createAgent } from '../../src/agents/agents.ts';
 import type { Db } from '../../src/db/db.ts';
 import { eraseEndUser, getEndUser } from '../../src/end-users/end-users.ts';
 import { eraseEndUsers } from '../../src/end-users/erase.ts';
+import { keepFile, receiveFile } from '../../src/files/receive.ts';
+import { formatId } from '../../src/lib/ids.ts';
+import { cancelSession } from '../../src/sessions/end-session.ts';
+import { forkSession } from '../../src/sessions/forks.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { createTestPlatform } from '../support/platform.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -389,4 +393,43 @@ test('an erasure begins after the sessions that are being opened', async () => {
     hasSessions: false,
     erasure: { status: 'finished', deletedSessions: 1 },
   });
+});
+
+test('the erasure itself deletes what forks had kept and the bytes of files, before it has finished', async () => {
+  const { platform, ctx, close } = await createTestPlatform();
+  onTestFinished(close);
+  const { agent } = await createAgent(ctx, { name: 'Echo', model: 'scripted/echo' });
+  const { organizationId } = ctx;
+  const content = (async function* () {
+    yield Buffer.from(MARKER);
+  })();
+  const file = await receiveFile(
+    platform,
+    {
+      organizationId,
+      environment: 'production',
+      filename: `${MARKER}.txt`,
+      claimedType: 'text/plain',
+      sessionId: null,
+    },
+    content,
+  );
+  await platform.db.transaction((tx) => keepFile(tx, platform, ctx, file));
+  const input = [
+    { type: 'text' as const, text: MARKER },
+    { type: 'file' as const, fileId: formatId('file', file.fileId) },
+  ];
+  const opening = { agentId: agent.agentId, environment: 'production', endUser: { id: ID }, input };
+  const { session } = await openSession(ctx, opening);
+  await cancelSession(ctx, { sessionId: session.sessionId });
+  await forkSession(ctx, { sessionId: session.sessionId, input: MARKER });
+  await eraseEndUser(ctx, { endUserId: ID });
+  expect(await tablesWith(platform.db, [MARKER])).toEqual(expect.arrayContaining(['messages', 'file_pieces', 'files']));
+  await eraseEndUsers(platform, organizationId, new AbortController().signal);
+  expect((await getEndUser(ctx, { endUserId: ID })).endUser.erasure).toMatchObject({
+    status: 'finished',
+    deletedSessions: 2,
+    deletedFiles: 1,
+  });
+  expect(await tablesWith(platform.db, [ID, MARKER])).toEqual([]);
 });
