@@ -2105,7 +2105,7 @@ export interface Operations {
       endUser: EndUserDetails;
     };
   };
-  /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, scope `sessions:run` (permission `write`). */
+  /** Upload a file. The body is the content: 1 byte to 32 MiB, of any type. Or it is `multipart/form-data` with one file, whose part has the name and the type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default. `POST /api/v1/files`, scope `sessions:run` (permission `write`). */
   uploadFile: {
     query: {
       /** The name of an environment, such as `production`. */

@@ -12,7 +12,7 @@ export const fileRoutes = table({
     tag: 'Files',
     summary: 'Upload a file',
     description:
-      'The body is the content: 1 byte to 32 MiB, of any type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default.',
+      'The body is the content: 1 byte to 32 MiB, of any type. Or it is `multipart/form-data` with one file, whose part has the name and the type. A file that no session or schedule names is deleted after a time that the operator sets, 30 days by default.',
     query: UploadQuery,
     upload: { maxBytes: maxFileBytes },
     status: 201,

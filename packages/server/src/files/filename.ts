@@ -14,6 +14,14 @@ export function filenameOf(header: string | readonly string[] | undefined): stri
   return name;
 }
 
+/** The `filename` of a part of a form, without a path. Throws 400. */
+export function filenameOfPart(given: string): string {
+  const name = withoutPath(given.toWellFormed());
+  const wrong = whatIsWrongWith(name);
+  if (wrong) throw invalidField('filename', wrong);
+  return name;
+}
+
 /** The name that a tool gives its file; null if it can't be one. */
 export function filenameFromTool(given: string): string | null {
   const name = withoutPath(given.toWellFormed());

@@ -154,7 +154,19 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         },
       }),
       ...(route.upload && {
-        requestBody: { required: true, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } },
+        requestBody: {
+          required: true,
+          content: {
+            '*/*': { schema: { type: 'string', format: 'binary' } },
+            'multipart/form-data': {
+              schema: {
+                type: 'object',
+                properties: { file: { type: 'string', format: 'binary' } },
+                required: ['file'],
+              },
+            },
+          },
+        },
       }),
       'x-error-codes': codesOf(route),
       responses: { ...successOf(operationId, route), ...errorsOf(route) },

@@ -1,34 +1,44 @@
 // Receives the body of an upload as a file, before the request acts.
 import { maxFileBytes } from '@signalbox/contract';
 import type { FastifyRequest } from 'fastify';
-import { filenameOf } from '../../files/filename.ts';
+import { filenameOf, filenameOfPart } from '../../files/filename.ts';
 import { discardFile } from '../../files/purge.ts';
 import { fileTooLarge, type ReceivedFile, receiveFile } from '../../files/receive.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Platform } from '../../platform.ts';
 import type { IdempotentResponse } from './idempotency.ts';
+import { FORM_OVERHEAD_BYTES, fileOfForm } from './multipart.ts';
 import type { SlowBodies } from './slow-bodies.ts';
 
-/** Throws 400, 413, 415 or 422, and what `receiveFile` throws. */
+/** The body is the file, or a form with it. Throws 400, 413, 415 or 422, and what `receiveFile` throws. */
 export async function receiveUpload(
   platform: Platform,
   slowBodies: SlowBodies,
   { headers, raw, ctx }: FastifyRequest,
   { environment }: { environment: string },
 ): Promise<ReceivedFile> {
-  const filename = filenameOf(headers['x-filename']);
-  const claimedType = headers['content-type'];
-  if (claimedType?.toLowerCase().startsWith('multipart/')) {
+  const given = filenameOf(headers['x-filename']);
+  const contentType = headers['content-type'];
+  const [, subtype] = /^multipart\/([^;\s]*)/i.exec(contentType ?? '') ?? [];
+  if (subtype !== undefined && subtype.toLowerCase() !== 'form-data') {
     throw new ApiError(
       'unsupported_media_type',
-      'Send the content of one file as the body, with its own `Content-Type` and its name in `X-Filename`.',
+      'Send the content of one file as the body, with its own `Content-Type`, or a form (`multipart/form-data`).',
     );
   }
-  if (Number(headers['content-length'] ?? 0) > maxFileBytes) throw fileTooLarge();
+  const isForm = subtype !== undefined;
+  if (Number(headers['content-length'] ?? 0) > maxFileBytes + (isForm ? FORM_OVERHEAD_BYTES : 0)) throw fileTooLarge();
   const { organizationId, callerId, token } = ctx!;
-  const uploadedBy = token ? callerId : null;
-  const file = { organizationId, environment, filename, claimedType, sessionId: null, uploadedBy };
-  return await receiveFile(platform, file, slowBodies.upload(raw));
+  const owner = { organizationId, environment, sessionId: null, uploadedBy: token ? callerId : null };
+  const body = slowBodies.upload(raw);
+  if (!isForm) return await receiveFile(platform, { ...owner, filename: given, claimedType: contentType }, body);
+  const form = await fileOfForm(contentType!, body);
+  try {
+    const filename = given ?? (form.filename === undefined ? null : filenameOfPart(form.filename));
+    return await receiveFile(platform, { ...owner, filename, claimedType: form.contentType }, form.content);
+  } finally {
+    form.end();
+  }
 }
 
 /** What makes two uploads the same request, for an `Idempotency-Key`. */

@@ -1,0 +1,91 @@
+// The file in a `multipart/form-data` body, which is read as it arrives: a few chunks at a time are in memory.
+//
+// The form has one part, the file. Anything after it is refused, and the file with it, so nothing that a client sends is ignored.
+import type { Readable } from 'node:stream';
+import { Busboy } from '@fastify/busboy';
+import { ApiError } from '../../lib/api-error.ts';
+
+export interface FormFile {
+  /** As in the part, without a path; undefined if it has none. */
+  readonly filename: string | undefined;
+  readonly contentType: string;
+  /** Throws 400 if the rest of the form is not as described. */
+  readonly content: AsyncIterable<Buffer>;
+  /** Call when nothing more of it is read. */
+  end(): void;
+}
+
+/** What surrounds the content of the file: two boundaries, and the headers of its part. */
+export const FORM_OVERHEAD_BYTES = 16 * 1024;
+const HEADER_BYTES = 8 * 1024;
+
+/** Resolves with the beginning of the file. Throws 400 if there is none. */
+export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer>): Promise<FormFile> {
+  const parser = parserOf(contentType);
+  const found = Promise.withResolvers<Pick<FormFile, 'filename' | 'contentType'> & { stream: Readable }>();
+  const over = new AbortController();
+  let file: Readable | undefined;
+  let problem: Error | undefined;
+
+  function fail(error: Error): void {
+    problem ??= error;
+    over.abort(error);
+    found.reject(problem);
+    file?.destroy(problem);
+  }
+  parser.on('file', (_field, stream, filename, _encoding, type) => {
+    if (file) {
+      stream.resume();
+      return fail(invalidForm('has more than one file'));
+    }
+    file = stream;
+    // Its reader may have ended already.
+    stream.on('error', () => {});
+    found.resolve({ stream, filename: filename || undefined, contentType: type });
+  });
+  parser.on('field', () => fail(invalidForm('has a part that is not a file: give the part of the file a `filename`')));
+  parser.on('error', (error: unknown) => fail(invalidForm(`can't be read: ${(error as Error).message}`)));
+  const stopped = new Promise<void>((resolve) =>
+    over.signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
+  const ended = new Promise<void>((resolve) => parser.once('finish', resolve));
+
+  async function feed(): Promise<void> {
+    for await (const chunk of body) {
+      if (over.signal.aborted) return;
+      // The callback comes when the reader of the file has room for more.
+      await Promise.race([stopped, new Promise<void>((resolve) => parser.write(chunk, () => resolve()))]);
+    }
+    parser.end();
+    await ended;
+    if (!file) throw invalidForm('has no file');
+  }
+  const fed = feed().catch((error: Error) => fail(error));
+
+  const { stream, ...head } = await found.promise;
+  async function* content(): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of stream) yield chunk as Buffer;
+      await fed;
+      if (problem) throw problem;
+    } catch (error) {
+      throw problem ?? error;
+    }
+  }
+  return { ...head, content: content(), end: () => over.abort() };
+}
+
+function parserOf(contentType: string) {
+  try {
+    return new Busboy({
+      headers: { 'content-type': contentType },
+      limits: { files: 2, fields: 1, fieldSize: HEADER_BYTES, headerPairs: 20, headerSize: HEADER_BYTES },
+    });
+  } catch (error) {
+    throw invalidForm(`can't be read: ${(error as Error).message}`);
+  }
+}
+
+function invalidForm(what: string): ApiError {
+  return new ApiError('invalid_request', `The form ${what}.`, { errors: [{ path: '', message: what }] });
+}
