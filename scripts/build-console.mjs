@@ -24,7 +24,7 @@ const stamp = hash.digest('hex');
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   console.log('Building the console …');
   await build({ root: directory, configFile: `${directory}vite.config.ts`, logLevel: 'warn' });
-  for (const file of globSync(`${directory}dist/assets/*.{js,css,svg}`)) {
+  for (const file of globSync(`${directory}dist/assets/*.{js,mjs,css,svg}`)) {
     const bytes = readFileSync(file);
     writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
     const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };

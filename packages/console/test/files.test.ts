@@ -76,3 +76,91 @@ test('a user attaches files by button, drop and paste, sees images, downloads th
   await page.reload();
   await conversation.getByText('This file was deleted.').waitFor();
 });
+
+/** Two pages; the second is wide and has a link, and a script that runs when the file is opened. */
+function twoPages(): Buffer {
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R /OpenAction << /S /JavaScript /JS (app.alert\\(1\\)) >> >>',
+    '<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 100] /Contents 5 0 R >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 100] /Contents 6 0 R /Annots [<< /Type /Annot /Subtype /Link /Rect [0 0 400 100] /A << /S /URI /URI (https://example.com/) >> >>] >>',
+    '<< /Length 25 >>\nstream\n1 0 0 rg 0 0 200 100 re f\nendstream',
+    '<< /Length 25 >>\nstream\n0 0 1 rg 0 0 400 100 re f\nendstream',
+  ];
+  let text = '%PDF-1.4\n';
+  const offsets = objects.map((object, index) => {
+    const at = text.length;
+    text += `${index + 1} 0 obj\n${object}\nendobj\n`;
+    return at;
+  });
+  const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('');
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`;
+  return Buffer.from(text, 'latin1');
+}
+
+test('files are attached to the first message of a session, and the pages of a PDF are shown without running anything in it', async () => {
+  const console = await startConsole();
+  const member = await console.person('member');
+  const { client } = console.service;
+  await client.agents.create({
+    name: 'Reader',
+    model: { provider: 'scripted', model: 'demo', settings: { script: [{ text: 'Seen.' }] } },
+  });
+  const page = await console.open(member, '/sessions');
+  await page.getByRole('button', { name: 'New session' }).click();
+  const dialog = page.getByRole('dialog', { name: 'New session' });
+  await dialog.getByLabel('Files to attach').setInputFiles([
+    { name: 'contract.pdf', mimeType: 'application/pdf', buffer: twoPages() },
+    { name: 'broken.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\nnothing else') },
+  ]);
+  await page.evaluate(
+    `(() => {
+      const box = document.querySelector('.first-message');
+      const files = new DataTransfer();
+      files.items.add(new File(['dropped'], 'dropped.txt', { type: 'text/plain' }));
+      box.dispatchEvent(new DragEvent('dragover', { dataTransfer: files, bubbles: true, cancelable: true }));
+      box.dispatchEvent(new DragEvent('drop', { dataTransfer: files, bubbles: true, cancelable: true }));
+      const pasted = new DataTransfer();
+      pasted.items.add(new File(['pasted'], 'pasted.csv', { type: 'text/csv' }));
+      const event = new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true });
+      box.querySelector('textarea').dispatchEvent(event);
+    })()`,
+  );
+  const attached = dialog.getByRole('list', { name: 'Attached files' }).getByRole('listitem');
+  await attached.filter({ hasText: 'pasted.csv' }).waitFor();
+  expect(await attached.count()).toBe(4);
+  await dialog.getByRole('button', { name: 'Remove dropped.txt' }).click();
+  await expect.poll(() => attached.locator('progress').count()).toBe(0);
+  // The files belong to its environment.
+  expect(await dialog.getByLabel('Environment').isDisabled()).toBe(true);
+  await expectAccessible(page);
+  await dialog.getByLabel('First message').fill('Is this right?');
+  await dialog.getByRole('button', { name: 'Start session' }).click();
+
+  const conversation = page.getByRole('region', { name: 'Conversation' });
+  await conversation.getByText('Seen.').waitFor();
+  const names = await conversation.locator('figcaption').allInnerTexts();
+  expect(names.map((name) => name.split('\n')[0])).toEqual(['contract.pdf', 'broken.pdf', 'pasted.csv']);
+  const shown = conversation.locator('.file', { hasText: 'contract.pdf' });
+  await shown.getByRole('button', { name: 'Show pages' }).click();
+  const middleOf = () =>
+    page.evaluate(
+      `(() => {
+        const canvas = document.querySelector('.file canvas');
+        const at = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data;
+        return [canvas.dataset.page, ...at].join(' ');
+      })()`,
+    );
+  await shown.getByRole('img', { name: 'Page 1 of contract.pdf' }).waitFor();
+  await expect.poll(middleOf, { timeout: 10_000 }).toBe('1 255 0 0 255');
+  if (process.env.SIGNALBOX_SCREENSHOTS) {
+    await page.screenshot({ path: `${process.env.SIGNALBOX_SCREENSHOTS}/pdf.png` });
+  }
+  await shown.getByRole('button', { name: 'Next page' }).click();
+  await expect.poll(middleOf, { timeout: 10_000 }).toBe('2 0 0 255 255');
+  expect(await conversation.locator('.file a, .file iframe, .file object, .file embed').count()).toBe(0);
+  await expectAccessible(page);
+  const broken = conversation.locator('.file', { hasText: 'broken.pdf' });
+  await broken.getByRole('button', { name: 'Show pages' }).click();
+  await broken.getByText('This PDF can’t be shown.').waitFor();
+});

@@ -1,4 +1,5 @@
 // Files that are attached to a message: chosen, dropped or pasted, and uploaded at once, so that sending does not wait.
+import type { Content } from '@signalbox/client';
 import { maxFileBytes } from '@signalbox/contract';
 import {
   type ClipboardEvent,
@@ -173,4 +174,11 @@ export function AttachmentList({
       })}
     </ul>
   );
+}
+
+/** The content of a message. What failed to upload is not sent. */
+export function contentOf({ text, attachments }: { text: string; attachments: readonly Attachment[] }): Content {
+  const files = attachments.flatMap(({ fileId }) => (fileId ? [{ type: 'file' as const, fileId }] : []));
+  if (files.length === 0) return text;
+  return [...(text.trim() === '' ? [] : [{ type: 'text' as const, text }]), ...files];
 }

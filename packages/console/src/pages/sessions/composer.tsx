@@ -1,10 +1,10 @@
-import type { Content, Session } from '@signalbox/client';
+import type { Session } from '@signalbox/client';
 import { type Dispatch, type KeyboardEvent, type SetStateAction, useId, useRef, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
-import { AttachButton, type Attachment, AttachmentList, useAttachments } from './attachments.tsx';
+import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
 /** A message that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
@@ -128,11 +128,4 @@ export function Composer({
       </p>
     </form>
   );
-}
-
-/** What failed to upload is not sent. */
-function contentOf({ text, attachments }: MessageDraft): Content {
-  const files = attachments.flatMap(({ fileId }) => (fileId ? [{ type: 'file' as const, fileId }] : []));
-  if (files.length === 0) return text;
-  return [...(text.trim() === '' ? [] : [{ type: 'text' as const, text }]), ...files];
 }

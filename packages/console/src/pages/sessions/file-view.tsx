@@ -1,12 +1,15 @@
-// A file in a conversation. Images of four raster formats are shown, from memory and in an <img>, which runs nothing; everything else is
-// a download.
+// A file in a conversation. Images of four raster formats are shown, from memory and in an <img>, which runs nothing; of a PDF, a page at
+// a time is drawn (pdf-view.tsx) if the user asks for it. Everything else is a download.
 import { type FilePart, type Signalbox, SignalboxError } from '@signalbox/client';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { sizeText } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
+
+/** Loaded when a PDF is shown: it is larger than the rest of the console. */
+const PdfView = lazy(() => import('./pdf-view.tsx'));
 
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 /** Larger images are shown on demand. */
@@ -15,11 +18,13 @@ const MAX_SHOWN_BYTES = 4 * 1024 * 1024;
 export function FileView({ file }: { file: FilePart }) {
   const { fileId, mediaType, bytes } = file;
   const isImage = IMAGE_TYPES.includes(mediaType);
+  const isPdf = mediaType === 'application/pdf';
   const [isShown, setShown] = useState(isImage && bytes <= MAX_SHOWN_BYTES);
   const name = file.filename ?? 'File without a name';
   return (
     <figure className="file">
-      {isShown && <Image fileId={fileId} mediaType={mediaType} name={name} />}
+      {isShown &&
+        (isPdf ? <Pdf fileId={fileId} name={name} /> : <Image fileId={fileId} mediaType={mediaType} name={name} />)}
       <figcaption className="row small">
         <span>
           <PlainText text={name} />
@@ -27,9 +32,9 @@ export function FileView({ file }: { file: FilePart }) {
         <span className="quiet">
           {mediaType}, {sizeText(bytes)}
         </span>
-        {isImage && !isShown && (
+        {(isImage || isPdf) && !isShown && (
           <Button small onClick={() => setShown(true)}>
-            Show image
+            {isPdf ? 'Show pages' : 'Show image'}
           </Button>
         )}
         <Download file={file} />
@@ -52,6 +57,19 @@ function Image({ fileId, mediaType, name }: { fileId: string; mediaType: string;
   if (error) return <ErrorNotice error={error} />;
   if (!url) return <div className="image-place" aria-busy="true" />;
   return <img src={url} alt={name} />;
+}
+
+function Pdf({ fileId, name }: { fileId: string; name: string }) {
+  const { data, error } = useApiQuery(['file-content', fileId], (client) => readContent(client, fileId));
+  if (isGone(error)) return <p className="quiet small">This file was deleted.</p>;
+  if (error) return <ErrorNotice error={error} />;
+  const place = <div className="image-place" aria-busy="true" />;
+  if (!data) return place;
+  return (
+    <Suspense fallback={place}>
+      <PdfView data={data} name={name} />
+    </Suspense>
+  );
 }
 
 function Download({ file: { fileId, filename } }: { file: FilePart }) {

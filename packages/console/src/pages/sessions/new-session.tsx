@@ -7,6 +7,7 @@ import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
 import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
+import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from './budget-fields.tsx';
 
 /** Opens a session and its page. */
@@ -18,6 +19,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [chosenAgent, setAgent] = useState(given ?? '');
   const [chosenEnvironment, setEnvironment] = useState('');
   const [input, setInput] = useState('');
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const [closeOnIdle, setCloseOnIdle] = useState(false);
   const [budget, setBudget] = useState(() => budgetTexts(null));
   const [metadata, setMetadata] = useState('');
@@ -26,6 +28,9 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   // Not the production environment by default.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
+  const files = useAttachments(environment, attachments, setAttachments);
+  const isUploading = attachments.some(({ fileId, error }) => !fileId && !error);
+  const isEmpty = input.trim() === '' && !attachments.some(({ fileId }) => fileId);
   const open = useApiMutation(
     (client, _: undefined) =>
       client.sessions.open({
@@ -33,7 +38,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         environment,
         closeOnIdle,
         metadata: parseMetadata(metadata),
-        ...(input.trim() !== '' && { input }),
+        ...(!isEmpty && { input: contentOf({ text: input, attachments }) }),
         ...(limits && { budget: limits }),
       }),
     ['sessions', 'overview'],
@@ -42,6 +47,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const said = (path: string) => fieldError(open.error, path);
 
   async function submit() {
+    if (isUploading) throw new Error('Wait until the files are uploaded.');
     setMetadataError(undefined);
     try {
       parseMetadata(metadata);
@@ -77,16 +83,24 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         label="Environment"
         value={environment}
         error={said('environment')}
+        hint={attachments.length > 0 ? 'Files belong to an environment. Remove them to choose another.' : undefined}
+        disabled={attachments.length > 0}
         onChange={(event) => setEnvironment(event.currentTarget.value)}
         options={environments.map((value) => ({ value, label: value }))}
       />
-      <TextArea
-        label="First message"
-        hint="Leave empty to open the session without starting a turn."
-        value={input}
-        error={said('input')}
-        onChange={(event) => setInput(event.currentTarget.value)}
-      />
+      <div className="stack tight first-message" data-over={files.isOver || undefined} {...files.dropTarget}>
+        <TextArea
+          label="First message"
+          hint="Leave empty to open the session without starting a turn. Drop or paste files to attach them."
+          value={input}
+          error={said('input')}
+          onChange={(event) => setInput(event.currentTarget.value)}
+        />
+        <AttachmentList attachments={attachments} onRemove={files.remove} />
+        <div className="row">
+          <AttachButton onFiles={files.add} disabled={environment === '' || open.isPending} />
+        </div>
+      </div>
       <Checkbox
         label="Close after the first turn"
         checked={closeOnIdle}
