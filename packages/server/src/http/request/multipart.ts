@@ -3,6 +3,7 @@
 // The form has one part, the file. Anything after it is refused, and the file with it, so nothing that a client sends is ignored.
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
+import { OVER, onceAborted } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 
 export interface FormFile {
@@ -45,9 +46,7 @@ export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer
   });
   parser.on('field', () => fail(invalidForm('has a part that is not a file: give the part of the file a `filename`')));
   parser.on('error', (error: unknown) => fail(invalidForm(`can't be read: ${(error as Error).message}`)));
-  const stopped = new Promise<void>((resolve) =>
-    over.signal.addEventListener('abort', () => resolve(), { once: true }),
-  );
+  const stopped = new Promise<void>((resolve) => onceAborted(over.signal, resolve));
   const ended = new Promise<void>((resolve) => parser.once('finish', resolve));
 
   async function feed(): Promise<void> {
@@ -72,7 +71,7 @@ export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer
       throw problem ?? error;
     }
   }
-  return { ...head, content: content(), end: () => over.abort() };
+  return { ...head, content: content(), end: () => over.abort(OVER) };
 }
 
 function parserOf(contentType: string) {
