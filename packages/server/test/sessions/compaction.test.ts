@@ -16,6 +16,7 @@ import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { loadTranscripts } from '../../src/sessions/state/load-transcripts.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { openAiError, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { startTestService } from '../support/service.ts';
 import { answering, createWorld, never, type World } from '../support/session-world.ts';
@@ -136,16 +137,16 @@ const hanging: AskModel = async function* (_call, signal) {
   await never(signal);
 };
 
-async function worldOf(): Promise<World> {
-  const world = await createWorld();
-  closing.push(() => world.close());
+async function worldOf(clock?: ManualClock): Promise<World> {
+  const world = await createWorld(clock ? { clock } : {});
+  closing.push(() => (clock ? clock.passWhile(world.close()) : world.close()));
   return world;
 }
 
 /** An idle session with so many turns of 100 tokens. */
-async function conversation(world: World, turns: number, more: object = {}): Promise<string> {
+async function conversation(world: World, turns: number, more: object = {}, session: object = {}): Promise<string> {
   const agentId = await world.agent([], { limits: LIMITS, ...more });
-  const sessionId = await world.open(agentId, { input: undefined });
+  const sessionId = await world.open(agentId, { input: undefined, ...session });
   const ids = [uuidOf('ses', sessionId), world.organizationId];
   for (let turn = 1; turn <= turns; turn++) {
     for (const [position, role] of ['user', 'assistant'].entries())
@@ -245,6 +246,89 @@ describe('a session whose transcript is too long', () => {
     expect(chunks.at(-2)).toMatchObject({ type: 'turn.completed', stopReason: 'endTurn' });
     expect(chunks.some(({ type }) => type === 'message.reset')).toBe(false);
     expect(calls[0]!.purpose).toBeUndefined();
+  });
+});
+
+describe('a compaction of several parts', () => {
+  /** The model reads so little that it needs several calls. */
+  const smallModel = { provider: 'scripted', model: 'test', contextTokens: 3_000 };
+  const parts = { limits: { maxOutputTokens: 200 }, model: smallModel };
+  const isCompacted = ({ type }: Chunk) => type === 'context.compacted';
+
+  test('ends the turn when the budget is used up, and what it has written is used later', async () => {
+    const world = await worldOf();
+    const calls: ModelCall[] = [];
+    await world.work({ ask: model(summary, calls) });
+    const sessionId = await conversation(world, 120, parts, { budget: { maxSteps: 1 } });
+    await sendMessage(world.ctx, { sessionId, content: 'go on' });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(calls.map(({ purpose }) => purpose)).toEqual(['summary']);
+    expect(chunks.filter(isCompacted)).toHaveLength(1);
+    expect(chunks.at(-2)).toMatchObject({ type: 'turn.completed', stopReason: 'budgetReached' });
+    const [first, second, ...more] = await operationsOf(world, sessionId);
+    expect([first, second?.kind, second?.status, more.filter(({ status }) => status !== 'cancelled')]).toMatchObject([
+      { kind: 'compaction', status: 'succeeded' },
+      'compaction',
+      'cancelled',
+      [],
+    ]);
+    expect((await getSession(world.ctx, { sessionId })).session).toMatchObject({
+      status: 'idle',
+      stopReason: 'budgetReached',
+      usage: { steps: 1 },
+    });
+    const fork = await forkSession(world.ctx, { sessionId, budget: null, input: 'and now?' });
+    await world.until(fork.session.sessionId, is('idle'));
+    // It continues from the part that is there.
+    expect(JSON.stringify(calls[1])).toContain('They talked.');
+    expect(calls.length).toBeGreaterThan(2);
+    expect(calls.at(-1)!.purpose).toBeUndefined();
+  });
+
+  test('waits while the model is unavailable, and continues with the part that is missing, on any node', async () => {
+    const clock = createManualClock();
+    const world = await worldOf(clock);
+    const calls: ModelCall[] = [];
+    let isDown = false;
+    let summaries = 0;
+    const ask: AskModel = async function* (call, signal) {
+      calls.push(call);
+      if (call.purpose !== 'summary') return yield* answering([{ text: 'ok' }])({ ...call, callsBefore: 0 }, signal);
+      if (isDown) throw new ModelFailure('model_unavailable', 'The provider is down.', { retryable: true });
+      summaries += 1;
+      isDown = summaries === 1;
+      return yield* summary(call, signal);
+    };
+    const first = await world.work({ ask });
+    const sessionId = await conversation(world, 120, parts);
+    await sendMessage(world.ctx, { sessionId, content: 'go on' });
+    const waiting = await clock.passWhile(world.until(sessionId, is('waiting')));
+    expect(waiting.filter(isCompacted)).toHaveLength(1);
+    const { session } = await getSession(world.ctx, { sessionId });
+    expect(session).toMatchObject({ status: 'waiting', waitingFor: { type: 'model' }, usage: { steps: 1 } });
+    const before = calls.length;
+
+    await clock.passWhile(first.stop());
+    isDown = false;
+    summaries = 1;
+    await world.work({
+      ask: async function* (call, signal) {
+        calls.push(call);
+        if (call.purpose === 'summary') return yield* summary(call, signal);
+        return yield* answering([{ text: 'ok' }])({ ...call, callsBefore: 0 }, signal);
+      },
+    });
+    const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
+    expect(chunks.at(-2)).toMatchObject({ type: 'turn.completed', stopReason: 'endTurn' });
+    const later = calls.slice(before);
+    expect(JSON.stringify(later[0])).toContain('They talked.');
+    const compacted = chunks.filter(isCompacted).length;
+    expect(compacted).toBeGreaterThan(1);
+    // The first part was not written again.
+    expect(later.filter(({ purpose }) => purpose === 'summary')).toHaveLength(compacted - 1);
+    expect((await operationsOf(world, sessionId)).map(({ status }) => status)).toEqual(
+      Array(compacted + 1).fill('succeeded'),
+    );
   });
 });
 
