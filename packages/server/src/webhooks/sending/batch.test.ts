@@ -88,13 +88,15 @@ test('the range ends at the last chunk that matches the filter, and later chunks
   });
 });
 
-test('message.reset is sent if message.chunk is', () => {
-  const reset: Item = { type: 'message.reset', fromSeq: 1 };
-  expect(step([['a'], [reset]], { types: ['message.chunk'] })).toMatchObject({
-    kind: 'send',
-    content: { to: { seq: 2 } },
-  });
-});
+test.each(chunkTypes.filter((type) => type !== 'message.reset'))(
+  'message.reset is sent with %s if it voids it',
+  (type) => {
+    const voided = ['step.started', 'message.started', 'message.chunk', 'reasoning.chunk', 'tool.input.chunk'];
+    const reset: Item = { type: 'message.reset', fromSeq: 1 };
+    const sends = step([['a'], [reset]], { types: [type] }).kind === 'send';
+    expect(sends).toBe(voided.includes(type));
+  },
+);
 
 const item = fc.oneof(
   { weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
