@@ -16,6 +16,7 @@ import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
 import { formatTable, type Row } from './support/table.ts';
+import { tokens } from './tokens.ts';
 import { twoNodes } from './two-nodes.ts';
 import { webhookLatency } from './webhook-latency.ts';
 import { webhooks } from './webhooks.ts';
@@ -30,6 +31,7 @@ const benchmarks = [
   webhookLatency,
   slowReceiver,
   fanOut,
+  tokens,
   twoNodes,
   parked,
   growth,

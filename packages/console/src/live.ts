@@ -18,7 +18,7 @@ const stale: Record<string, readonly string[]> = {
   webhook_subscription: ['webhooks', 'overview'],
   webhook_delivery: ['webhooks', 'overview'],
   user: ['people'],
-  organization: ['people'],
+  organization: ['people', 'organization'],
 };
 // Events that arrive together cause one refresh.
 const GATHER_MS = 300;

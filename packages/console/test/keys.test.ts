@@ -162,3 +162,19 @@ test('only admins see keys', async () => {
   await expect(member.client.keys.list()).rejects.toMatchObject({ code: 'insufficient_permission' });
   await page.context().close();
 });
+
+test('allowed origins are listed and replaced, and what is not an origin is refused beside the field', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByText('None: no web page can use session tokens.').waitFor();
+  await page.getByRole('button', { name: 'Edit origins' }).click();
+  await page.getByRole('textbox', { name: 'Origins' }).fill('https://app.example.com\nhttps://app.example.com/chat');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText(/must be an origin as browsers send it/).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('textbox', { name: 'Origins' }).fill('https://app.example.com\nhttps://*.example.org');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('listitem').filter({ hasText: 'https://*.example.org' }).waitFor();
+  const { allowedOrigins } = await console.service.client.organization.get();
+  expect(allowedOrigins).toEqual(['https://app.example.com', 'https://*.example.org']);
+  await page.context().close();
+});

@@ -10,6 +10,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
+import { AllowedOrigins } from './allowed-origins.tsx';
 import { KeyForm } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { reachOf, reachSentence } from './reach.ts';
@@ -107,6 +108,7 @@ function Keys() {
           </>
         }
       />
+      <AllowedOrigins />
       {dialog?.what === 'create' && <KeyForm onClose={close} onCreated={setCreated} />}
       {dialog?.what === 'edit' && <KeyForm apiKey={dialog.key} onClose={close} />}
       {dialog?.what === 'rotate' && <Rotate apiKey={dialog.key} onClose={close} onCreated={setCreated} />}
