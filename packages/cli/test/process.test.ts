@@ -181,6 +181,14 @@ test('a key can be created while the service is stopped, and a wrong directory c
   await service.ended;
   const apiKey = await createKey();
   expect(await postgresPid()).toBe(0);
+  const create = (...args: string[]) => finish(['keys', 'create', '--name', 'a', ...args]);
+  const wrong = await create('--scopes', 'sessions:read,all', '--agents', 'support,billing');
+  expect(wrong.code).toBe(1);
+  for (const option of ['--scopes', '--agents']) expect(wrong.stderr).toContain(option);
+  const scoped = await create('--scopes', 'approvals:decide,sessions:read', '--json');
+  running.pop();
+  secrets.push(JSON.parse(scoped.stdout).secret);
+  expect(JSON.parse(scoped.stdout)).toMatchObject({ permission: null, scopes: ['sessions:read', 'approvals:decide'] });
   const again = await start();
   expect((await new Signalbox({ apiKey, baseUrl: again.url }).me()).permission).toBe('admin');
 });

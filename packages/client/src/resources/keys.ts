@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { ApiKey, ApiKeyWithSecret, CreateKey, RotateKey, UpdateKey } from '../types.generated.ts';
 
-/** API keys; permission `admin`. */
+/** API keys; scope `keys:manage` (permission `admin`). */
 export class Keys {
   readonly #transport: Transport;
 
@@ -11,10 +11,11 @@ export class Keys {
   }
 
   /**
-   * Creates a key. Its `secret` is in this response only: store it.
+   * Creates a key, with a `permission` or with `scopes`. Its `secret` is in this response only: store it.
    *
    * @throws BadRequestError `invalid_request` if `expiresAt` is in the past, or `allowedIps` are not addresses
-   * @throws NotFoundError if one of `environments` does not exist
+   * @throws NotFoundError if one of `environments` or `agents` does not exist
+   * @throws PermissionError if the key could do more than the key that creates it
    */
   async create(params: CreateKey, options?: RequestOptions): Promise<ApiKeyWithSecret> {
     return (await this.#transport.call('createKey', { body: params }, options)).apiKey;
@@ -34,9 +35,10 @@ export class Keys {
   }
 
   /**
-   * Changes name, permission, limits or metadata, but not the secret. Not retried after a lost connection.
+   * Changes name, permission or scopes, restrictions or metadata, but not the secret. Not retried after a lost connection.
    *
    * @throws NotFoundError
+   * @throws PermissionError if the key can do more than the key that changes it, before or after
    */
   async update(keyId: string, params: UpdateKey, options?: RequestOptions): Promise<ApiKey> {
     return (await this.#transport.call('updateKey', { params: { keyId }, body: params }, options)).apiKey;
