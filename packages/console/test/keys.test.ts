@@ -116,6 +116,35 @@ test('a key is given chosen scopes and an agent, the form says what it can do, a
   await page.context().close();
 });
 
+test('limits are set, shown with what is used of them, and removed', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByRole('button', { name: 'New API key' }).first().click();
+  await page.getByLabel('Name').fill('limited');
+  await page.getByText('More options').click();
+  await page.getByLabel('Max requests per minute').fill('many');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Max requests per minute').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Max requests per minute').fill('1200');
+  await page.getByLabel('Max cost per day').fill('2.50');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByText('Copy the secret now').waitFor();
+  await shownSecret(page);
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
+  const row = page.getByRole('row', { name: /limited/ });
+  await row.getByText('$0.00 of $2.50').waitFor();
+  await row.getByText('max. 1,200 requests a minute').waitFor();
+
+  await page.getByRole('button', { name: 'Actions for limited' }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
+  await page.getByText('More options').click();
+  await page.getByLabel('Max requests per minute').fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('max. 1,200 requests a minute').waitFor({ state: 'detached' });
+  const { data } = await console.service.client.keys.list();
+  expect(data.find(({ name }) => name === 'limited')).toMatchObject({ requestsPerMinute: null, maxCostUsdPerDay: 2.5 });
+  await page.context().close();
+});
+
 test('invalid input is reported at its field and creates no key', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('button', { name: 'New API key' }).first().click();

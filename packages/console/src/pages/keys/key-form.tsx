@@ -10,6 +10,7 @@ import { Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { inDays } from '../../ui/time.tsx';
+import { LimitFields, limitTexts, parseLimits } from './limits.tsx';
 import { reachOf, reachSentence, reachWarnings } from './reach.ts';
 import { Restriction, Several } from './restriction.tsx';
 
@@ -50,6 +51,7 @@ export function KeyForm({
   const [environments, setEnvironments] = useState<string[] | null>(apiKey?.environments ?? null);
   const [agents, setAgents] = useState<string[] | null>(apiKey?.agents ?? null);
   const [addresses, setAddresses] = useState((apiKey?.allowedIps ?? []).join('\n'));
+  const [limits, setLimits] = useState(limitTexts(apiKey));
   const [metadata, setMetadata] = useState(metadataText(apiKey?.metadata ?? {}));
   const [metadataError, setMetadataError] = useState<string>();
   const allEnvironments = useEnvironmentNames();
@@ -74,6 +76,7 @@ export function KeyForm({
         environments,
         agents,
         allowedIps: key.allowedIps,
+        ...parseLimits(limits),
         metadata: parseMetadata(metadata),
       };
       if (apiKey) return void (await client.keys.update(apiKey.keyId, body));
@@ -97,7 +100,17 @@ export function KeyForm({
       title={apiKey ? `Edit ${apiKey.name}` : 'New API key'}
       action={apiKey ? 'Save' : 'Create key'}
       onClose={onClose}
-      beside={['name', 'scopes', 'expiresAt', 'environments', 'agents', 'allowedIps', 'metadata']}
+      beside={[
+        'name',
+        'scopes',
+        'expiresAt',
+        'environments',
+        'agents',
+        'allowedIps',
+        'requestsPerMinute',
+        'maxCostUsdPerDay',
+        'metadata',
+      ]}
       submit={submit}
     >
       <TextField
@@ -143,8 +156,9 @@ export function KeyForm({
         onChange={setAgents}
       />
       <details>
-        <summary>More options: IP addresses and metadata</summary>
+        <summary>More options: limits, IP addresses and metadata</summary>
         <div className="stack">
+          <LimitFields value={limits} onChange={setLimits} said={said} />
           <TextArea
             label="Allowed IP addresses"
             hint="Addresses or CIDR ranges, one per line. Leave empty to allow any address."

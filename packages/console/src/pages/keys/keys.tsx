@@ -12,6 +12,7 @@ import { Page } from '../../ui/page.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 import { AllowedOrigins } from './allowed-origins.tsx';
 import { KeyForm } from './key-form.tsx';
+import { UsedToday } from './limits.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { reachOf, reachSentence } from './reach.ts';
 import { EndOldSecret, Rotate } from './rotate.tsx';
@@ -69,6 +70,7 @@ function Keys() {
         ),
     },
     { label: 'Access', cell: (key) => reachSentence(reachOf(key, agentNames)) },
+    { label: 'Cost today', cell: (key) => <UsedToday apiKey={key} /> },
     { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
     { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
     {
