@@ -4,7 +4,7 @@ import { type DeliveryRow, deliveryOf, lettersOf } from './delivery-row.ts';
 import { attemptText, parseAttempt } from './stored-attempt.ts';
 
 test('a filter is read from its row as it was written, and the letters of stored rows never change', () => {
-  expect(lettersOf(chunkTypes)).toBe('pbmhiscrfadxtk');
+  expect(lettersOf(chunkTypes)).toBe('pbmhiscrfavdxtk');
   for (const types of [chunkTypes, ...chunkTypes.map((type) => [type])]) {
     expect(deliveryOf('', { chunkTypes: lettersOf(types) } as DeliveryRow).chunkTypes).toEqual(types);
   }

@@ -15,7 +15,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
   'tool.result': 'r',
   'file.created': 'f',
   'approval.requested': 'a',
-  'approval.decided': 'p',
+  'approval.decided': 'v',
   'approval.resolved': 'd',
   'message.reset': 'x',
   'turn.completed': 't',
