@@ -2,6 +2,7 @@
 import { type CreateAgent, Signalbox, type Sleep } from '@signalbox/client';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { createTestDatabase } from '../../server/test/support/postgres.ts';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 import {
   type AssistantPart,
@@ -338,4 +339,34 @@ test('a long conversation is loaded from its end, a page at a time', async () =>
   expect(page.store.getSnapshot().hasEarlier).toBe(false);
   expect(page.store.getSnapshot().messages).toContainEqual(last);
   page.close();
+});
+
+test('a page shows a turn to its end across a restart of the service, with nothing lost or twice', async () => {
+  const database = await createTestDatabase();
+  // On shutdown the service aborts a step at once, as a crash would.
+  const first = await startTestService({ database, config: { graceSeconds: 0 } });
+  const settings = { script: [{ text: textOf(80), tokenDelayMs: 20 }] };
+  const model = { provider: 'scripted' as const, model: 'demo', settings };
+  const { agentId } = await first.client.agents.create({ name: 'Talker', model });
+  const network = createNetwork();
+  const { adminKey: apiKey, url: baseUrl } = first;
+  const client = new Signalbox({ apiKey, baseUrl, fetch: network.fetch, sleep: briefly });
+  const store = createSessionStore({ client, sleep: briefly, ...open(agentId) });
+  const close = store.subscribe(() => {});
+  await store.send('Go');
+  await expect.poll(() => linesOf(store)[1]).toContain('w5 ');
+  await first.stop();
+  await expect.poll(() => store.getSnapshot().connection).toBe('lost');
+  expect(linesOf(store)[1]).toContain('w5 ');
+  const sending = store.send('Again');
+  const second = await startTestService({ database, config: { graceSeconds: 0, port: Number(new URL(baseUrl).port) } });
+  expect(await sending).toBe(true);
+  const reply = `assistant: ${textOf(80)}`;
+  await expect.poll(() => linesOf(store)).toEqual(['user: Go', reply, 'user: Again', reply]);
+  const { data } = await second.client.sessions.chunks(store.getSnapshot().sessionId!, { types: ['message.reset'] });
+  // The restart did interrupt the model: its text was dropped, and came again.
+  expect(data).toHaveLength(1);
+  close();
+  await second.stop();
+  await database.drop();
 });
