@@ -16,6 +16,7 @@ import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { loadTranscripts } from '../../src/sessions/state/load-transcripts.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
+import { getUsage } from '../../src/usage/usage.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { openAiError, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { startTestService } from '../support/service.ts';
@@ -178,6 +179,7 @@ describe('a session whose transcript is too long', () => {
     ]);
     const { session } = await getSession(world.ctx, { sessionId });
     expect(session.usage).toMatchObject({ steps: 2, inputTokens: 103 });
+    expect((await getUsage(world.ctx, {})).total).toMatchObject({ steps: 2, inputTokens: 103 });
     expect((await listMessages(world.ctx, { sessionId, limit: 100 })).data).toHaveLength(42);
 
     const row = { organizationId: world.organizationId, sessionId: uuidOf('ses', sessionId) };
