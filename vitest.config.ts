@@ -9,7 +9,7 @@ const processTests = [
   'packages/client/test/**/*.test.ts',
   'packages/react/test/*.test.ts',
   'packages/embedded-postgres/test/**/*.test.ts',
-  'examples/{*,demo/**/*}.test.ts',
+  'examples/{*,{approval-bot,demo}/**/*}.test.ts',
 ];
 const browser = [
   'packages/console/test/**/*.test.ts',

@@ -1,7 +1,7 @@
 // The transport under the chat of `@ai-sdk/react`, which is what `useChat` shows, over HTTP.
 import { Chat } from '@ai-sdk/react';
 import { type ChatInit, isToolUIPart, type UIMessage } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   hasAnswers,
   type SignalboxMetadata,
@@ -228,6 +228,7 @@ test('a resume that replaces another one stops nothing', async () => {
   const finish = world.nextInTwo('On ', { text: 'and on.' });
   const sent = chat.sendMessage({ text: 'Talk' });
   await expect.poll(() => shown(chat)[1]).toBe('assistant: On ');
+  const interrupt = vi.spyOn(world.client.sessions, 'interrupt');
   const other = page({ sessionId: () => sessions[0] });
   other.chat.messages = await other.transport.load(other.chat.id);
   const resumes = [other.chat.resumeStream()];
@@ -237,6 +238,7 @@ test('a resume that replaces another one stops nothing', async () => {
   finish();
   await Promise.all([sent, ...resumes]);
   expect(shown(other.chat)).toEqual(['user: Talk', 'assistant: On and on.']);
+  expect(interrupt).not.toHaveBeenCalled();
   expect(await world.client.sessions.get(sessions[0]!)).toMatchObject({ stopReason: 'endTurn' });
 });
 
