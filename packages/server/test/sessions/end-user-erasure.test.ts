@@ -12,6 +12,7 @@ import { eraseEndUser, getEndUser } from '../../src/end-users/end-users.ts';
 import { eraseEndUsers } from '../../src/end-users/erase.ts';
 import { keepFile, receiveFile } from '../../src/files/receive.ts';
 import { formatId } from '../../src/lib/ids.ts';
+import { createSchedule } from '../../src/schedules/schedules.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
 import { forkSession } from '../../src/sessions/forks.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
@@ -395,7 +396,7 @@ test('an erasure begins after the sessions that are being opened', async () => {
   });
 });
 
-test('the erasure itself deletes what forks had kept and the bytes of files, before it has finished', async () => {
+test('the erasure itself deletes schedules, what forks had kept and the bytes of files, before it has finished', async () => {
   const { platform, ctx, close } = await createTestPlatform();
   onTestFinished(close);
   const { agent } = await createAgent(ctx, { name: 'Echo', model: 'scripted/echo' });
@@ -423,6 +424,7 @@ test('the erasure itself deletes what forks had kept and the bytes of files, bef
   const { session } = await openSession(ctx, opening);
   await cancelSession(ctx, { sessionId: session.sessionId });
   await forkSession(ctx, { sessionId: session.sessionId, input: MARKER });
+  await createSchedule(ctx, { ...opening, at: '2100-01-01T00:00:00Z' });
   await eraseEndUser(ctx, { endUserId: ID });
   expect(await tablesWith(platform.db, [MARKER])).toEqual(expect.arrayContaining(['messages', 'file_pieces', 'files']));
   await eraseEndUsers(platform, organizationId, new AbortController().signal);
@@ -430,6 +432,7 @@ test('the erasure itself deletes what forks had kept and the bytes of files, bef
     status: 'finished',
     deletedSessions: 2,
     deletedFiles: 1,
+    deletedSchedules: 1,
   });
   expect(await tablesWith(platform.db, [ID, MARKER])).toEqual([]);
 });
