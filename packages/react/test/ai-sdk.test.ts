@@ -242,6 +242,21 @@ test('a resume that replaces another one stops nothing', async () => {
   expect(await world.client.sessions.get(sessions[0]!)).toMatchObject({ stopReason: 'endTurn' });
 });
 
+test('a resume that is stopped and repeated at once, as in the strict mode of React, stops nothing', async () => {
+  const first = page();
+  const finish = world.nextInTwo('On ', { text: 'and on.' });
+  const sent = first.chat.sendMessage({ text: 'Talk' });
+  await expect.poll(() => shown(first.chat)[1]).toBe('assistant: On ');
+  const { chat, transport } = page({ sessionId: () => first.sessions[0] });
+  chat.messages = await transport.load(chat.id);
+  const resumes = [chat.resumeStream(), chat.stop(), chat.resumeStream()];
+  await expect.poll(() => chat.status).toBe('streaming');
+  finish();
+  await Promise.all([sent, ...resumes]);
+  expect(shown(chat)).toEqual(['user: Talk', 'assistant: On and on.']);
+  expect(await world.client.sessions.get(first.sessions[0]!)).toMatchObject({ stopReason: 'endTurn' });
+});
+
 test('a page that detaches lets the turn continue', async () => {
   const { chat, sessions } = page({ onStop: 'detach' });
   const finish = world.nextInTwo('On ', { text: 'and on.' });

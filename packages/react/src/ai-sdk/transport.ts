@@ -62,6 +62,8 @@ interface Following {
   until?: string | null;
   answered?: ReadonlySet<string>;
   signal: AbortSignal | undefined;
+  /** Which resume of the chat it is; another one may have replaced it before its session was read. */
+  resumes?: number;
 }
 
 export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadata>> implements ChatTransport<M> {
@@ -125,7 +127,8 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     abortSignal?: AbortSignal;
   }): Promise<ReadableStream<UIMessageChunk> | null> {
     const { chatId, abortSignal } = options;
-    this.#resumes.set(chatId, (this.#resumes.get(chatId) ?? 0) + 1);
+    const resumes = (this.#resumes.get(chatId) ?? 0) + 1;
+    this.#resumes.set(chatId, resumes);
     const sessionId = this.sessionIdOf(chatId);
     if (!sessionId) return null;
     const session = await this.#options.client.sessions.get(sessionId);
@@ -141,6 +144,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
       cursor: beginningOf(turn),
       until: cursor,
       signal: abortSignal,
+      resumes,
     });
   }
 
@@ -265,7 +269,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     const { chatId, sessionId, turn, cursor, after, until, answered, signal } = following;
     const { client, fileUrl, approvals = 'page', onStop = 'interrupt' } = this.#options;
     const reading = new AbortController();
-    const resumes = this.#resumes.get(chatId);
+    const { resumes = this.#resumes.get(chatId) } = following;
     this.#incomplete.add(chatId);
     const stop = () => {
       reading.abort(signal?.reason);

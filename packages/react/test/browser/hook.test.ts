@@ -1,40 +1,20 @@
 // `useSession` in React's strict mode, in a real browser against a real service.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import react from '@vitejs/plugin-react';
 import type { Page } from 'playwright-core';
 import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
-import { build } from 'vite';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { browser } from '../../../console/test/support/browser.ts';
 import { startTestService, type TestService } from '../../../server/test/support/service.ts';
 import { App, clientAt } from './page/app.tsx';
 import { type PageServer, servePage } from './page-server.ts';
 
 let service: TestService;
 let server: PageServer;
-const directory = mkdtempSync(join(tmpdir(), 'signalbox-react-page-'));
 
 beforeAll(async () => {
   service = await startTestService();
-  await build({
-    root: fileURLToPath(new URL('page', import.meta.url)),
-    configFile: false,
-    logLevel: 'warn',
-    plugins: [react()],
-    // Only React's development build mounts everything twice in its strict mode, and reports what differs on hydration.
-    define: { 'process.env.NODE_ENV': '"development"' },
-    build: { outDir: directory, emptyOutDir: true, minify: false },
-  });
-  server = await servePage(directory, service);
+  server = await servePage(service);
 });
-afterAll(() => {
-  server.close();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => server.close());
 beforeEach(() => {
   server.requests.length = 0;
   server.markup = '';
@@ -48,21 +28,7 @@ async function talker(): Promise<string> {
   return (await service.client.agents.create({ name: 'Talker', model })).agentId;
 }
 
-/** Fails the test on an error of the page or a warning of React. */
-async function open(query: Record<string, string>): Promise<Page> {
-  const page = await (await (await browser()).newContext()).newPage();
-  page.on('pageerror', (error) => {
-    throw error;
-  });
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !/Failed to load resource/.test(message.text())) {
-      throw new Error(message.text());
-    }
-  });
-  await page.goto(`${server.url}/?${new URLSearchParams(query)}`);
-  return page;
-}
-
+const open = (query: Record<string, string>) => server.open(query);
 const lines = (page: Page) => () => page.getByRole('listitem').allInnerTexts();
 const streams = () => server.requests.filter((one) => one.includes('/stream'));
 

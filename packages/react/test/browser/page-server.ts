@@ -1,9 +1,16 @@
-// Serves a page, and passes requests for the service on with an API key: as the server of an application would.
+// Builds and serves the page, and passes requests for the service on with an API key: as the server of an application would.
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import react from '@vitejs/plugin-react';
+import type { Page } from 'playwright-core';
+import { build } from 'vite';
+import { browser } from '../../../console/test/support/browser.ts';
 
 export interface PageServer {
   readonly url: string;
@@ -11,10 +18,22 @@ export interface PageServer {
   readonly requests: string[];
   /** What `<div id="root">` holds. */
   markup: string;
+  /** Opens the page in a browser. Fails the test on an error of the page or a warning of React. */
+  open(query: Record<string, string>): Promise<Page>;
   close(): void;
 }
 
-export async function servePage(directory: string, service: { url: string; adminKey: string }): Promise<PageServer> {
+export async function servePage(service: { url: string; adminKey: string }): Promise<PageServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'signalbox-react-page-'));
+  await build({
+    root: fileURLToPath(new URL('page', import.meta.url)),
+    configFile: false,
+    logLevel: 'warn',
+    plugins: [react()],
+    // Only React's development build mounts everything twice in its strict mode, and reports what differs on hydration.
+    define: { 'process.env.NODE_ENV': '"development"' },
+    build: { outDir: directory, emptyOutDir: true, minify: false },
+  });
   const requests: string[] = [];
   const server = createServer((incoming, response) => {
     if (incoming.url!.startsWith('/api/v1/')) {
@@ -54,9 +73,23 @@ export async function servePage(directory: string, service: { url: string; admin
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     markup: '',
+    async open(query) {
+      const opened = await (await (await browser()).newContext()).newPage();
+      opened.on('pageerror', (error) => {
+        throw error;
+      });
+      opened.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type()) && !/Failed to load resource/.test(message.text())) {
+          throw new Error(message.text());
+        }
+      });
+      await opened.goto(`${page.url}/?${new URLSearchParams(query)}`);
+      return opened;
+    },
     close() {
       server.closeAllConnections();
       server.close();
+      rmSync(directory, { recursive: true });
     },
   };
   return page;
