@@ -249,6 +249,16 @@ test('an id of any characters is erased by its path, and only that one', async (
   for (const id of ['.', '..']) await expect(open(id)).rejects.toMatchObject({ code: 'invalid_request' });
 });
 
+test('a stored response of a schedule is erased in whatever order its request named the end user', async () => {
+  const { service, client, agentId } = await startWithAgent();
+  const schedule = { agentId, environment: 'production', cron: '0 9 1 1 *' };
+  await client.schedules.create({ ...schedule, endUser: { name: MARKER, id: ID } }, { idempotencyKey: 'once' });
+  expect(await tablesWith(service.db, [ID, MARKER])).toContain('idempotency_records');
+  await client.endUsers.erase(ID);
+  await finished(client, ID);
+  expect(await tablesWith(service.db, [ID, MARKER])).toEqual([]);
+});
+
 test('an erasure of someone without sessions finishes, and a second request during one changes nothing', async () => {
   const { client } = await startWithAgent();
   await client.endUsers.erase('nobody');

@@ -1,7 +1,7 @@
 // Deletes stored responses (idempotency.ts) that show something of an end user who is erased, before they expire.
 //
-// Every response with a session, a schedule or a worker turn says for whom it is. One with an approval or a file does not; it is deleted
-// if that approval's session or that file is gone.
+// Every response with a session, a schedule or a worker turn says for whom it is, with the id first. One with an approval or a file
+// does not; it is deleted if that approval's session or that file is gone.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { uuidOf } from '../../lib/ids.ts';
