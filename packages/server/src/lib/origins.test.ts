@@ -67,6 +67,10 @@ test('a pattern allows the subdomains of its domain, at any depth, and not the d
   for (const origin of [
     'https://example.com',
     'https://.example.com',
+    'https://evil.example, https://a.example.com',
+    'https://evil.example/.example.com',
+    'https://evil.example#.example.com',
+    'https://evil.example:443@a.example.com',
     'http://a.example.com',
     'https://a.example.com:8443',
     'https://aexample.com',

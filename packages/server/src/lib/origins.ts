@@ -19,6 +19,8 @@ export function problemWithOrigin(entry: string): string | undefined {
 
 /** Whether a browser's `Origin` is in the list. */
 export function isAllowedOrigin(allowed: readonly string[], origin: string): boolean {
+  // Of text that no browser sends, such as several origins, an end could match a pattern.
+  if (originOf(origin) !== origin) return false;
   return allowed.some((entry) => {
     const [scheme, domain] = entry.split(ANY_SUBDOMAIN);
     if (domain === undefined) return entry === origin;
