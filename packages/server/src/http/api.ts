@@ -46,6 +46,7 @@ import type { SlowBodies } from './request/slow-bodies.ts';
 import { withLastEventId } from './request/sse.ts';
 import type { Streams } from './request/streams.ts';
 import { beginSpan } from './request/telemetry.ts';
+import { refusingFor } from './request/token-errors.ts';
 import { tokenGateOf } from './request/token-gate.ts';
 import { contentIdOf, keepOrDiscard, receiveUpload } from './request/upload.ts';
 import { validatorOf } from './request/validate.ts';
@@ -186,7 +187,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
-    if (route.errors?.includes('key_budget_exceeded')) await requireKeyBudget(ctx);
+    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireKeyBudget(ctx));
     if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
 
     const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request, reply)), given);
@@ -225,8 +226,10 @@ function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkRespons
   const expected = checkResponses && !route.stream ? Compile(route.result) : undefined;
   const isLimited = maxOpenSessions > 0 && (name === 'openSession' || name === 'forkSession');
   return async (ctx, input) => {
-    if (isLimited) await requireRoom(ctx, maxOpenSessions);
-    const value = await handle(ctx, input);
+    const value = await refusingFor(ctx, async () => {
+      if (isLimited) await requireRoom(ctx, maxOpenSessions);
+      return handle(ctx, input);
+    });
     if (expected && !expected.Check(value)) {
       throw new Error(`The response of ${name} differs from the contract: ${JSON.stringify(expected.Errors(value))}`);
     }
