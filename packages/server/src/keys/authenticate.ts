@@ -32,6 +32,8 @@ export interface AuthenticatedKey {
   createdBy: string[];
   /** Null: no limit. */
   requestsPerMinute: number | null;
+  /** Null: no limit. */
+  maxCostUsdPerDay: number | null;
 }
 
 /** The refusal of a known key (its whole secret matched), 401 or, for its address, 403. It is recorded in the event log. */
@@ -203,7 +205,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
 
 const keyColumns = sql`k.organization_id as "organizationId", k.key_id as "keyId", k.name, k.permission, k.scopes,
   k.allowed_ips as "allowedIps", k.environments, k.agents, k.created_by as "createdBy",
-  k.requests_per_minute as "requestsPerMinute", k.secret_hash as "secretHash",
+  k.requests_per_minute as "requestsPerMinute", k.max_cost_usd_per_day::float8 as "maxCostUsdPerDay", k.secret_hash as "secretHash",
   case when k.old_secret_expires_at > now() then k.old_secret_hash end as "oldSecretHash",
   coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"`;
 
@@ -253,10 +255,10 @@ function unknown(): ApiError {
 }
 
 function keyOf(row: Row): AuthenticatedKey {
-  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents, createdBy, requestsPerMinute } =
-    row;
+  const { organizationId, keyId, secretHash, name, allowedIps, environments, agents, createdBy } = row;
+  const { requestsPerMinute, maxCostUsdPerDay } = row;
   const access = { scopes: scopesOf(grantOf(row)), allowedIps, environments, agents };
-  return { organizationId, keyId, secretHash, name, ...access, createdBy, requestsPerMinute };
+  return { organizationId, keyId, secretHash, name, ...access, createdBy, requestsPerMinute, maxCostUsdPerDay };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

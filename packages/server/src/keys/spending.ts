@@ -9,8 +9,11 @@ import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 
 export interface KeySpending {
-  /** The limit of the key and what was spent of it today; undefined without a limit. */
-  of(organizationId: string, keyId: string): Promise<Spent | undefined>;
+  /**
+   * The limit of the key and what was spent of it today; undefined without a limit. `limitUsd`: the limit now, if the caller has just read
+   * it; null: none.
+   */
+  of(organizationId: string, keyId: string, limitUsd?: number | null): Promise<Spent | undefined>;
   /** A call of this node, until it is part of the sum. */
   add(organizationId: string, keyId: string, costUsd: number): void;
 }
@@ -63,10 +66,11 @@ export function createKeySpending({ db, clock }: { db: Db; clock: Clock }): KeyS
   }
 
   return {
-    async of(organizationId, keyId) {
+    async of(organizationId, keyId, limitUsd) {
       const id = `${organizationId}${keyId}`;
       let found = known.get(id);
-      if (!found || !isFresh(found)) {
+      const hasChanged = limitUsd !== undefined && limitUsd !== found?.limitUsd;
+      if (!found || hasChanged || !isFresh(found)) {
         const reading = reads.get(id) ?? read(id, organizationId, keyId).finally(() => reads.delete(id));
         reads.set(id, reading);
         found = await reading;

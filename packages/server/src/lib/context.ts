@@ -53,6 +53,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly agents?: readonly string[];
   /** Of a key with a limit of its own. */
   readonly requestsPerMinute?: number;
+  /** Of the key `keyId`, when the request began; null: no limit. */
+  readonly maxCostUsdPerDay?: number | null;
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;

@@ -214,6 +214,22 @@ test('once its sessions cost the limit, a key starts nothing more until the next
   expect((await open()).status).toBe(201);
 });
 
+test('a limit in money that a key gets, or loses, applies from the next request on', async () => {
+  const { secret, keyId } = await create({});
+  const { sessionId } = await service
+    .clientWith(secret!)
+    .sessions.open({ agentId, environment: 'production', input: 'go' });
+  await untilOver(sessionId);
+  const open = async () =>
+    (await send(service.url, 'POST', '/sessions', { key: secret!, body: { agentId, environment: 'production' } }))
+      .status;
+  expect(await open()).toBe(201);
+  await service.client.keys.update(keyId, { maxCostUsdPerDay: 0.000_001 });
+  expect(await open()).toBe(429);
+  await service.client.keys.update(keyId, { maxCostUsdPerDay: null });
+  expect(await open()).toBe(201);
+});
+
 test('a turn that reaches the limit of its key ends before its next model call, in child sessions as well', async () => {
   const cost = await costOfCall();
   const loop = Array.from({ length: 20 }, () => ({ toolCalls: [{ name: 'none', input: {} }] }));

@@ -63,6 +63,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       ...(key.environments && { environments: key.environments }),
       ...(key.agents && { agents: key.agents }),
       ...(key.requestsPerMinute !== null && { requestsPerMinute: key.requestsPerMinute }),
+      maxCostUsdPerDay: key.maxCostUsdPerDay,
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
       userAgent: userAgentOf(caller.headers),

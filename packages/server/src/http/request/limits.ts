@@ -230,8 +230,9 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
  * Throws 429 `key_budget_exceeded` if the sessions of the key have cost what they can in a day. Sessions that are running end their turns
  * at the next model call (runtime/node/spending.ts).
  */
-export async function requireKeyBudget({ keySpending, clock, organizationId, keyId }: Context): Promise<void> {
-  const spent = keyId === null ? undefined : await keySpending.of(organizationId, keyId);
+export async function requireKeyBudget(ctx: Context): Promise<void> {
+  const { keySpending, clock, organizationId, keyId, maxCostUsdPerDay } = ctx;
+  const spent = keyId === null ? undefined : await keySpending.of(organizationId, keyId, maxCostUsdPerDay);
   if (!spent || !isSpent(spent)) return;
   throw new ApiError(
     'key_budget_exceeded',

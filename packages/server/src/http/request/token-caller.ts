@@ -71,6 +71,7 @@ function contextOf(
     keyId: key.keyId,
     token: reach,
     scopes: key.scopes,
+    maxCostUsdPerDay: key.maxCostUsdPerDay,
     requestId: caller.requestId,
     ipAddress: caller.ipAddress,
     userAgent: userAgentOf(caller.headers),
