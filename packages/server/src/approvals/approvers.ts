@@ -74,6 +74,17 @@ export function isSameDecider(one: readonly string[], other: readonly string[]):
   return one.some((identity) => other.includes(identity));
 }
 
+/**
+ * What a session keeps of a tool whose later calls run without approval: its name, and who approved that. A grant by some approvers does
+ * not stand in for others, which a later version of the agent may ask for.
+ */
+export function grantFor(name: string, by: Approvers | null): string {
+  const { people, roles, keys, endUser, notRequester, count = 1 } = by ?? {};
+  const rule = { people, roles: roles?.toSorted(), keys, endUser, notRequester, ...(count > 1 && { count }) };
+  const text = JSON.stringify(rule);
+  return text === '{}' ? name : `${name} ${text}`;
+}
+
 /** Without any of the four, people and keys may decide. */
 function isDefault({ people, roles, keys, endUser }: Approvers): boolean {
   return !people && !roles && !keys && !endUser;

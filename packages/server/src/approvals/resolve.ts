@@ -21,7 +21,7 @@ import {
 } from '../sessions/state/operations.ts';
 import { lockSession, type SessionRow } from '../sessions/state/session.ts';
 import { type ApprovalRow, readApproval, viewApproval } from './approvals.ts';
-import { type Decider, deciderOf, mayDecide, personDecider } from './approvers.ts';
+import { type Decider, deciderOf, grantFor, mayDecide, personDecider } from './approvers.ts';
 import { addDecision, countInputs, type Decided, type StoredDecision } from './decisions.ts';
 
 // Each is as long as a request may be, and every reader of the approval gets all of them.
@@ -128,8 +128,9 @@ async function finish(
   const isDenied = after.status === 'denied';
   // One of several approvers can't allow later calls alone.
   const forSession = !isDenied && agreeing.every(({ scope }) => scope === 'session');
-  const grants = !isDenied && (row.once || forSession) && !session.grantedTools.includes(name);
-  if (grants) session.grantedTools = [...session.grantedTools, name];
+  const grant = grantFor(name, row.by);
+  const grants = !isDenied && (row.once || forSession) && !session.grantedTools.includes(grant);
+  if (grants) session.grantedTools = [...session.grantedTools, grant];
   const [[call]] = await Promise.all([
     tx.query<Operation>(sql`
       update operations o set status = ${isDenied ? 'denied' : 'ready'}, error = ${isDenied ? denialOf(after.reason) : null},

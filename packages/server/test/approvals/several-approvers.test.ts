@@ -284,6 +284,32 @@ describe('grants for the session', () => {
   });
 });
 
+describe('a call that was granted for the session, with a later version of the agent', () => {
+  test.each([
+    ['is asked for if the tool has other approvers', {}, { roles: ['owner'] }, true],
+    ['is asked for if the tool needs more of them', { people: true }, { people: true, count: 2 }, true],
+    ['is asked for if the tool excludes requesters', {}, { notRequester: true }, true],
+    [
+      'is not asked for if the approvers are the same',
+      { roles: ['owner', 'admin'] },
+      { roles: ['admin', 'owner'], count: 1 },
+      false,
+    ],
+  ] as [string, Approvers, Approvers, boolean][])('%s', async (_, before, after, asks) => {
+    await world.work({ ask: answering([payment(1), { text: 'ok' }, payment(2), { text: 'ok' }]) });
+    const agentId = await world.agent([pay(before)]);
+    const { sessionId, ids } = await waiting(agentId);
+    await decide(ann, ids[0]!, { scope: 'session' });
+    await idle(sessionId);
+    await updateAgent(ann!, { agentId, tools: [pay(after)] });
+    await sendMessage(bob!, { sessionId, content: 'again' });
+    const chunks = await clock.passWhile(
+      world.until(sessionId, (chunk) => chunk.turn === 2 && (is('waiting')(chunk) || is('idle')(chunk))),
+    );
+    expect(outline(chunks).at(-1)).toBe(asks ? 'waiting' : 'idle');
+  });
+});
+
 describe('requesters', () => {
   const notRequester = pay({ notRequester: true });
 

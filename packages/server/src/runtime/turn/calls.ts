@@ -1,5 +1,6 @@
 // The tool calls of a turn: how a call is created, and what the model gets as its result.
 import type { MessagePart } from '@signalbox/contract';
+import { grantFor } from '../../approvals/approvers.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
@@ -20,7 +21,7 @@ export interface CallRules {
   readonly organizationId: string;
   readonly turn: number;
   readonly tools: readonly TurnTool[];
-  /** Tools that an approver has granted for the rest of this session. */
+  /** Tools that approvers have granted for the rest of this session (`grantFor`). */
   readonly grantedTools: readonly string[];
   /** The note to the model about MCP servers that are unavailable. */
   readonly unavailable: readonly string[];
@@ -51,8 +52,8 @@ export async function newCalls(rules: CallRules, step: number, asked: readonly A
   }
 
   const conditional: { call: Operation; schema: Record<string, unknown> }[] = [];
-  for (const [call, { name, approval }] of ready()) {
-    if (approval === 'never' || rules.grantedTools.includes(name)) continue;
+  for (const [call, { name, approval, by }] of ready()) {
+    if (approval === 'never' || rules.grantedTools.includes(grantFor(name, by))) continue;
     if (typeof approval === 'object') conditional.push({ call, schema: approval.when });
     else call.status = 'awaiting_approval';
   }
