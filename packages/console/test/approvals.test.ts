@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Limits } from '@signalbox/client';
+import type { CreateAgent, Limits } from '@signalbox/client';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
@@ -34,12 +34,14 @@ afterAll(() => {
   shop.close();
 });
 
+type Approval = Extract<NonNullable<CreateAgent['tools']>[number], { type: 'http' }>['approval'];
+
 /** Opens a session that asks for this refund, and returns when the approval is pending. */
 async function askRefund(
   input: object,
   name = 'Refund desk',
   limits: Limits = {},
-  approval: 'always' | 'once' = 'always',
+  approval: Approval = 'always',
 ): Promise<{ sessionId: string; operationId: string }> {
   const { client } = console.service;
   const { agentId } = await client.agents.create({
@@ -267,6 +269,56 @@ test('approving a tool that needs approval once per session says which later cal
   expect(await page.getByRole('checkbox').count()).toBe(0);
   await expectAccessible(page);
   await console.service.client.approvals.deny(operationId);
+  await page.context().close();
+});
+
+test('of two approvers, the first sees why another has to finish, and the other finishes it: on a desktop and a narrow phone', async () => {
+  for (const width of [1280, 390]) {
+    const order = `order-both-${width}`;
+    const { operationId } = await askRefund({ order, cents: 100 }, 'Vault', {}, { policy: 'always', by: { count: 2 } });
+    const size = { viewport: { width, height: 844 } };
+    const [first, second] = await Promise.all([
+      console.open(member, `/approvals/${operationId}`, size),
+      console.open(console.owner, `/approvals/${operationId}`, size),
+    ]);
+    await first.getByText('Needs 2 approvals.').waitFor();
+    await first.getByRole('button', { name: 'Approve', exact: true }).press('Enter');
+    await first.getByRole('button', { name: 'Approve now' }).press('Enter');
+    await first.getByText('1 of 2 approvals, waiting for another person.').waitFor();
+    const why = /^You have already approved.* Another approver has to decide\.$/;
+    await first.getByText(why).waitFor();
+    const approve = first.getByRole('button', { name: 'Approve', exact: true, description: why });
+    expect(await approve.isDisabled()).toBe(true);
+    expect(refundsOf(order)).toEqual([]);
+    await expectAccessible(first);
+
+    // Without a reload.
+    await second.getByText('1 of 2 approvals, waiting for one more approver.').waitFor();
+    await second.getByText('Mara Member approved').waitFor();
+    await second.getByRole('button', { name: 'Approve', exact: true }).press('Enter');
+    await second.getByRole('button', { name: 'Approve now' }).press('Enter');
+    await second.getByText('The call succeeded').waitFor();
+    await first.getByText('The call succeeded').waitFor();
+    expect(refundsOf(order)).toEqual([{ order, cents: 100 }]);
+    for (const page of [first, second]) {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await page.context().close();
+    }
+  }
+});
+
+test('one who has approved can join another who edited the input', async () => {
+  const order = 'order-join';
+  const { operationId } = await askRefund({ order, cents: 900 }, 'Vault', {}, { policy: 'always', by: { count: 2 } });
+  const page = await console.open(member, `/approvals/${operationId}`);
+  await page.getByRole('button', { name: 'Approve', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'Approve now' }).press('Enter');
+  await page.getByText('You approved').waitFor();
+  await console.owner.client.approvals.approve(operationId, { input: { order, cents: 400 } });
+  await page.getByRole('button', { name: 'Approve this input' }).press('Enter');
+  await page.getByRole('button', { name: 'Approve now' }).press('Enter');
+  await page.getByText('The call succeeded').waitFor();
+  expect(refundsOf(order)).toEqual([{ order, cents: 400 }]);
   await page.context().close();
 });
 

@@ -128,29 +128,45 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   }
   const { refusal } = shown;
   const hasApproved = refusal?.code === 'already_decided_by_you';
+  const described = refusal ? { 'aria-describedby': reason } : {};
   const begin = (next: Step, input?: { input: unknown }) => {
     setJoined(input);
     setStep(next);
   };
   return (
     <div className="stack tight">
-      <ApproversInfo approval={shown} {...(!refusal && { onJoin: (input) => begin('approve', { input }) })} />
-      {refusal && !hasApproved && (
+      <ApproversInfo
+        approval={shown}
+        {...((!refusal || hasApproved) && { onJoin: (input) => begin('approve', { input }) })}
+      />
+      {refusal && (
         <p className="quiet small" id={reason}>
           {refusal.message}
         </p>
       )}
-      <div className="row decide" ref={buttons} {...(refusal && { 'aria-describedby': reason })}>
-        <Button look="primary" aria-keyshortcuts="A" disabled={refusal !== null} onClick={() => begin('approve')}>
+      <div className="row decide" ref={buttons}>
+        <Button
+          look="primary"
+          aria-keyshortcuts="A"
+          disabled={refusal !== null}
+          {...described}
+          onClick={() => begin('approve')}
+        >
           Approve
         </Button>
-        <Button aria-keyshortcuts="D" disabled={refusal !== null && !hasApproved} onClick={() => begin('deny')}>
+        <Button
+          aria-keyshortcuts="D"
+          disabled={refusal !== null && !hasApproved}
+          {...(!hasApproved && described)}
+          onClick={() => begin('deny')}
+        >
           Deny
         </Button>
         <Button
           look="bare"
           aria-keyshortcuts="E"
           disabled={refusal !== null && !hasApproved}
+          {...(!hasApproved && described)}
           onClick={() => begin('edit')}
         >
           Edit input
