@@ -17,6 +17,7 @@ import { unpricedModel } from './budget.ts';
 import { type NewSession, newSession } from './new-session.ts';
 import { recordAwaitedResult } from './state/awaited-result.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
+import { addRequestersOfChild } from './state/requesters.ts';
 import { lockSession, readSession, type SessionRow, sessionEvent, viewEndUser } from './state/session.ts';
 
 /** A session that was opened through the API has depth 0. */
@@ -109,7 +110,10 @@ export async function reportToParent(
         and status = 'awaiting_session'`);
     if (!call) return;
     const ended: Operation = { ...call, ...(await childOutcome(tx, child)) };
-    await tx.query(updateOperation(parent, ended, platform.clock.now()));
+    await Promise.all([
+      tx.query(updateOperation(parent, ended, platform.clock.now())),
+      tx.query(addRequestersOfChild(child, parent)),
+    ]);
     await recordAwaitedResult(tx, platform, parent, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,

@@ -7,7 +7,7 @@ import { getApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
-import { deleteKey } from '../../src/keys/keys.ts';
+import { deleteKey, updateKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
 import { runDue } from '../../src/schedules/run.ts';
@@ -20,7 +20,16 @@ import { sendToolResult } from '../../src/sessions/tool-results.ts';
 import { claimWorkerTurn, completeWorkerTurn } from '../../src/workers/worker-turns.ts';
 import { asKeyOf, asPerson, via } from '../support/callers.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
-import { answering, clientTool, createWorld, httpTool, is, outline, type World } from '../support/session-world.ts';
+import {
+  answering,
+  byModel,
+  clientTool,
+  createWorld,
+  httpTool,
+  is,
+  outline,
+  type World,
+} from '../support/session-world.ts';
 
 let clock: ManualClock;
 let world: World;
@@ -369,6 +378,29 @@ describe('requesters', () => {
     expect(await admitted(sessionId)).toEqual(['cat']);
   });
 
+  test('who sends a child session the result of a call is a requester of its parent', async () => {
+    const agentId = await world.agent([clientTool('look')], { model: 'scripted/child' });
+    const parent = await world.agent([{ type: 'agent', name: 'ask', description: '', agentId }, notRequester], {
+      model: 'scripted/parent',
+    });
+    const models = {
+      parent: answering([{ calls: [['ask', { input: 'look' }]] }, payment(3), { text: 'ok' }]),
+      child: answering([{ calls: [['look', {}]] }, { text: 'pay 3' }]),
+    };
+    await world.work({ ask: byModel(models) });
+    const sessionId = await open(ann!, parent, { input: 'go' });
+    await clock.passWhile(world.until(sessionId, isType('tool.call')));
+    const [child] = await world.platform.db.query<{ id: string }>(sql`
+      select session_id as id from sessions
+      where organization_id = ${world.organizationId} and parent_session_id is not null`);
+    const childId = formatId('ses', child!.id);
+    const chunks = await clock.passWhile(world.until(childId, isType('tool.call')));
+    const { toolCallId } = chunks.find((chunk) => chunk.type === 'tool.call')!;
+    await clock.passWhile(world.until(childId, is('waiting')));
+    await sendToolResult(bob!, { sessionId: childId, toolCallId, output: 'pay 3' });
+    expect(await admitted(sessionId)).toEqual(['cat']);
+  });
+
   test('a worker whose step requests the call is a requester', async () => {
     await world.work({});
     const model = { provider: 'worker' as const, queue: 'q' };
@@ -455,6 +487,18 @@ describe('approvers who lose their right', () => {
     await decide(key, ids[0]!);
     await deleteKey(bob!, { keyId: formatId('key', key.keyId!) });
     expect((await decide(bob, ids[0]!)).status).toBe('pending');
+    expect((await decide(cat, ids[0]!)).status).toBe('approved');
+  });
+
+  test('the approval of an end user does not count any more if the key of the token can’t decide any more', async () => {
+    await work([3]);
+    const { ids } = await waiting(await world.agent([pay({ people: true, endUser: true, count: 2 })]));
+    const key = await asKeyOf(ann!, 'backend');
+    const token = { scopes: ['decide'], endUser: { id: 'eve' } } as unknown as NonNullable<PoolContext['token']>;
+    const eve = { ...key, token, actor: { type: 'end_user' as const, id: 'eve', name: 'eve' } };
+    expect((await decide(eve, ids[0]!)).progress).toMatchObject({ approved: 1 });
+    await updateKey(ann!, { keyId: formatId('key', key.keyId!), scopes: ['sessions:run'] });
+    expect(await decide(bob, ids[0]!)).toMatchObject({ status: 'pending', decisions: [{ actor: { name: 'bob' } }] });
     expect((await decide(cat, ids[0]!)).status).toBe('approved');
   });
 
