@@ -6,6 +6,7 @@ import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
+import { keyIdentity } from '../lib/identities.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
@@ -193,6 +194,8 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
     const now = ctx.clock.now();
     const secret = newSecret(organizationId, keyId);
     const hasGrace = gracePeriodSeconds > 0;
+    // The one who gets the new secret counts as the same approver as the key, like its creators.
+    const holders = creatorsOf(ctx).filter((identity) => identity !== keyIdentity(keyId));
     const expiresAt = sql`now() + ${gracePeriodSeconds} * interval '1 second'`;
     const [, , [updated]] = await Promise.all([
       before.oldSecretPreview !== null && tx.query(retireOldSecret(organizationId, keyId, now)),
@@ -202,6 +205,8 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
         from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`),
       tx.query<Pick<Row, 'oldSecretPreview' | 'oldSecretExpiresAt'>>(sql`
         update api_keys k set secret_hash = ${hashSecret(secret)}, secret_preview = ${previewOf(secret)}, updated_at = ${now},
+          created_by = k.created_by || array(
+            select h.holder from unnest(${holders}::text[]) h(holder) where h.holder <> all(k.created_by)),
           ${hasGrace ? sql`old_secret_hash = k.secret_hash, old_secret_preview = k.secret_preview, old_secret_expires_at = ${expiresAt}` : noOldSecret}
         where k.organization_id = ${organizationId} and k.key_id = ${keyId}
         returning k.old_secret_preview as "oldSecretPreview", k.old_secret_expires_at as "oldSecretExpiresAt"`),

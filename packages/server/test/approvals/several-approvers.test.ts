@@ -7,7 +7,7 @@ import { getApproval } from '../../src/approvals/approvals.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
-import { deleteKey, updateKey } from '../../src/keys/keys.ts';
+import { deleteKey, rotateKey, updateKey } from '../../src/keys/keys.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
 import { runDue } from '../../src/schedules/run.ts';
@@ -151,6 +151,19 @@ describe('the count', () => {
     });
     expect(ran).toEqual([]);
     expect((await decide(await asKeyOf(bob!, 'other'), id)).status).toBe('approved');
+  });
+
+  test('who rotates a key counts as the same approver', async () => {
+    await work([3]);
+    const { ids } = await waiting(await world.agent([two]));
+    const key = await asKeyOf(ann!, 'bot');
+    await rotateKey(bob!, { keyId: formatId('key', key.keyId!) });
+    const [row] = await world.platform.db.query<{ createdBy: string[] }>(sql`
+      select created_by as "createdBy" from api_keys
+      where organization_id = ${world.organizationId} and key_id = ${key.keyId}`);
+    await decide(bob, ids[0]!);
+    const rotated = { ...key, keyCreatedBy: row!.createdBy };
+    await expect(decide(rotated, ids[0]!)).rejects.toMatchObject({ code: 'already_decided_by_you' });
   });
 
   test.each([
