@@ -75,8 +75,8 @@ export function isSameDecider(one: readonly string[], other: readonly string[]):
 }
 
 /**
- * What a session keeps of a tool whose later calls run without approval: its name, and who approved that. A grant by some approvers does
- * not stand in for others, which a later version of the agent may ask for.
+ * What a session keeps of a tool whose later calls run without approval: its name, and the rule of who could approve that. A later version
+ * of the agent may name other approvers, and a grant under the old rule does not count for it.
  */
 export function grantFor(name: string, by: Approvers | null): string {
   const { people, roles, keys, endUser, notRequester, count = 1 } = by ?? {};
