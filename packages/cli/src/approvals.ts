@@ -19,9 +19,9 @@ ${columns([
   ['--limit N', 'list: at most N (20)'],
   ...serviceHelp,
 ])}
-Listing needs a key with read, deciding a key with write. The first decision counts; a later one fails with exit status 1. If a tool
-needs several approvers, all of them have to approve the same input, and one denial is final. To approve an input that another
-approver has edited, pass it with --input.
+Listing needs a key with read or the scope sessions:read, deciding one with write or approvals:decide. The first decision counts; a
+later one fails with exit status 1. If a tool needs several approvers, all of them have to approve the same input, and one denial is
+final. To approve an input that another approver has edited, pass it with --input.
 `;
 
 const statuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
