@@ -59,7 +59,7 @@ export const Scope = OneOf(scopes, {
 });
 export type Scope = Static<typeof Scope>;
 
-/** The scopes that each permission stands for. */
+/** The scopes of each permission. */
 export const scopesOfPermission: Readonly<Record<Permission, ReadonlySet<Scope>>> = {
   read: scopesUpTo('read'),
   write: scopesUpTo('write'),

@@ -1,4 +1,4 @@
-// What a key gives its holder: a permission, which stands for a set of scopes, or scopes of its own; and what it is limited to.
+// What a key gives its holder: a permission, which is a set of scopes, or scopes of its own; and what it is limited to.
 import { type Permission, permissions, type Scope, scopes, scopesOfPermission } from '@signalbox/contract';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { isNetworkWithin, parseNetwork } from '../lib/network.ts';
