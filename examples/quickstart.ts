@@ -5,7 +5,7 @@ import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();
 
-// `scripted` is a built-in test model that needs no network. See docs/models.md for the others.
+// `scripted` is a built-in test model that needs no network. See docs/guides/models.md for the others.
 const agent = await client.agents.create({
   name: 'Greeter',
   model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}' }] } },

@@ -1,5 +1,5 @@
-// A rolling restart without failed requests: two nodes behind each load balancer of docs/load-balancers.md are restarted one after the
-// other while clients open sessions, read them and send requests through all balancers. `npm run prove -- balancer` runs it for longer.
+// A rolling restart without failed requests: two nodes behind each load balancer of docs/operations/load-balancers.md are restarted one
+// after the other while clients open sessions, read them and send requests through all balancers. `npm run prove -- balancer` runs it for longer.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -9,9 +9,14 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
 const read = (page: string) => readFileSync(join(root, page), 'utf8');
 
-test('every link to a file leads to one', () => {
+test('every link to a file or an image leads to one', () => {
   const links = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target = '']) => ({ page, target })),
+    [...read(page).matchAll(/(?:\]\(|\b(?:src|srcset|href)=")(?!https?:|mailto:)([^)#"]+)/g)].map(
+      ([, target = '']) => ({
+        page,
+        target,
+      }),
+    ),
   );
   expect(links.length).toBeGreaterThan(20);
   expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
@@ -66,8 +71,8 @@ test('the program in the README is examples/quickstart.ts', () => {
   expect(shown).toBe(program.slice(program.indexOf('import')));
 });
 
-test('docs/event-log.md lists every type of record, and no other', () => {
-  const [, rows = ''] = /\| types \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/event-log.md')) ?? [];
+test('docs/guides/event-log.md lists every type of record, and no other', () => {
+  const [, rows = ''] = /\| types \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/guides/event-log.md')) ?? [];
   const kinds = rows.split('\n').flatMap((row) => {
     let noun = '';
     return [...(row.split('|')[1] ?? '').matchAll(/`(?:(\w+)\.)?(\w+)`/g)].map(([, said, verb]) => {

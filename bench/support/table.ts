@@ -9,7 +9,7 @@ export interface Row {
   limit?: number;
   /** Of `ours` to the limit measured next to it, over the pairs. */
   ratio?: { median: number; min: number; max: number };
-  /** As docs/performance.md explains it. */
+  /** As docs/operations/performance.md explains it. */
   target: string;
 }
 

@@ -1,4 +1,4 @@
-// Load balancers as Debian packages them, in front of two nodes, each configured as in docs/load-balancers.md.
+// Load balancers as Debian packages them, in front of two nodes, each configured as in docs/operations/load-balancers.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -4,7 +4,7 @@ import { parseOptions, UsageError } from './usage.ts';
 
 const help = `Changes the database of an installation. Stop all of its nodes first.
 
-  signalbox database distribute   shard the database of DATABASE_URL by organization with Citus; see docs/sharding.md
+  signalbox database distribute   shard the database of DATABASE_URL by organization with Citus; see docs/operations/sharding.md
 `;
 
 export async function database([verb = '--help', ...rest]: string[]): Promise<void> {

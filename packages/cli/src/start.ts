@@ -53,7 +53,7 @@ function help(): string {
     option ? `--${option}, ${variable}` : variable,
     about + (value ? ` (${value})` : ''),
   ]);
-  return `Runs the service.\n\n${columns(rows)}\nAn option takes precedence over its variable. Details: docs/configuration.md.\n`;
+  return `Runs the service.\n\n${columns(rows)}\nAn option takes precedence over its variable. Details: docs/reference/configuration.md.\n`;
 }
 
 /** The addresses of the service and the next steps. */

@@ -1,5 +1,5 @@
 /**
- * Writes openapi.json at the root of the repository and the table of operations in docs/keys.md, from the contract.
+ * Writes openapi.json at the root of the repository and the table of operations in docs/guides/keys.md, from the contract.
  *
  *     node packages/server/scripts/write-openapi.ts
  */
@@ -12,7 +12,7 @@ import { withScopeTable } from '../src/http/reference/scope-table.ts';
 
 export const committedFile = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
 
-export const keysPage = fileURLToPath(new URL('../../../docs/keys.md', import.meta.url));
+export const keysPage = fileURLToPath(new URL('../../../docs/guides/keys.md', import.meta.url));
 
 /** The expected content of the file. */
 export function openApiJson(): string {

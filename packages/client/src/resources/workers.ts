@@ -5,7 +5,7 @@ import { type RunOptions, run } from '../workers/run.ts';
 
 /**
  * Turns of agents whose model is `{ provider: 'worker', queue }`, run by your own program. {@link run} is all you need; it
- * uses the other methods. Permission `write`. See docs/workers.md.
+ * uses the other methods. Permission `write`. See docs/guides/workers.md.
  */
 export class Workers implements WorkerApi {
   readonly #transport: Transport;

@@ -98,8 +98,8 @@ test('a listen URL without a database URL is refused', () => {
   );
 });
 
-test('docs/configuration.md has every option and variable with its default, and no others', () => {
-  const page = readFileSync(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8');
+test('docs/reference/configuration.md has every option and variable with its default, and no others', () => {
+  const page = readFileSync(new URL('../../../../docs/reference/configuration.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
   const documented = rows.map((row) =>
     row

@@ -1,5 +1,5 @@
-// What operators and their systems check: whether the service is alive and ready, and its metrics (docs/observability.md). It is next to
-// the API, and on a port of its own if one is set: a node that only runs turns or sends webhooks has no other.
+// What operators and their systems check: whether the service is alive and ready, and its metrics (docs/operations/observability.md). It is
+// next to the API, and on a port of its own if one is set: a node that only runs turns or sends webhooks has no other.
 //
 // Metrics are for this machine and for callers with the token. Whether a request is from this machine is decided by the socket, never by
 // a header. A forwarded request came from elsewhere, even if a local proxy sent it. One that names this machine by a DNS name may come

@@ -1,4 +1,4 @@
-// The metrics of a service, in one table. docs/observability.md explains each of them, and a test compares the two.
+// The metrics of a service, in one table. docs/operations/observability.md explains each of them, and a test compares the two.
 //
 // Each service has its own registry. Counters and histograms are updated where things happen; gauges that need the database are
 // read at a scrape (scrape.ts).

@@ -111,8 +111,8 @@ test('once a secret exists, the service needs the key that sealed it, which may 
   await receiver.close();
 });
 
-test('the statement in docs/keys.md lets a service start without its lost key', async () => {
-  const text = readFileSync(new URL('../../../../docs/keys.md', import.meta.url), 'utf8');
+test('the statement in docs/guides/keys.md lets a service start without its lost key', async () => {
+  const text = readFileSync(new URL('../../../../docs/guides/keys.md', import.meta.url), 'utf8');
   const [, statement] = /```sql\n(.*?)\n```/s.exec(text) ?? [];
   const receiver = await createReceiver();
   const database = await createTestDatabase();

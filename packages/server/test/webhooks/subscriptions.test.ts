@@ -56,7 +56,7 @@ async function events() {
 const cursorsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.cursor);
 const seqsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
 
-/** A receiver that knows some secrets and checks the hex signature, as docs/webhooks.md shows. */
+/** A receiver that knows some secrets and checks the hex signature, as docs/guides/webhooks.md shows. */
 function knowing(...secrets: string[]): Receiver['respond'] {
   return ({ headers, body }) => {
     const signed = `${headers['x-service-timestamp']}.${body}`;

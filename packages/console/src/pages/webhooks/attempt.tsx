@@ -76,7 +76,7 @@ export function RequestBody({ text }: { text: string | null }) {
   }
 }
 
-/** The headers that the service sends (docs/webhooks.md). */
+/** The headers that the service sends (docs/guides/webhooks.md). */
 function headersOf({ deliveryId, previousCursor }: WebhookDeliveryWithAttempts, attempt: WebhookAttempt) {
   const timestamp = String(Math.floor(new Date(attempt.at).getTime() / 1000));
   return [

@@ -16,7 +16,7 @@ test('the committed openapi.json is that of the contract: node packages/server/s
   expect(readFileSync(committedFile, 'utf8')).toBe(openApiJson());
 });
 
-test('docs/keys.md lists every operation by its scope: npm run openapi', () => {
+test('docs/guides/keys.md lists every operation by its scope: npm run openapi', () => {
   expect(readFileSync(keysPage, 'utf8')).toBe(keysPageText());
 });
 

@@ -1,4 +1,4 @@
-// The table of operations by scope in docs/keys.md.
+// The table of operations by scope in docs/guides/keys.md.
 import { permissions, type Route, scopeFacts, scopes } from '@signalbox/contract';
 import { agentReachOf } from '../request/agent-gate.ts';
 

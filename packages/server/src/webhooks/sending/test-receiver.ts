@@ -69,7 +69,7 @@ function sessionIn(body: Buffer): string | null {
   }
 }
 
-/** Verifies as docs/webhooks.md tells integrators to. */
+/** Verifies as docs/guides/webhooks.md tells integrators to. */
 function isSigned(headers: Readonly<Record<string, string>>, body: Buffer, secret: string, now: Date): boolean {
   const timestamp = headers[deliveryHeaders.timestamp] ?? '';
   const ageSeconds = Math.abs(now.getTime() / 1000 - Number(timestamp));
