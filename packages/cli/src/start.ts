@@ -1,6 +1,7 @@
 // `signalbox start`: runs the service until it receives a signal.
 import { fileURLToPath } from 'node:url';
 import { type Config, createLog, readConfig, type Service, settings, startService, version } from '@signalbox/server';
+import { logText } from './log-text.ts';
 import { columns, parseOptions } from './usage.ts';
 
 // The build of the console package.
@@ -19,7 +20,8 @@ export async function start(args: string[]): Promise<void> {
     return;
   }
   const config = readConfig(values as Record<string, string>);
-  const lines = holdLines();
+  const isText = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY === true);
+  const lines = holdLines(isText ? textWriter(config) : (line) => process.stdout.write(line));
   const log = createLog({ level: config.logLevel, destination: lines });
   process.on('uncaughtException', (error, origin) => {
     log.fatal({ err: error, origin }, 'stopped by an unhandled error');
@@ -29,6 +31,8 @@ export async function start(args: string[]): Promise<void> {
   const asked = untilSignal();
   try {
     const service = await startService(config, { log, consoleDir });
+    // On a terminal the links come last, where they are found. Programs read the log without anything between its lines.
+    if (isText) lines.release();
     process.stderr.write(announcement(config, service));
     lines.release();
     const signal = await asked;
@@ -72,23 +76,33 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
       ]
     : [['API', 'not on this node (SIGNALBOX_ROLES)']];
   const once = setupLink
-    ? 'Open the console link to create the first account. It works once, within 24 hours.\n\n'
+    ? `Open the console link to create the first account. It works once, within 24 hours. For a new one: ${where}npx signalbox users setup-link\n\n`
     : '';
   return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n${once}`;
 }
 
-/** Holds back log lines until the announcement is printed. */
-function holdLines(): { write(line: string): void; release(): void } {
+/** Writes log lines as text. */
+function textWriter({ logLevel }: Config): (line: string) => void {
+  const colour = process.stdout.isTTY === true && !process.env.NO_COLOR;
+  const options = { colour, isVerbose: logLevel === 'debug' || logLevel === 'trace' };
+  return (line) => {
+    const text = logText(line, options);
+    if (text !== undefined) process.stdout.write(text);
+  };
+}
+
+/** Holds back log lines until `release` is called. */
+function holdLines(print: (line: string) => void): { write(line: string): void; release(): void } {
   let held: string[] | undefined = [];
   return {
     write(line) {
       if (held) held.push(line);
-      else process.stdout.write(line);
+      else print(line);
     },
     release() {
       const lines = held ?? [];
       held = undefined;
-      for (const line of lines) process.stdout.write(line);
+      for (const line of lines) print(line);
     },
   };
 }

@@ -62,6 +62,7 @@ test('every problem is reported at once, named by its option or variable', () =>
       OPENAI_API_KEY: 'hunter2\nx',
       SIGNALBOX_ROLES: 'api,webhooks',
       SIGNALBOX_LOG_LEVEL: 'verbose',
+      SIGNALBOX_LOG_FORMAT: 'xml',
     },
   );
   expect(problems.map((problem) => problem.split(':')[0])).toEqual([
@@ -75,6 +76,7 @@ test('every problem is reported at once, named by its option or variable', () =>
     'SIGNALBOX_PROVIDER_KEYS',
     'SIGNALBOX_ROLES',
     'SIGNALBOX_LOG_LEVEL',
+    'SIGNALBOX_LOG_FORMAT',
   ]);
   expect(problems.join()).not.toContain('hunter2');
 });

@@ -29,6 +29,7 @@ const roles = ['api', 'runtime', 'delivery'] as const;
 /** What a node runs: the API (`api`), the turns of sessions (`runtime`), the sending of webhooks (`delivery`). */
 type Role = (typeof roles)[number];
 
+const logFormats = ['auto', 'json', 'text'] as const;
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 interface Setting<T> {
@@ -313,6 +314,12 @@ export const settings = {
     about: `lowest level that is logged: ${logLevels.join(', ')}`,
     parse: parseLogLevel,
   }),
+  logFormat: required({
+    variable: 'SIGNALBOX_LOG_FORMAT',
+    default: 'auto',
+    about: 'format of the log: json, text, or auto, which is text on a terminal',
+    parse: parseLogFormat,
+  }),
 };
 
 type Settings = typeof settings;
@@ -389,6 +396,12 @@ function parseRoles(text: string): ReadonlySet<Role> {
     throw new Error(`"${unknown}" is not a role; use one or more of ${roles.join(', ')}, separated by commas`);
   }
   return new Set(found as Role[]);
+}
+
+function parseLogFormat(text: string): (typeof logFormats)[number] {
+  const format = logFormats.find((one) => one === text);
+  if (!format) throw new Error(`"${text}" is not a log format; use one of ${logFormats.join(', ')}`);
+  return format;
 }
 
 function parseLogLevel(text: string): string {
