@@ -1,8 +1,18 @@
 // `signalbox start`: runs the service until it receives a signal.
 import { fileURLToPath } from 'node:url';
-import { type Config, createLog, readConfig, type Service, settings, startService, version } from '@signalbox/server';
+import {
+  type Config,
+  createLog,
+  readConfig,
+  type Service,
+  settingGroups,
+  settings,
+  startService,
+  version,
+} from '@signalbox/server';
 import { logText } from './log-text.ts';
 import { columns, parseOptions } from './usage.ts';
+import { wrappedColumns } from './wrap.ts';
 
 // The build of the console package.
 const consoleDir = fileURLToPath(new URL('dist/', import.meta.resolve('@signalbox/console/package.json')));
@@ -51,13 +61,19 @@ function optionNames(): string[] {
   return Object.values(settings).flatMap((setting) => ('option' in setting && setting.option ? [setting.option] : []));
 }
 
+/** In the groups of the table of settings, in two columns that fit the terminal. */
 function help(): string {
-  const all = Object.values(settings) as { option?: string; variable: string; default?: string; about: string }[];
-  const rows = all.map(({ option, variable, default: value, about }): [string, string] => [
-    option ? `--${option}, ${variable}` : variable,
-    about + (value ? ` (${value})` : ''),
-  ]);
-  return `Runs the service.\n\n${columns(rows)}\nAn option takes precedence over its variable. Details: docs/reference/configuration.md.\n`;
+  const groups = Object.entries(settingGroups).map(([title, group]) => {
+    const all = Object.values(group) as { option?: string; variable: string; default?: string; about: string }[];
+    const rows = all.map(({ option, variable, default: value, about }): [string, string] => [
+      option ? `--${option}, ${variable}` : variable,
+      about + (value ? ` (${value})` : ''),
+    ]);
+    return { title, rows };
+  });
+  const leftWidth = Math.max(...groups.flatMap(({ rows }) => rows.map(([left]) => left.length)));
+  const text = groups.map(({ title, rows }) => `${title}\n${wrappedColumns(rows, leftWidth)}\n`);
+  return `Runs the service.\n\n${text.join('')}An option takes precedence over its variable. Details: docs/reference/configuration.md.\n`;
 }
 
 /** The addresses of the service and the next steps. */
@@ -83,7 +99,8 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
 
 /** Writes log lines as text. */
 function textWriter({ logLevel }: Config): (line: string) => void {
-  const colour = process.stdout.isTTY === true && !process.env.NO_COLOR;
+  // False on a terminal without colours, and with NO_COLOR.
+  const colour = process.stdout.isTTY === true && process.stdout.hasColors();
   const options = { colour, isVerbose: logLevel === 'debug' || logLevel === 'trace' };
   return (line) => {
     const text = logText(line, options);

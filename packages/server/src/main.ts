@@ -43,6 +43,7 @@ import { createDispatcher } from './webhooks/sending/dispatcher.ts';
 import { createOffers } from './workers/offers.ts';
 
 export { type Config, ConfigError, readConfig, settings } from './config/config.ts';
+export { settingGroups } from './config/settings.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
 export { distributeOnHost } from './operator/database.ts';

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ConfigError, readConfig, settings } from './config.ts';
+import { ConfigError, readConfig } from './config.ts';
+import type { Setting } from './setting.ts';
+import { settingGroups } from './settings.ts';
 
 function problemsOf(options: Record<string, string>, env: Record<string, string>): readonly string[] {
   try {
@@ -68,13 +70,13 @@ test('every problem is reported at once, named by its option or variable', () =>
   expect(problems.map((problem) => problem.split(':')[0])).toEqual([
     '--port',
     'SIGNALBOX_HOST',
-    'DATABASE_URL',
-    'SIGNALBOX_MASTER_KEY',
     'SIGNALBOX_EGRESS_ALLOW',
-    'SIGNALBOX_PROVIDER_KEYS',
-    'SIGNALBOX_PROVIDER_KEYS',
-    'SIGNALBOX_PROVIDER_KEYS',
+    'DATABASE_URL',
     'SIGNALBOX_ROLES',
+    'SIGNALBOX_MASTER_KEY',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
     'SIGNALBOX_LOG_LEVEL',
     'SIGNALBOX_LOG_FORMAT',
   ]);
@@ -100,20 +102,26 @@ test('a listen URL without a database URL is refused', () => {
   );
 });
 
-test('docs/reference/configuration.md has every option and variable with its default, and no others', () => {
+test('docs/reference/configuration.md has the groups, and every option and variable with its default, in the order of the help', () => {
   const page = readFileSync(new URL('../../../../docs/reference/configuration.md', import.meta.url), 'utf8');
-  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-  const documented = rows.map((row) =>
-    row
-      .split('|')
-      .slice(1, 4)
-      .map((cell) => cell.trim()),
-  );
+  const documented = page.split(/^## /m).flatMap((section) => {
+    const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+    const cells = rows.map((row) =>
+      row
+        .split('|', 4)
+        .slice(1)
+        .map((cell) => cell.trim()),
+    );
+    return rows.length === 0 ? [] : [[section.split('\n')[0], cells]];
+  });
   const code = (text: string | undefined) => (text ? `\`${text}\`` : '');
-  const expected = Object.values(settings).map((one: { option?: string; variable: string; default?: string }) => [
-    code(one.variable),
-    code(one.option && `--${one.option}`),
-    code(one.default),
+  const expected = Object.entries(settingGroups).map(([title, group]) => [
+    title,
+    Object.values<Setting<unknown>>(group).map((one) => [
+      code(one.variable),
+      code(one.option && `--${one.option}`),
+      code(one.default),
+    ]),
   ]);
-  expect(documented.toSorted()).toEqual(expected.toSorted());
+  expect(documented).toEqual(expected);
 });

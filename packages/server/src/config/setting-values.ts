@@ -1,5 +1,6 @@
 // Parsers of settings. Each throws an Error whose message says what is allowed, and does not show a value that may be secret.
 import { checkDatabaseUrl } from '../db/url.ts';
+import { type EgressPolicy, parseEgressAllow } from '../egress/policy.ts';
 import { parseNetwork } from '../lib/network.ts';
 import { type RateClass, type RateLimits, rateClasses } from '../lib/rate-limits.ts';
 
@@ -156,4 +157,41 @@ export function parseHeaders(text: string): Readonly<Record<string, string>> {
     }
   });
   return Object.fromEntries(headers);
+}
+
+export const roles = ['api', 'runtime', 'delivery'] as const;
+/** What a node runs: the API (`api`), the turns of sessions (`runtime`), the sending of webhooks (`delivery`). */
+type Role = (typeof roles)[number];
+
+const logFormats = ['auto', 'json', 'text'] as const;
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export function parseEgress(text: string): EgressPolicy {
+  try {
+    return parseEgressAllow(text);
+  } catch (error) {
+    throw new Error((error as Error).message.replace(/^SIGNALBOX_EGRESS_ALLOW: /, ''));
+  }
+}
+
+export function parseRoles(text: string): ReadonlySet<Role> {
+  const found = text.split(',').map((part) => part.trim());
+  const unknown = found.find((role) => !roles.includes(role as Role));
+  if (unknown !== undefined) {
+    throw new Error(`"${unknown}" is not a role; use one or more of ${roles.join(', ')}, separated by commas`);
+  }
+  return new Set(found as Role[]);
+}
+
+export function parseLogFormat(text: string): (typeof logFormats)[number] {
+  const format = logFormats.find((one) => one === text);
+  if (!format) throw new Error(`"${text}" is not a log format; use one of ${logFormats.join(', ')}`);
+  return format;
+}
+
+export function parseLogLevel(text: string): string {
+  if (!logLevels.includes(text as (typeof logLevels)[number])) {
+    throw new Error(`"${text}" is not a log level; use one of ${logLevels.join(', ')}`);
+  }
+  return text;
 }
