@@ -319,7 +319,7 @@ test('only the command ends the process or writes to its streams', () => {
     sources.filter(({ file }) => !file.startsWith('packages/cli/')),
     /process\.(exit|stdout|stderr|on)\b|console\.(log|info|warn|error)\b/,
     {
-      'packages/server/src/http/reference/page.ts': 'in a sample program',
+      'packages/server/src/http/reference/code-samples.ts': 'in a sample program',
       'packages/console/src/pages/keys/new-secret.tsx': 'in a sample program',
       'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
       'packages/client/src/receiver.ts': 'reports what the program has no handler for',

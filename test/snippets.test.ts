@@ -37,7 +37,17 @@ function moduleOf(snippet: string): string {
   return `${snippet}\nexport {};`;
 }
 
-test('every TypeScript snippet in the documentation matches the types of the client', () => {
+const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
+  readFileSync(join(root, 'openapi.json'), 'utf8'),
+);
+const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+
+interface Operation {
+  operationId: string;
+  'x-codeSamples': { lang: string; source: string }[];
+}
+
+test('every TypeScript snippet in the documentation and in the API reference matches the types of the client', () => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-snippets-'));
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
@@ -55,6 +65,12 @@ test('every TypeScript snippet in the documentation matches the types of the cli
       }
     }
     expect(count).toBeGreaterThan(25);
+    for (const { operationId, 'x-codeSamples': samples } of operations) {
+      for (const { lang, source } of samples) {
+        expect(lang, operationId).toBe('typescript');
+        writeFileSync(join(folder, `reference-${operationId}.ts`), source);
+      }
+    }
     const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
     const typeRoots = [join(root, 'node_modules/@types')];
     const lib = [...compilerOptions.lib, 'DOM', 'DOM.Iterable'];

@@ -2,7 +2,7 @@
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bodyExamples } from '../../src/http/reference/examples.ts';
+import { bodyExamples } from '../../src/http/reference/body-examples.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 

@@ -4,7 +4,7 @@ import { permissionOf, type Route, type RouteName, routes } from '@signalbox/con
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import { committedFile, keysPage, keysPageText, openApiJson } from '../../../scripts/write-openapi.ts';
-import { bodyExamples } from './examples.ts';
+import { bodyExamples } from './body-examples.ts';
 import { openApiDocument } from './openapi.ts';
 
 const document = openApiDocument(routes, '0.1.0');

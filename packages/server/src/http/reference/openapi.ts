@@ -18,9 +18,11 @@ import {
   type TokenScope,
 } from '@signalbox/contract';
 import { Value } from 'typebox/value';
+import { bodyExamples } from './body-examples.ts';
+import { typescriptSample } from './code-samples.ts';
 import { codesOf } from './codes.ts';
-import { bodyExamples } from './examples.ts';
 import { headersOf } from './headers.ts';
+import { problemExample, responseExample } from './response-examples.ts';
 
 export interface OpenApiDocument {
   openapi: string;
@@ -50,6 +52,7 @@ export interface Operation {
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, ResponseObject>;
+  'x-codeSamples': { lang: string; label: string; source: string }[];
 }
 
 interface Webhook {
@@ -71,7 +74,10 @@ export interface Parameter {
   explode?: boolean;
 }
 
-type Content = Record<string, { schema: SchemaObject; example?: unknown }>;
+type Content = Record<
+  string,
+  { schema: SchemaObject; example?: unknown; examples?: Record<string, { $ref: string } | { value: unknown }> }
+>;
 
 interface ResponseObject {
   $ref?: string;
@@ -82,27 +88,28 @@ interface ResponseObject {
 
 const PREFIX = '/api/v1';
 
+/** In the order of the reference. */
 const tags: Record<string, string> = {
-  'API keys':
-    'Who can call the API, and with what permission. A secret is shown in plain text once, when it is created.',
   Agents: 'A model, instructions and tools, in immutable versions.',
-  Environments:
-    'Named scopes for sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
   Sessions: 'Runs of an agent: turns, messages, and the journal of everything that was shown.',
+  Approvals: 'Tool calls that wait for approval before they run.',
+  Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
   'Session tokens':
     'Credentials for the browsers of your end users. A token reaches one session, or those of one end user, and nothing else.',
   'End users': 'The people for whom sessions are, by ids of your own.',
-  Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
-  Approvals: 'Tool calls that wait for approval before they run.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',
+  'Webhook subscriptions': 'Chunks of sessions, signed and delivered to your URL. One subscription per environment.',
   'Worker turns':
     "Steps of agents whose model is `worker`, run by your own program. The client's `workers.run` does all of this.",
-  'Webhook subscriptions': 'Chunks of sessions, signed and delivered to your URL. One subscription per environment.',
+  Environments:
+    'Named scopes for sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
+  'API keys':
+    'Who can call the API, and with what permission. A secret is shown in plain text once, when it is created.',
+  Usage: 'Tokens, model calls and their cost, over all sessions.',
   Overview: 'Counts of what is happening now.',
+  'Event log': 'Who changed what in the organization, in one chain without gaps.',
   People:
     'Who can sign in to the console, and the links that admit them. Only for signed-in users: API keys are refused.',
-  Usage: 'Tokens, model calls and their cost, over all sessions.',
-  'Event log': 'Who changed what in the organization, in one chain without gaps.',
 };
 
 const description = `Signalbox is a platform for running agents. An agent runs in sessions; a session streams what it does, waits for approvals, and completes.
@@ -169,7 +176,8 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         },
       }),
       'x-error-codes': codesOf(route),
-      responses: { ...successOf(operationId, route), ...errorsOf(route) },
+      responses: { ...successOf(operationId, route), ...errorsOf(route, problem) },
+      'x-codeSamples': [{ lang: 'typescript', label: 'TypeScript', source: typescriptSample(operationId, route) }],
     };
   }
 
@@ -194,9 +202,10 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       ...(route.method === 'POST' && { 'Idempotent-Replayed': { $ref: '#/components/headers/Idempotent-Replayed' } }),
     };
     const schema = refer(named(operationId, route.result as SchemaObject));
+    const example = route.stream === 'content' ? undefined : responseExample(operationId, route);
     if (!route.stream) {
       const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it is carried out later.' }[route.status];
-      return { [route.status]: { description: text, headers, content: { 'application/json': { schema } } } };
+      return { [route.status]: { description: text, headers, content: { 'application/json': { schema, example } } } };
     }
     if (route.stream === 'export') {
       return {
@@ -204,7 +213,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
           description:
             'A file. `jsonl`: one of these per line, which `signalbox events verify` can check. `csv`: the same as a table with a header line. If the connection is cut, the file is incomplete.',
           headers,
-          content: { 'application/jsonl': { schema }, 'text/csv': { schema: { type: 'string' } } },
+          content: { 'application/jsonl': { schema, example }, 'text/csv': { schema: { type: 'string' } } },
         },
       };
     }
@@ -221,7 +230,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         description:
           'Server-Sent Events: `id` is the cursor, `event` is `session.chunks`, `data` is an Envelope. A comment line is sent every 10 s. The stream ends after the terminal status.',
         headers,
-        content: { 'text/event-stream': { schema } },
+        content: { 'text/event-stream': { schema, example } },
       },
       204: { description: 'The session has ended and nothing follows this cursor: do not reconnect.', headers },
     };
@@ -237,7 +246,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     paths,
     webhooks: { 'session.chunks': { post: delivery(envelope) } },
     components: {
-      responses: problemResponses(problem),
+      examples: problemExamples(),
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: {
         apiKey: {
@@ -263,6 +272,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
             '`true` if this is the stored response of the first request with this idempotency key. A `requestId` in its body is that of the first request.',
           schema: { type: 'string', const: 'true' },
         },
+        'WWW-Authenticate': { schema: { type: 'string', const: 'Bearer' } },
         'Retry-After': {
           description: 'Seconds to wait before you retry the request.',
           schema: { type: 'integer', minimum: 0 },
@@ -307,34 +317,33 @@ function named(operationId: string, result: SchemaObject): SchemaObject {
   return { ...result, title: isList ? `${item}List` : single === undefined ? own : `${single}Result` };
 }
 
-/** The error responses, by reference: status and shape are the same everywhere, only the codes differ. */
-function errorsOf(route: Route): Record<string, ResponseObject> {
+/** The error responses of a route: each status with its codes, and an example of each. */
+function errorsOf(route: Route, problem: SchemaObject): Record<string, ResponseObject> {
   const byStatus = Map.groupBy(codesOf(route), (code) => errorCodes[code][0]);
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
-      { $ref: `#/components/responses/Problem${status}`, description: codes.map((code) => `\`${code}\``).join(', ') },
+      {
+        description: codes.map((code) => `\`${code}\`: ${errorCodes[code][1]}.`).join(' '),
+        headers: {
+          'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+          ...(status === 401 && { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }),
+          ...((status === 429 || status === 503) && { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }),
+        },
+        content: {
+          'application/problem+json': {
+            schema: problem,
+            examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+          },
+        },
+      },
     ]),
   );
 }
 
-function problemResponses(problem: SchemaObject): Record<string, ResponseObject> {
+function problemExamples(): Record<string, { summary: string; value: unknown }> {
   const codes = Object.keys(errorCodes) as ErrorCode[];
-  const byStatus = Map.groupBy(codes, (code) => errorCodes[code][0]);
-  return Object.fromEntries(
-    [...byStatus].map(([status, ofStatus]) => [
-      `Problem${status}`,
-      {
-        description: ofStatus.map((code) => `\`${code}\`: ${errorCodes[code][1]}.`).join(' '),
-        headers: {
-          'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
-          ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string', const: 'Bearer' } } }),
-          ...((status === 429 || status === 503) && { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }),
-        },
-        content: { 'application/problem+json': { schema: problem } },
-      },
-    ]),
-  );
+  return Object.fromEntries(codes.map((code) => [code, { summary: errorCodes[code][1], value: problemExample(code) }]));
 }
 
 function delivery(envelope: SchemaObject): Webhook {

@@ -6,7 +6,7 @@ type RouteWithBody = {
   [Name in RouteName]: (typeof routes)[Name] extends { body: object } ? Name : never;
 }[RouteName];
 
-export const bodyExamples: Record<RouteWithBody, unknown> = {
+export const bodyExamples = {
   createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
   updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
   rotateKey: { gracePeriodSeconds: 86_400 },
@@ -87,4 +87,4 @@ export const bodyExamples: Record<RouteWithBody, unknown> = {
   updateWebhookSubscription: { status: 'paused' },
   rotateWebhookSecret: { gracePeriodSeconds: 3600 },
   recoverDeliveries: { since: '2026-01-31T09:30:00.000Z' },
-};
+} satisfies Record<RouteWithBody, unknown>;
