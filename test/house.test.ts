@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checksumLine, readMigrations } from '../packages/server/src/db/migrate.ts';
+import { checksumLine, readMigrations } from '../packages/server/src/db/migration-files.ts';
 import { everything, importsOf, isTest, onlyTypes, programs, root, server, service, sources, uses } from './sources.ts';
 
 test('a migration does not change: SHA256SUMS has the checksum with which it was added', async () => {

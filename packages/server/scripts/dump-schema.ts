@@ -4,11 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { createDb } from '../src/db/db.ts';
-import { checksumLine, migrate, readMigrations } from '../src/db/migrate.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { checksumLine, readMigrations } from '../src/db/migration-files.ts';
 import { dumpSchema } from '../src/db/schema-dump.ts';
 import { readSchemaNotes } from '../src/db/schema-notes.ts';
 
-const silent = { info() {}, error() {} };
+const silent = { info() {}, warn() {}, error() {} };
 const server = await startTemporaryPostgres({ database: 'signalbox' });
 const db = createDb({ url: server.url });
 try {

@@ -7,13 +7,19 @@ import { createTestDatabase, type TestDatabase } from '../../test/support/postgr
 import { version as release } from '../lib/version.ts';
 import { explainStart, StartError } from '../operator/start-error.ts';
 import { createDb, type Db } from './db.ts';
-import { isMigrated, migrate, readMigrations, SchemaRefused } from './migrate.ts';
+import { isMigrated, migrate, SchemaRefused } from './migrate.ts';
+import { readMigrations } from './migration-files.ts';
 
 let database: TestDatabase;
 let db: Db;
 let directory: string;
 let migrated: number[];
-const log = { info: (fields: object) => migrated.push((fields as { version: number }).version) };
+const log = {
+  info: (fields: object, message: string) => {
+    if (message === 'migrated the database') migrated.push((fields as { version: number }).version);
+  },
+  warn() {},
+};
 
 beforeEach(async () => {
   database = await createTestDatabase({ empty: true });
@@ -37,19 +43,19 @@ const versions = async () =>
   );
 
 test('each migration runs once, in order', async () => {
-  await migrate(database.url, log, directory);
-  await migrate(db, log, directory);
+  await migrate(database.url, log, { directory });
+  await migrate(db, log, { directory });
   expect(migrated).toEqual([1, 2]);
   expect(await db.query(sql`select * from b`)).toEqual([{ id: 1 }]);
   await write('0003_third.sql', 'drop table b');
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   expect(migrated).toEqual([1, 2, 3]);
 });
 
 test('if many nodes start at once, each migration is run by one of them, and all continue when it is done', async () => {
   // Slow enough that all other nodes arrive while the first one runs it.
   await write('0001_first.sql', 'select pg_sleep(0.2); create table a (id int); insert into a values (1);');
-  await Promise.all(Array.from({ length: 8 }, () => migrate(database.url, log, directory)));
+  await Promise.all(Array.from({ length: 8 }, () => migrate(database.url, log, { directory })));
   expect(migrated.sort()).toEqual([1, 2]);
   expect(await versions()).toEqual([1, 2]);
   expect(await db.query(sql`select * from a`)).toEqual([{ id: 1 }]);
@@ -57,18 +63,18 @@ test('if many nodes start at once, each migration is run by one of them, and all
 
 test('a migration that fails leaves nothing behind, and runs again once it is fixed', async () => {
   await write('0002_second.sql', 'create table b (id int); select 1 / 0;');
-  await expect(migrate(db, log, directory)).rejects.toThrow('Migration 0002_second failed: division by zero');
+  await expect(migrate(db, log, { directory })).rejects.toThrow('Migration 0002_second failed: division by zero');
   expect(await versions()).toEqual([1]);
   expect(await db.query(sql`select to_regclass('b') as b`)).toEqual([{ b: null }]);
   await write('0002_second.sql', 'create table b (id int);');
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   expect(await versions()).toEqual([1, 2]);
 });
 
 test('an older release refuses a newer database, and names the release to start', async () => {
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   await rm(join(directory, '0002_second.sql'));
-  await expect(migrate(db, log, directory)).rejects.toThrow(
+  await expect(migrate(db, log, { directory })).rejects.toThrow(
     `schema version 2 (migrated by Signalbox ${release}), and this release, ${release}, can't use it: it knows versions up to 1`,
   );
 });
@@ -76,21 +82,21 @@ test('an older release refuses a newer database, and names the release to start'
 test('an older release uses a newer database if each newer migration allows it, and logs this', async () => {
   await write('0002_second.sql', '-- Works with code of schema version 1 and later.\ncreate table b (id int);');
   await write('0003_third.sql', '-- Works with code of schema version 2 and later.\nalter table b add n int;');
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   const lines: object[] = [];
   await rm(join(directory, '0003_third.sql'));
-  await migrate(db, { info: (fields) => lines.push(fields) }, directory);
+  await migrate(db, { ...log, info: (fields) => lines.push(fields) }, { directory });
   expect(lines).toEqual([{ schemaVersion: 3, knownVersion: 2, migratedBy: release }]);
   // What the third migration allows for the second's code does not apply to the first's.
   await rm(join(directory, '0002_second.sql'));
-  await expect(migrate(db, log, directory)).rejects.toThrow('knows versions up to 1');
+  await expect(migrate(db, log, { directory })).rejects.toThrow('knows versions up to 1');
 });
 
 test('a database that was created with other migrations is refused before anything is run on it', async () => {
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   await write('0001_first.sql', 'create table a (id bigint);');
   await write('0003_third.sql', 'create table c (id int);');
-  const refusal = await migrate(db, log, directory).catch((error: Error) => error);
+  const refusal = await migrate(db, log, { directory }).catch((error: Error) => error);
   expect(refusal).toBeInstanceOf(SchemaRefused);
   expect((refusal as Error).message).toContain('created with a different 0001_first.sql than the one in this release');
   expect(explainStart(refusal, { databaseUrl: undefined })).toBeInstanceOf(StartError);
@@ -99,21 +105,23 @@ test('a database that was created with other migrations is refused before anythi
 
 test('line endings of another system do not make it another migration', async () => {
   await write('0001_first.sql', 'create table a (id int);\ninsert into a values (1);\n');
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   await write('0001_first.sql', 'create table a (id int);\r\ninsert into a values (1);\r\n');
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
 });
 
 test("another program's schema_migrations is left alone", async () => {
   await db.execute(sql`create table schema_migrations (version text primary key)`);
   await db.execute(sql`insert into schema_migrations values ('20260101000000')`);
-  await migrate(db, log, directory);
+  await migrate(db, log, { directory });
   expect(await db.query(sql`select * from schema_migrations`)).toEqual([{ version: '20260101000000' }]);
 });
 
 test('a database that contains something else is refused with the reason', async () => {
   await db.execute(sql`create table a (id int)`);
-  await expect(migrate(db, log, directory)).rejects.toThrow('The database is not empty (relation "a" already exists)');
+  await expect(migrate(db, log, { directory })).rejects.toThrow(
+    'The database is not empty (relation "a" already exists)',
+  );
 });
 
 test('a command can tell whether a database is migrated without changing it', async () => {

@@ -1,76 +1,38 @@
 // Migrates a database to the schema of this release, or refuses it with the reason.
 //
-// Migrations are files `NNNN_name.sql`, numbered from 0001 without gaps, forward only. Each runs in one transaction whose
-// first statement inserts its version. If several nodes start at once, one inserts it; the others wait on the primary key for its
-// commit, find the row and continue. If a node dies during a migration it is rolled back, and the next node starts it again.
-//
-// A migration never changes once it is in the repository: SHA256SUMS next to the files has the checksum of each, and a test compares
-// them. `npm run schema` adds the line of a new file.
+// Migrations (migration-files.ts) run forward only, in order, one node at a time: it holds a lock that belongs to its connection, and
+// the others wait for it. If the node dies, another one continues (run-migration.ts).
 //
 // signalbox_migrations records the SHA-256 of each file that was run, and the release that ran it. A database that was created by
 // different files is refused. A newer database is refused as well, unless each newer migration declares on a line of its own
 // (WORKS_WITH) that this release still works with it. The declaration is recorded in the table, because an older release does not
 // have the newer file.
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { version as release } from '../lib/version.ts';
 import { createDb, type Db, type Queryable } from './db.ts';
-import { type Ask, distribute, isDistributed } from './distribute.ts';
-
-export interface MigrateLog {
-  info(fields: object, message: string): void;
-}
-
-export interface Migration {
-  version: number;
-  name: string;
-  text: string;
-  /** In hexadecimal, of the text with LF line ends. */
-  sha256: string;
-  /** The oldest schema version whose code works on a database that has this migration. */
-  worksWith: number;
-}
+import { type Migration, padded, readMigrations } from './migration-files.ts';
+import { type MigrateLog, type MigrationRun, reportIndexes, runMigration } from './run-migration.ts';
 
 /** What a database says of a migration that was run on it. */
-export type AppliedMigration = Omit<Migration, 'text'> & { appliedBy: string };
+type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256' | 'worksWith'> & { appliedBy: string };
 
 /** The schema of the database is not one that this release can use; the message says why and what to do. */
 export class SchemaRefused extends Error {
   override readonly name = 'SchemaRefused';
 }
 
-const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
-const WORKS_WITH = /^-- Works with code of schema version (\d+) and later\.$/m;
 // duplicate_table, duplicate_schema, duplicate_object, unique_violation (of the catalog, when two create at once).
 const ALREADY_THERE = ['42P07', '42P06', '42710', '23505'];
-
-/** The migrations in a directory, in order. */
-export async function readMigrations(directory: string = MIGRATIONS): Promise<Migration[]> {
-  const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
-  return Promise.all(
-    files.map(async (file, index) => {
-      const version = index + 1;
-      const [, digits, name] = /^(\d{4})_([a-z0-9_]+)\.sql$/.exec(file) ?? [];
-      if (!digits || !name || Number(digits) !== version) {
-        throw new Error(`Migration ${file}: the name has to be ${padded(version)}_name.sql, numbered without gaps`);
-      }
-      const text = (await readFile(`${directory}/${file}`, 'utf8')).replaceAll('\r\n', '\n');
-      const sha256 = createHash('sha256').update(text).digest('hex');
-      return { version, name, text, sha256, worksWith: Number(WORKS_WITH.exec(text)?.[1] ?? version) };
-    }),
-  );
-}
-
-/** The line of a migration in SHA256SUMS. */
-export function checksumLine({ version, name, sha256 }: Migration): string {
-  return `${sha256}  ${padded(version)}_${name}.sql\n`;
-}
+const POLL_MS = 200;
 
 /** Runs the missing migrations. Several nodes may call it at once. Throws SchemaRefused. */
-export async function migrate(target: string | Db, log: MigrateLog, directory?: string): Promise<void> {
+export async function migrate(
+  target: string | Db,
+  log: MigrateLog,
+  { directory, clock = systemClock }: { directory?: string; clock?: Clock } = {},
+): Promise<void> {
   const migrations = await readMigrations(directory);
   const db = typeof target === 'string' ? createDb({ url: target, max: 1 }) : target;
   try {
@@ -80,13 +42,16 @@ export async function migrate(target: string | Db, log: MigrateLog, directory?: 
     try {
       await client.query('set statement_timeout = 0');
       await createVersionTable(client);
-      const applied = requireUsable(await readApplied(db), migrations);
-      for (const migration of migrations.slice(applied.length)) {
-        if (!(await apply(client, migration))) continue;
-        log.info({ version: migration.version, name: migration.name }, 'migrated the database');
+      const usable = async () => requireUsable(await readApplied(db), migrations);
+      if ((await usable()).length < migrations.length) {
+        const run = { client, log, clock };
+        await reportIndexes({ db, log, clock }, async () => {
+          await lockMigrations(run);
+          for (const migration of migrations.slice((await usable()).length)) await apply(run, migration);
+        });
       }
       // Another node may have run some, of another release.
-      const now = requireUsable(await readApplied(db), migrations);
+      const now = await usable();
       if (now.length > migrations.length) {
         log.info(
           { schemaVersion: now.length, knownVersion: migrations.length, migratedBy: now.at(-1)?.appliedBy },
@@ -154,27 +119,26 @@ async function createVersionTable(client: Client): Promise<void> {
   }
 }
 
-/** False when another node had done it. */
-async function apply(client: Client, { version, name, text, sha256, worksWith }: Migration): Promise<boolean> {
-  await client.query('begin');
-  try {
-    const { rowCount } = await client.query(
-      `insert into signalbox_migrations (version, name, sha256, works_with, applied_by) values ($1, $2, $3, $4, $5)
-      on conflict do nothing`,
-      [version, name, sha256, worksWith, release],
+/**
+ * Until the connection ends, no other node of a release that knows this lock runs migrations. A statement that waited for the lock
+ * would be a transaction that the other node's index waits for.
+ */
+async function lockMigrations({ client, log, clock }: MigrationRun): Promise<void> {
+  for (let isFirst = true; ; isFirst = false) {
+    const { rows } = await client.query<{ isOurs: boolean }>(
+      `select pg_try_advisory_lock(hashtextextended('signalbox_migrations', 0)) as "isOurs"`,
     );
-    if (rowCount === 0) {
-      await client.query('rollback');
-      return false;
-    }
-    await client.query(text);
-    // On a sharded database, the new tables are sharded too.
-    const ask: Ask = async (statement) => (await client.query(statement.text, [...statement.values])).rows;
-    if (await isDistributed(ask)) await distribute(ask);
-    await client.query('commit');
-    return true;
+    if (rows[0]!.isOurs) return;
+    if (isFirst) log.info({}, 'waiting for another node that migrates the database');
+    await clock.sleep(POLL_MS);
+  }
+}
+
+async function apply(run: MigrationRun, migration: Migration): Promise<void> {
+  const { version, name } = migration;
+  try {
+    if (await runMigration(run, migration)) run.log.info({ version, name }, 'migrated the database');
   } catch (error) {
-    await client.query('rollback').catch(() => {});
     const { code = '', message } = error as Error & { code?: string };
     if (version === 1 && ALREADY_THERE.includes(code)) {
       throw new SchemaRefused(
@@ -186,5 +150,3 @@ async function apply(client: Client, { version, name, text, sha256, worksWith }:
     throw new Error(`Migration ${padded(version)}_${name} failed: ${message}`, { cause: error });
   }
 }
-
-const padded = (version: number) => String(version).padStart(4, '0');

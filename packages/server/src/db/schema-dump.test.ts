@@ -3,7 +3,7 @@ import sql, { raw } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { createDb, type Db } from './db.ts';
-import { readMigrations } from './migrate.ts';
+import { readMigrations } from './migration-files.ts';
 import { dumpSchema } from './schema-dump.ts';
 import { readSchemaNotes } from './schema-notes.ts';
 

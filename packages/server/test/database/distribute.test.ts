@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { migrate, readMigrations } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { readMigrations } from '../../src/db/migration-files.ts';
 import { distributeOnHost, OperatorError } from '../../src/main.ts';
 import { distributedIn, installFakeCitus } from '../support/fake-citus.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -76,7 +77,7 @@ test('a migration of a sharded database distributes the tables that it creates, 
     await writeFile(join(directory, `${String(version).padStart(4, '0')}_${name}.sql`), text);
   }
   const next = String(known.length + 1).padStart(4, '0');
-  const log = { info() {} };
+  const log = { info() {}, warn() {} };
   await distribute();
   await writeFile(
     join(directory, `${next}_more.sql`),
@@ -85,7 +86,7 @@ test('a migration of a sharded database distributes the tables that it creates, 
      alter table parts add foreign key (organization_id, thing_id) references things;
      create table of_the_coordinator (id int primary key);`,
   );
-  await migrate(database.url, log, directory);
+  await migrate(database.url, log, { directory });
   const names = (await distributedIn(database.url)).map(({ name }) => name);
   expect(names.slice(-2)).toEqual(['things', 'parts']);
   await rm(directory, { recursive: true });

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
-import { migrate, readMigrations } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { readMigrations } from '../../src/db/migration-files.ts';
 import { dumpSchema } from '../../src/db/schema-dump.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { fixtureMasterKey, populate } from '../fixtures/populate.ts';
@@ -28,7 +29,7 @@ if (process.env.SIGNALBOX_WRITE_FIXTURE) {
 }
 
 const files = (await readdir(directory)).filter((file) => file.endsWith('.json.gz'));
-const log = { info() {} };
+const log = { info() {}, warn() {} };
 
 test('the database of the first version is among those that are upgraded', () => {
   expect(files).toContain('database-0001.json.gz');
@@ -42,7 +43,7 @@ describe.each(files)('%s', (file) => {
     watchSecret(fixture.adminKey);
     database = await createTestDatabase({ empty: true });
     const before = await firstMigrations(fixture.migrations.length);
-    await migrate(database.url, log, before);
+    await migrate(database.url, log, { directory: before });
     await loadFixture(fixture, database.url);
     await rm(before, { recursive: true });
     await migrate(database.url, log);

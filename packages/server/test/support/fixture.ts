@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
-import { readMigrations } from '../../src/db/migrate.ts';
+import { readMigrations } from '../../src/db/migration-files.ts';
 
 export interface Fixture {
   /** One entry for each migration of the database, in order. */

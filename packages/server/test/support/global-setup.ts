@@ -23,7 +23,7 @@ declare module 'vitest' {
 }
 
 const LINT = fileURLToPath(new URL('../../../../test/sql-lint.ts', import.meta.url));
-const silent = { info() {}, error() {} };
+const silent = { info() {}, warn() {}, error() {} };
 
 interface Running {
   url: string;
