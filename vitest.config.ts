@@ -8,7 +8,7 @@ const processTests = [
   'proofs/**/*.test.ts',
   'packages/client/test/**/*.test.ts',
   'packages/react/test/*.test.ts',
-  'packages/embedded-postgres/test/**/*.test.ts',
+  'packages/{create-signalbox,embedded-postgres}/test/**/*.test.ts',
   'examples/{*,{approval-bot,demo}/**/*}.test.ts',
 ];
 const browser = [

@@ -1,36 +1,38 @@
-// The backend of the page: it serves the page, knows its users, and gives each of them session tokens. Everything else the page does
-// with Signalbox itself.
-//
-//   SIGNALBOX_API_KEY=sbk_… npm start -w examples/chat
+// The backend of the page: it serves the page, knows its users, gives each of them session tokens, and receives webhooks. Everything
+// else the page does with Signalbox itself.
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { Signalbox } from '@signalbox/client';
-import { createServer as createVite } from 'vite';
-import { demoAgent } from './demo-agent.ts';
+import { agent } from './agent.ts';
+import { createReceiver } from './receiver.ts';
+import { storeAgent } from './store-agent.ts';
 
-const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL = 'http://127.0.0.1:4500', AGENT_ID, PORT = '5173' } = process.env;
-const expiresInSeconds = Number(process.env.TOKEN_SECONDS ?? 900);
-const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL });
-const agentId = AGENT_ID ?? (await client.agents.create(demoAgent)).agentId;
+const { SIGNALBOX_URL = 'http://127.0.0.1:4500', HOST = '127.0.0.1', PORT = '5173', ...env } = process.env;
+const expiresInSeconds = Number(env.TOKEN_SECONDS ?? 900);
+/** The service as browsers reach it. */
+const baseUrl = env.SIGNALBOX_PUBLIC_URL ?? SIGNALBOX_URL;
+const client = new Signalbox({ apiKey: env.SIGNALBOX_API_KEY ?? '', baseUrl: SIGNALBOX_URL });
+const agentId = env.AGENT_ID ?? (await storeAgent(client, agent));
 const environment = 'production';
 
 /** Your own sign-in is in place of this: here each browser is a user of its own. */
 const userOf = (cookies = '') => /(?:^|; )user=([\w-]{36})/.exec(cookies)?.[1];
 
+const receiver = env.SIGNALBOX_SIGNING_SECRET ? createReceiver(env.SIGNALBOX_SIGNING_SECRET.split(',')) : undefined;
+
 const server = createServer(async (request, response) => {
+  if (request.url === '/webhooks' && receiver) return receiver.node(request, response);
   const user = userOf(request.headers.cookie) ?? randomUUID();
   response.setHeader('set-cookie', `user=${user}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000`);
-  if (request.url === '/api/chat')
-    return response.end(JSON.stringify({ baseUrl: SIGNALBOX_URL, agentId, environment }));
-  if (request.url !== '/api/token') return vite.middlewares(request, response);
+  if (request.url === '/api/chat') return response.end(JSON.stringify({ baseUrl, agentId, environment }));
+  if (request.url !== '/api/token') return page(request, response);
   try {
-    const scopes = ['read', 'send', 'decide', 'open'] as const;
-    const endUser = { id: user };
     const { token } = await client.sessionTokens.create({
       agentId,
       environment,
-      endUser,
-      scopes: [...scopes],
+      endUser: { id: user },
+      scopes: ['read', 'send', 'decide', 'open'],
       expiresInSeconds,
     });
     response.end(token);
@@ -39,13 +41,22 @@ const server = createServer(async (request, response) => {
     response.writeHead(502).end();
   }
 });
-const hmr = { server };
-const vite = await createVite({ root: import.meta.dirname, server: { middlewareMode: true, hmr } });
-server.listen(Number(PORT), '127.0.0.1', async () => {
+const page = await servePage();
+
+server.listen(Number(PORT), HOST, async () => {
   const { port } = server.address() as { port: number };
-  const origin = `http://localhost:${port}`;
+  const origin = env.PAGE_URL ?? `http://localhost:${port}`;
   // The service accepts tokens only from pages of these origins.
   const { allowedOrigins } = await client.organization.get();
   await client.organization.set({ allowedOrigins: [...new Set([...allowedOrigins, origin])] });
   console.log(`Chat on ${origin}`);
 });
+
+/** The built page with `--production`, otherwise the sources, which reload when they change. */
+async function servePage(): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
+  if (process.argv.includes('--production')) return (await import('sirv')).default(join(import.meta.dirname, 'dist'));
+  const { createServer: createVite } = await import('vite');
+  const hmr = { server };
+  const vite = await createVite({ root: import.meta.dirname, server: { middlewareMode: true, hmr } });
+  return vite.middlewares;
+}

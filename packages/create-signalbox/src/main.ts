@@ -1,0 +1,103 @@
+#!/usr/bin/env node
+// `npm create signalbox`: asks for a folder and a model, and writes a project there.
+import { resolve } from 'node:path';
+import { parseArgs, styleText } from 'node:util';
+import * as prompts from '@clack/prompts';
+import manifest from '../package.json' with { type: 'json' };
+import { filesIn, nameOf, writeProject } from './project.ts';
+import { providers, scripted } from './providers.ts';
+
+const choices = [...Object.keys(providers), scripted];
+
+const help = `Creates a project with an agent, a chat page and a webhook receiver.
+
+  npm create signalbox@latest [FOLDER] [-- --provider NAME]
+
+  --provider NAME   ${choices.join(', ')}. scripted needs no key.
+`;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { provider: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help) {
+    process.stdout.write(help);
+    return 0;
+  }
+  if (positionals.length > 1) return refuse(`Name one folder, not ${positionals.length}.`);
+  if (values.provider !== undefined && !choices.includes(values.provider)) {
+    return refuse(`There is no provider "${values.provider}". Choose from ${choices.join(', ')}.`);
+  }
+  const problem = positionals[0] === undefined ? undefined : problemOf(positionals[0]);
+  if (problem) return refuse(problem);
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  if (!isTerminal && (positionals[0] === undefined || values.provider === undefined)) {
+    return refuse(
+      'Without a terminal, name the folder and the provider: npm create signalbox my-app -- --provider scripted',
+    );
+  }
+
+  const folder = positionals[0] ?? (await askFolder());
+  const provider = folder && (values.provider ?? (await askProvider()));
+  if (!folder || !provider) return 130;
+  writeProject(resolve(folder), {
+    name: nameOf(resolve(folder).split(/[/\\]/).at(-1) ?? ''),
+    provider,
+    packages: () => manifest.version,
+  });
+  process.stdout.write(nextSteps(folder, provider));
+  return 0;
+}
+
+function problemOf(folder: string): string | undefined {
+  if (folder.trim() === '') return 'The folder needs a name.';
+  const files = filesIn(resolve(folder));
+  if (files.length === 0) return undefined;
+  return `${folder} is not empty: it has ${files.slice(0, 3).join(', ')}${files.length > 3 ? ' …' : ''}. Choose another folder.`;
+}
+
+/** Undefined if the user leaves with Ctrl-C or Escape. */
+async function askFolder(): Promise<string | undefined> {
+  const folder = await prompts.text({
+    message: 'Where should the project be?',
+    initialValue: 'my-app',
+    validate: (value) => problemOf(value ?? ''),
+  });
+  return prompts.isCancel(folder) ? undefined : folder;
+}
+
+async function askProvider(): Promise<string | undefined> {
+  const provider = await prompts.select({
+    message: 'Which model should the agent use?',
+    options: [
+      { value: scripted, label: 'A script', hint: 'no key, no cost: to look around' },
+      ...Object.entries(providers).map(([value, { label, model }]) => ({ value, label, hint: model })),
+    ],
+  });
+  return prompts.isCancel(provider) ? undefined : provider;
+}
+
+function nextSteps(folder: string, provider: string): string {
+  const key = providers[provider]?.key;
+  const steps = [
+    ...(resolve(folder) === process.cwd() ? [] : [`cd ${/[^\w./-]/.test(folder) ? `'${folder}'` : folder}`]),
+    'npm install',
+    ...(key ? [`# Add your key to .env: ${key}=…`] : []),
+    'npm run dev',
+  ];
+  return `\nDone. Next:\n\n${steps.map((step) => `  ${styleText('cyan', step)}\n`).join('')}\n`;
+}
+
+function refuse(problem: string): number {
+  process.stderr.write(`${problem}\n`);
+  return 2;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  // Thrown by parseArgs.
+  process.exitCode = String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+}

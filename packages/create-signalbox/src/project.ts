@@ -1,0 +1,100 @@
+// What a new project consists of: the files of template/, the page and the backend of examples/chat, and what depends on the choices.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { providers, scripted } from './providers.ts';
+
+export interface ProjectOptions {
+  /** A name that npm accepts: `nameOf`. */
+  name: string;
+  /** A name from `providers`, or `scripted`. */
+  provider: string;
+  /** The version of the packages of Signalbox, or an address of each, for tests. */
+  packages: (name: string) => string;
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const template = here('../template/');
+/** The example is part of the published package; in the repository it is used where it is. */
+const chat = existsSync(here('../chat/')) ? here('../chat/') : here('../../../examples/chat/');
+const fromChat = ['index.html', 'vite.config.ts', 'agent.ts', 'receiver.ts', 'server.ts', 'store-agent.ts', 'src'];
+
+/** The name of the npm package in a folder: the folder's own name, as far as npm accepts it. */
+export function nameOf(folder: string): string {
+  const name = folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._~-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '')
+    .slice(0, 214);
+  return name || 'signalbox-app';
+}
+
+/** What is in the way of a project in this folder. A repository without files of its own is empty. */
+export function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).filter((name) => !['.git', '.DS_Store', '.idea', '.vscode'].includes(name));
+}
+
+/** Writes the project. The folder has to be empty, or not to exist yet. */
+export function writeProject(folder: string, { name, provider, packages }: ProjectOptions): void {
+  const chosen = providers[provider];
+  if (!chosen && provider !== scripted) throw new Error(`Unknown provider: ${provider}`);
+  const example = JSON.parse(readFileSync(join(chat, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const { scripts, devDependencies } = JSON.parse(readFileSync(join(template, '_package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const own = (dependencies: Record<string, string>) =>
+    Object.fromEntries(
+      Object.entries(dependencies)
+        .map(([dependency, version]): [string, string] => [
+          dependency,
+          dependency.startsWith('@signalbox/') ? packages(dependency) : version,
+        ])
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
+
+  mkdirSync(folder, { recursive: true });
+  for (const file of fromChat) cpSync(join(chat, file), join(folder, file), { recursive: true });
+  for (const file of readdirSync(template)) {
+    if (file === '_package.json') continue;
+    const text = readFileSync(join(template, file), 'utf8');
+    write(file.replace(/^_/, '.'), fill(text));
+  }
+  if (chosen) write('model.ts', `export const model = '${chosen.model}';\n`);
+  else cpSync(join(chat, 'model.ts'), join(folder, 'model.ts'));
+  // It gets secrets, so nobody else may read it.
+  writeFileSync(join(folder, '.env'), chosen ? `${chosen.key}=\nSIGNALBOX_PROVIDER_KEYS=${provider}\n` : '', {
+    mode: 0o600,
+  });
+  const manifest = {
+    name,
+    version: '0.0.0',
+    private: true,
+    type: 'module',
+    scripts,
+    dependencies: own(example.dependencies),
+    devDependencies: own({ ...example.devDependencies, ...devDependencies, signalbox: packages('signalbox') }),
+  };
+  write('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+
+  function write(file: string, text: string): void {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+
+  function fill(text: string): string {
+    const model = chosen
+      ? `Its model is \`${chosen.model}\`, whose key \`${chosen.key}\` is in \`.env\`.`
+      : 'Its model follows a script and needs no key; to use a real one, change `model.ts`.';
+    return text
+      .replaceAll('{{name}}', name)
+      .replaceAll('{{signalbox}}', packages('signalbox'))
+      .replaceAll('{{model}}', model)
+      .replaceAll('      {{providerKey}}\n', chosen ? `      ${chosen.key}: \${${chosen.key}:?set it in .env}\n` : '')
+      .replaceAll('{{provider}}', chosen ? provider : '');
+  }
+}

@@ -1,0 +1,226 @@
+// The command as a user runs it, and the project that it creates: type-checked, started, and used.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Signalbox } from '@signalbox/client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nameOf } from '../src/project.ts';
+import { providers } from '../src/providers.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'signalbox-create-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function create(...args: string[]): Promise<{ status: number; printed: string }> {
+  const running = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [running.stdout, running.stderr]) stream.on('data', (text) => (printed += text));
+  const [status] = await once(running, 'close');
+  return { status, printed };
+}
+
+describe('create-signalbox', () => {
+  test('creates the project in a new folder and prints the next steps', async () => {
+    const { status, printed } = await create('my app', '--provider', 'anthropic');
+    expect(printed).toContain(
+      "cd 'my app'\n  npm install\n  # Add your key to .env: ANTHROPIC_API_KEY=…\n  npm run dev\n",
+    );
+    expect(status).toBe(0);
+    const read = (file: string) => readFileSync(join(folder, 'my app', file), 'utf8');
+    expect(JSON.parse(read('package.json'))).toMatchObject({ name: 'my-app', private: true });
+    expect(read('model.ts')).toBe(`export const model = '${providers.anthropic!.model}';\n`);
+    expect(read('.env')).toBe('ANTHROPIC_API_KEY=\nSIGNALBOX_PROVIDER_KEYS=anthropic\n');
+    expect(statSync(join(folder, 'my app/.env')).mode & 0o777).toBe(0o600);
+    expect(read('.gitignore').split('\n')).toEqual(expect.arrayContaining(['.env', 'data', 'node_modules']));
+    expect(read('compose.yaml')).toContain('ANTHROPIC_API_KEY: $' + '{ANTHROPIC_API_KEY:?set it in .env}');
+    for (const file of readdirSync(join(folder, 'my app'), { recursive: true, withFileTypes: true })) {
+      if (file.isFile())
+        expect(readFileSync(join(file.parentPath, file.name), 'utf8')).not.toMatch(/\{\{(?!input|lastToolResult)/);
+    }
+  });
+
+  test('writes nothing into a folder with files, and names some of them', async () => {
+    mkdirSync(join(folder, 'used'));
+    writeFileSync(join(folder, 'used/index.html'), 'mine');
+    expect(await create('used', '--provider', 'scripted')).toEqual({
+      status: 2,
+      printed: 'used is not empty: it has index.html. Choose another folder.\n',
+    });
+    expect(readdirSync(join(folder, 'used'))).toEqual(['index.html']);
+  });
+
+  test('takes a folder that has only a repository', async () => {
+    mkdirSync(join(folder, '.git'));
+    expect((await create('.', '--provider', 'scripted')).status).toBe(0);
+  });
+
+  test.each([
+    [['a', '--provider', 'grok'], 'There is no provider "grok". Choose from anthropic, openai, google, scripted.\n'],
+    [
+      ['a'],
+      'Without a terminal, name the folder and the provider: npm create signalbox my-app -- --provider scripted\n',
+    ],
+    [['a', 'b', '--provider', 'openai'], 'Name one folder, not 2.\n'],
+    [['a', '--provder', 'openai'], /^Unknown option '--provder'/],
+  ])('refuses %j with exit status 2', async (args, message) => {
+    const { status, printed } = await create(...args);
+    expect(printed).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+    expect(status).toBe(2);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('names the package after the folder, as npm allows', () => {
+    expect(['My App', '_x', '.', 'ünïcode', 'a'.repeat(300)].map(nameOf)).toEqual([
+      'my-app',
+      'x',
+      'signalbox-app',
+      'n-code',
+      'a'.repeat(214),
+    ]);
+  });
+});
+
+describe('a project', () => {
+  beforeEach(async () => {
+    const { status } = await create('.', '--provider', 'scripted');
+    expect(status).toBe(0);
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  });
+
+  test.each(['scripted', ...Object.keys(providers)])('has the right types (%s)', async (provider) => {
+    const model = providers[provider]?.model;
+    if (model) writeFileSync(join(folder, 'model.ts'), `export const model = '${model}';\n`);
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    await promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', folder]);
+  });
+
+  test('starts with one command, and its chat continues after an approval; the receiver gets the webhooks', async () => {
+    const [signalboxPort, port] = [await freePort(), await freePort()];
+    const url = `http://localhost:${port}`;
+    const dev = spawn(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'dev.ts'], {
+      cwd: folder,
+      env: {
+        PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+        SIGNALBOX_PORT: `${signalboxPort}`,
+        PORT: `${port}`,
+        NO_COLOR: '1',
+      },
+    });
+    let printed = '';
+    for (const stream of [dev.stdout, dev.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        printed += text;
+      });
+    }
+    const ended = once(dev, 'close');
+    try {
+      await expect.poll(() => printed).toContain(`Chat on ${url}`);
+      expect(await (await fetch(url)).text()).toContain('<div id="root">');
+      const { baseUrl, agentId, environment } = await chatOf(url);
+      const token = await (await fetch(`${url}/api/token`, { method: 'POST' })).text();
+      const client = new Signalbox({ baseUrl, token: async () => token });
+      const { sessionId } = await client.sessions.open({ agentId, environment, input: 'Please cancel my order' });
+      let text = '';
+      for await (const { chunks } of client.sessions.stream(sessionId)) {
+        for (const chunk of chunks) {
+          if (chunk.type === 'message.chunk') text += chunk.delta;
+          if (chunk.type === 'approval.requested') await client.approvals.approve(chunk.operationId);
+          if (chunk.type === 'tool.call') {
+            await client.sessions.sendToolResult(sessionId, {
+              toolCallId: chunk.toolCallId,
+              output: 'Order 1017 is cancelled.',
+            });
+          }
+        }
+        if (text.includes('Is there anything else')) break;
+      }
+      expect(text).toContain('Order 1017 is cancelled.');
+      await expect.poll(() => printed).toContain(`webhook: ${sessionId} completed a turn: endTurn`);
+      expect(readFileSync(join(folder, '.env'), 'utf8')).toMatch(
+        /^SIGNALBOX_API_KEY=sbk_\w+\nSIGNALBOX_SIGNING_SECRET=whsec_\S+\n$/,
+      );
+
+      // What runs in production: the built page, from the same backend.
+      await promisify(execFile)(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build'], {
+        cwd: folder,
+      });
+      const built = spawn(
+        process.execPath,
+        [join(root, 'node_modules/tsx/dist/cli.mjs'), 'server.ts', '--production'],
+        {
+          cwd: folder,
+          env: { ...secretsOf(folder), SIGNALBOX_URL: baseUrl, PORT: '0' },
+        },
+      );
+      try {
+        const address = await firstMatch(built.stdout, /Chat on (\S+)/);
+        expect(await (await fetch(address)).text()).toMatch(/src="\/assets\/index-\S+\.js"/);
+        const again = (await chatOf(address)).agentId;
+        expect(again, 'an agent that has not changed is not created again').toBe(agentId);
+        expect((await fetch(`${address}/webhooks`, { method: 'POST', body: '{}' })).status).toBe(401);
+      } finally {
+        built.kill();
+      }
+    } finally {
+      dev.kill('SIGINT');
+      await ended;
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+async function chatOf(address: string) {
+  return (await (await fetch(`${address}/api/chat`)).json()) as {
+    baseUrl: string;
+    agentId: string;
+    environment: string;
+  };
+}
+
+const secretsOf = (project: string) =>
+  Object.fromEntries(
+    readFileSync(join(project, '.env'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/=(.*)/s).slice(0, 2)),
+  );
+
+async function firstMatch(output: Readable, pattern: RegExp): Promise<string> {
+  let text = '';
+  for await (const part of output.iterator({ destroyOnReturn: false })) {
+    text += part;
+    const found = pattern.exec(text)?.[1];
+    if (found) {
+      output.resume();
+      return found;
+    }
+  }
+  throw new Error(`The program ended and printed only: ${text}`);
+}
