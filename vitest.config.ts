@@ -6,6 +6,7 @@ const server = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,jo
 const processTests = [
   'packages/cli/test/**/*.test.ts',
   'proofs/**/*.test.ts',
+  'test/site.test.ts',
   'packages/client/test/**/*.test.ts',
   'packages/react/test/*.test.ts',
   'packages/{create-signalbox,embedded-postgres}/test/**/*.test.ts',

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
+import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
@@ -24,12 +25,7 @@ test('every link to a file or an image leads to one', () => {
 
 /** The anchors of a page's headings, as GitHub derives them. */
 const anchorsOf = (page: string) =>
-  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
 test('every link to a heading leads to one', () => {
   const links = pages.flatMap((page) =>
@@ -81,6 +77,19 @@ test('docs/guides/event-log.md lists every type of record, and no other', () => 
     });
   });
   expect(kinds.toSorted()).toEqual(eventTypes.toSorted());
+});
+
+test('docs/README.md, from which the site takes its pages, lists every page in docs/ once', () => {
+  const listed = groups.flatMap(({ pages: some }) => some.map(({ file }) => file));
+  const inDocs = globSync('docs/**/*.md', { cwd: root, exclude: ['docs/README.md', 'docs/decisions/[0-9]*.md'] });
+  expect(listed.filter((file) => file.startsWith('docs/')).toSorted()).toEqual(inDocs.toSorted());
+  expect(new Set(listed).size).toBe(listed.length);
+  // A page without a description would be a mere name in llms.txt.
+  expect(groups.flatMap(({ pages: some }) => some.filter(({ about }) => about === ''))).toEqual([]);
+});
+
+test('no two pages have the same place in the site', () => {
+  expect(new Set(sitePages.map(placeOf)).size).toBe(sitePages.length);
 });
 
 test('every decision is listed', () => {

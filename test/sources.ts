@@ -12,10 +12,13 @@ export interface Source {
   lines: string[];
 }
 
-export const everything = globSync(['{packages,examples,bench,proofs,scripts,test}/**/*.{ts,tsx,mjs}', '*.ts'], {
-  cwd: root,
-  exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
-})
+export const everything = globSync(
+  ['{packages,examples,bench,proofs,scripts,test}/**/*.{ts,tsx,mjs}', 'docs/.vitepress/*.ts', '*.ts'],
+  {
+    cwd: root,
+    exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
+  },
+)
   .map((path) => String(path).replaceAll('\\', '/'))
   .filter((file) => !file.includes('node_modules/') && !file.includes('/dist/'))
   .toSorted()

@@ -1,0 +1,92 @@
+// The documentation as a site: `npm run docs`. It asks no other host for anything.
+import { copyFileSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { defineConfig } from 'vitepress';
+import { llmsFullTxt, llmsTxt, markdownOf } from './llms.ts';
+import { addressOf, anchorOf, decisions, groups, pages, placeOf, read, resolveLink, root } from './pages.ts';
+
+const { version, repository } = JSON.parse(read('package.json')) as { version: string; repository?: { url: string } };
+/** Where the sources can be read. Until the repository has a public address, links to them are plain text. */
+const sources = repository?.url.replace(/^git\+/, '').replace(/\.git$/, '');
+
+const icon = `data:image/svg+xml,${encodeURIComponent(read('packages/console/src/icon.svg'))}`;
+const isInSite = new Set(pages);
+const sidebarItem = ({ title, file }: { title: string; file: string }) => ({ text: title, link: addressOf(file) });
+
+export default defineConfig({
+  title: 'Signalbox',
+  description: 'A self-hosted platform for running AI agents',
+  lang: 'en',
+  // Some pages are outside of docs/, next to what they describe.
+  srcDir: '..',
+  srcExclude: globSync('**/*.md', {
+    cwd: root,
+    exclude: ['node_modules/**', '**/node_modules/**', '**/dist/**'],
+  }).filter((file) => !isInSite.has(file.replaceAll('\\', '/'))),
+  rewrites: (file) => placeOf(file),
+  cleanUrls: true,
+  cacheDir: '../node_modules/.cache/vitepress',
+  vite: { publicDir: false },
+  // Files named config.ts elsewhere in the repository are not part of this.
+  additionalConfig: {},
+  head: [['link', { rel: 'icon', href: icon, type: 'image/svg+xml' }]],
+  markdown: {
+    attrs: false,
+    emoji: false,
+    languageAlias: { promql: 'bash' },
+    anchor: { slugify: anchorOf },
+    config(md) {
+      // A page is Markdown, not a template of Vue.
+      const { text, code_inline: code } = md.renderer.rules;
+      const escapeBraces = (html = '') => html.replaceAll('{{', '&#123;&#123;');
+      md.renderer.rules.text = (...args) => escapeBraces(text?.(...args));
+      md.renderer.rules.code_inline = (...args) => escapeBraces(code?.(...args));
+      // Links are written for a reader of the repository.
+      md.core.ruler.push('links', ({ tokens, env }) => {
+        const file = String(env.realPath ?? env.path)
+          .replaceAll('\\', '/')
+          .replace(`${root.replaceAll('\\', '/').replace(/\/$/, '')}/`, '');
+        for (const { children } of tokens) {
+          for (const [index, token] of (children ?? []).entries()) {
+            if (token.type !== 'link_open') continue;
+            const target = resolveLink(file, token.attrGet('href') ?? '');
+            if (target === 'outside') continue;
+            if ('page' in target) token.attrSet('href', target.page);
+            else if (sources) token.attrSet('href', `${sources}/blob/v${version}/${target.source}`);
+            else {
+              const end = children!.find(({ type }, at) => at > index && type === 'link_close')!;
+              token.attrs = null;
+              token.tag = end.tag = 'span';
+            }
+          }
+        }
+      });
+    },
+  },
+  themeConfig: {
+    logo: icon,
+    nav: [
+      { text: 'Guides', link: '/guides/models', activeMatch: '^/guides/' },
+      { text: 'Operations', link: '/operations/postgresql', activeMatch: '^/operations/' },
+      { text: 'Reference', link: '/reference/configuration', activeMatch: '^/reference/' },
+      { text: version, link: '/changelog' },
+    ],
+    sidebar: [
+      ...groups.map(({ title, pages }) => ({ text: title, items: pages.map(sidebarItem) })),
+      { text: 'Decisions', collapsed: true, items: decisions.map(sidebarItem) },
+    ],
+    outline: { level: [2, 3] },
+    search: { provider: 'local' },
+    ...(sources && { editLink: { pattern: `${sources}/edit/main/:path`, text: 'Edit this page' } }),
+  },
+  buildEnd({ outDir }) {
+    writeFileSync(join(outDir, 'llms.txt'), llmsTxt());
+    writeFileSync(join(outDir, 'llms-full.txt'), llmsFullTxt());
+    copyFileSync(join(root, 'openapi.json'), join(outDir, 'openapi.json'));
+    for (const file of pages) {
+      const place = join(outDir, placeOf(file));
+      mkdirSync(dirname(place), { recursive: true });
+      writeFileSync(place, markdownOf(file));
+    }
+  },
+});
