@@ -201,7 +201,7 @@ test('only config.ts reads the environment', () => {
   const allowed = {
     'packages/server/src/config/config.ts': 'the only reader',
     'packages/server/src/http/reference/page.ts': 'in a sample program',
-    'packages/cli/src/service.ts': 'a client of the service; an API key has no option, which others could read',
+    'packages/cli/src/terminal.ts': 'a client of the service; an API key has no option, which others could read',
     'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
@@ -214,7 +214,8 @@ test('only the clocks read the time', () => {
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
     'packages/console/src/pages/approvals/confirm.tsx': 'recognizes a double tap; no state depends on it',
-    'packages/cli/src/start.ts': 'recognizes a forwarded Ctrl-C; no state depends on it',
+    'packages/cli/src/time.ts': 'the clock of the command line',
+    'packages/cli/src/commands/start.ts': 'recognizes a forwarded Ctrl-C; no state depends on it',
   };
   expect(uses(sources, /Date\.now\(|new Date\(\)|performance\.now\(|Temporal\.Now/, allowed)).toEqual([]);
 });

@@ -3,7 +3,7 @@
 // Requests are most of the log, and the console and health checks make most of the requests. Those that succeed are left out, so that
 // what the service did, and the console link above it, stay on the screen. The JSON format has everything.
 import { styleText } from 'node:util';
-import { shown } from './usage.ts';
+import { shown } from './text.ts';
 
 export interface LogTextOptions {
   colour: boolean;

@@ -87,7 +87,10 @@ test('the whole log of a service is verified', async () => {
   expect(refused.stderr).not.toContain(' at ');
   server.close();
   const away = await verify(['--url', 'http://127.0.0.1:1'], { env: { SIGNALBOX_API_KEY: apiKey } });
-  expect(away).toMatchObject({ code: 1, stderr: expect.stringMatching(/^signalbox: .*http:\/\/127\.0\.0\.1:1 .*\n$/) });
+  expect(away).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^signalbox: .*http:\/\/127\.0\.0\.1:1 .*\nStart a service with .*\n$/),
+  });
 });
 
 test('wrong usage gives one line that refers to the help, and exit status 2', async () => {

@@ -10,26 +10,55 @@ import {
   startService,
   version,
 } from '@signalbox/server';
-import { logText } from './log-text.ts';
-import { columns, parseOptions } from './usage.ts';
-import { wrappedColumns } from './wrap.ts';
+import { command, type Options } from '../command.ts';
+import { logText } from '../log-text.ts';
+import { columns } from '../text.ts';
 
 // The build of the console package.
 const consoleDir = fileURLToPath(new URL('dist/', import.meta.resolve('@signalbox/console/package.json')));
 // The terminal sends Ctrl-C to every process, and npm forwards it to its child a second time.
 const SAME_SIGNAL_MS = 500;
 
-export async function start(args: string[]): Promise<void> {
-  const values = parseOptions(
-    'start',
-    args,
-    Object.fromEntries(optionNames().map((name) => [name, { type: 'string' }])),
+interface Listed {
+  option?: string;
+  variable: string;
+  default?: string;
+  about: string;
+}
+const all = Object.entries(settingGroups).flatMap(([group, members]) =>
+  Object.values(members as Record<string, Listed>).map(({ option, variable, about, default: value }) => ({
+    option,
+    variable,
+    group,
+    about: about + (value ? ` (${value})` : ''),
+  })),
+);
+
+const start = command({
+  name: '',
+  summary: 'Run the service until Ctrl-C',
+  details: 'An option takes precedence over its variable. Details: docs/reference/configuration.md.',
+  options: optionsOf(),
+  variables: Object.fromEntries(
+    all.filter(({ option }) => !option).map(({ variable, about, group }) => [variable, { about, group }]),
+  ),
+  examples: [
+    ['start', 'on http://127.0.0.1:4500, with its own database in ./data'],
+    ['DATABASE_URL=postgres://… signalbox start --host 0.0.0.0', 'on an existing PostgreSQL, for other machines too'],
+  ],
+  run: ({ values }) => run(values as Record<string, string>),
+});
+
+export const commands = [start];
+
+function optionsOf(): Options {
+  return Object.fromEntries(
+    all.flatMap(({ option, ...rest }) => (option ? [[option, { type: 'string', value: '', ...rest }]] : [])),
   );
-  if (values.help) {
-    process.stdout.write(help());
-    return;
-  }
-  const config = readConfig(values as Record<string, string>);
+}
+
+async function run(values: Record<string, string>): Promise<void> {
+  const config = readConfig(values);
   const isText = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY === true);
   const lines = holdLines(isText ? textWriter(config) : (line) => process.stdout.write(line));
   const log = createLog({ level: config.logLevel, destination: lines });
@@ -55,25 +84,6 @@ export async function start(args: string[]): Promise<void> {
   }
   // Everything has stopped: exit even if something still keeps the event loop alive.
   process.exit();
-}
-
-function optionNames(): string[] {
-  return Object.values(settings).flatMap((setting) => ('option' in setting && setting.option ? [setting.option] : []));
-}
-
-/** In the groups of the table of settings, in two columns that fit the terminal. */
-function help(): string {
-  const groups = Object.entries(settingGroups).map(([title, group]) => {
-    const all = Object.values(group) as { option?: string; variable: string; default?: string; about: string }[];
-    const rows = all.map(({ option, variable, default: value, about }): [string, string] => [
-      option ? `--${option}, ${variable}` : variable,
-      about + (value ? ` (${value})` : ''),
-    ]);
-    return { title, rows };
-  });
-  const leftWidth = Math.max(...groups.flatMap(({ rows }) => rows.map(([left]) => left.length)));
-  const text = groups.map(({ title, rows }) => `${title}\n${wrappedColumns(rows, leftWidth)}\n`);
-  return `Runs the service.\n\n${text.join('')}An option takes precedence over its variable. Details: docs/reference/configuration.md.\n`;
 }
 
 /** The addresses of the service and the next steps. */

@@ -1,0 +1,58 @@
+// Runs one command line: finds the command, parses its arguments, and prints what went wrong.
+import { version } from '@signalbox/client';
+import { type Command, type Noun, UsageError } from './command.ts';
+import { nouns } from './commands.ts';
+import { errorText } from './errors.ts';
+import { commandHelp, nounHelp, overviewHelp } from './help.ts';
+import { didYouMean, parse } from './parse.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Resolves to the exit status: 0 success, 1 failure, 2 wrong usage. */
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const result = await dispatch(argv, terminal);
+    return typeof result === 'number' ? result : 0;
+  } catch (error) {
+    await terminal.stderr.write(await errorText(error as Error, terminal));
+    return ['UsageError', 'ConfigError'].includes((error as Error).name) ? 2 : 1;
+  }
+}
+
+async function dispatch(argv: readonly string[], terminal: Terminal): Promise<unknown> {
+  const { stdout } = terminal;
+  const [first = '--help', ...rest] = argv;
+  if (first === '--version' || first === '-v') return stdout.write(`${version}\n`);
+  if (first === 'help') return dispatch([...rest, '--help'], terminal);
+  if (first === '--help' || first === '-h') return stdout.write(overviewHelp(nouns, stdout));
+
+  const noun = nouns.find(({ name }) => name === first);
+  if (!noun) throw new UsageError(unknownCommand(first, rest), '--help');
+  const commands = await noun.load();
+  const { definition, args } = find(noun, commands, rest);
+  if (!definition) return stdout.write(nounHelp(noun, commands, stdout));
+
+  const command = [noun.name, definition.name].filter(Boolean).join(' ');
+  const parsed = parse(definition, command, args, terminal.clock);
+  if (parsed.help) return stdout.write(commandHelp(command, definition, stdout));
+  return definition.run({ values: parsed.values as never, args: parsed.args as never, terminal, command });
+}
+
+/** The command that follows its noun; none if only help is wanted. */
+function find(noun: Noun, commands: readonly Command[], [verb, ...args]: string[]) {
+  const only = commands.find(({ name }) => name === '');
+  if (only) return { definition: only, args: verb === undefined ? [] : [verb, ...args] };
+  if (verb === undefined || verb === '--help' || verb === '-h') return { definition: undefined, args: [] };
+  const definition = commands.find(({ name }) => name === verb);
+  if (definition) return { definition, args };
+  const names = commands.map(({ name }) => name);
+  const hint = didYouMean(verb, names) || `; there are ${names.join(', ')}`;
+  throw new UsageError(`${noun.name}: there is no "${verb}"${hint}`, `${noun.name} --help`);
+}
+
+function unknownCommand(word: string, [second]: readonly string[]): string {
+  if (word.startsWith('-')) return `options follow the command, but ${word} is first`;
+  const names = nouns.map(({ name }) => name);
+  // `list sessions`
+  const swapped = names.includes(second ?? '') ? ` (did you mean ${second} ${word}?)` : '';
+  return `there is no command "${word}"${swapped || didYouMean(word, names)}`;
+}

@@ -1,0 +1,61 @@
+// What a command reads from and writes to. Tests pass their own; everything else uses the process's.
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { styleText } from 'node:util';
+import { type Clock, systemClock } from './time.ts';
+
+export interface Terminal {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Output;
+  stderr: Output;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+}
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan';
+
+/** A stream, what is on its other end, and whether to colour text for it. */
+export class Output {
+  readonly stream: Writable;
+  readonly isTTY: boolean;
+  readonly #hasColor: boolean;
+
+  constructor(stream: Writable & { isTTY?: boolean }, env: Terminal['env'] = {}) {
+    this.stream = stream;
+    this.isTTY = stream.isTTY === true;
+    this.#hasColor = wantsColor(this.isTTY, env);
+  }
+
+  /** The width of the terminal; undefined if it is not one. */
+  get columns(): number | undefined {
+    return this.isTTY ? ((this.stream as { columns?: number }).columns ?? 80) : undefined;
+  }
+
+  /** Await it in a loop: it resolves when the reader is ready for more. */
+  async write(text: string): Promise<void> {
+    if (text === '' || this.stream.write(text)) return;
+    // A reader that has left (`| head`) never drains; the process then ends by the error of its stream.
+    await Promise.race([once(this.stream, 'drain'), once(this.stream, 'close')]);
+  }
+
+  styled(style: Style | undefined, text: string): string {
+    return style && this.#hasColor ? styleText(style, text, { validateStream: false }) : text;
+  }
+}
+
+/** https://no-color.org and https://force-color.org. */
+function wantsColor(isTTY: boolean, { NO_COLOR, FORCE_COLOR, TERM }: Terminal['env']): boolean {
+  if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return isTTY && !NO_COLOR && TERM !== 'dumb';
+}
+
+export function processTerminal(): Terminal {
+  const env = process.env;
+  return {
+    stdin: process.stdin,
+    stdout: new Output(process.stdout, env),
+    stderr: new Output(process.stderr, env),
+    env,
+    clock: systemClock,
+  };
+}
