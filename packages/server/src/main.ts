@@ -46,7 +46,9 @@ export { type Config, ConfigError, readConfig, settings } from './config/config.
 export { settingGroups } from './config/settings.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
+export { type BackupSummary, backupOnHost } from './operator/backup.ts';
 export { distributeOnHost } from './operator/database.ts';
+export { type Moved, moveOnHost } from './operator/move.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator/operator.ts';
 export {
   inviteOnHost,
@@ -55,6 +57,8 @@ export {
   resetPasswordOnHost,
   setupLinkOnHost,
 } from './operator/people.ts';
+export type { Progress, ProgressState } from './operator/progress.ts';
+export { checkBackup, type Restored, restoreOnHost } from './operator/restore.ts';
 export { StartError } from './operator/start-error.ts';
 
 export interface Service {

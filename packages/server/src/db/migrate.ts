@@ -16,7 +16,7 @@ import { type Migration, padded, readMigrations } from './migration-files.ts';
 import { type MigrateLog, type MigrationRun, reportIndexes, runMigration } from './run-migration.ts';
 
 /** What a database says of a migration that was run on it. */
-type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256' | 'worksWith'> & { appliedBy: string };
+export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256' | 'worksWith'> & { appliedBy: string };
 
 /** The schema of the database is not one that this release can use; the message says why and what to do. */
 export class SchemaRefused extends Error {
@@ -27,13 +27,13 @@ export class SchemaRefused extends Error {
 const ALREADY_THERE = ['42P07', '42P06', '42710', '23505'];
 const POLL_MS = 200;
 
-/** Runs the missing migrations. Several nodes may call it at once. Throws SchemaRefused. */
+/** Runs the missing migrations, up to the version `through` if given. Several nodes may call it at once. Throws SchemaRefused. */
 export async function migrate(
   target: string | Db,
   log: MigrateLog,
-  { directory, clock = systemClock }: { directory?: string; clock?: Clock } = {},
+  { directory, through, clock = systemClock }: { directory?: string; through?: number; clock?: Clock } = {},
 ): Promise<void> {
-  const migrations = await readMigrations(directory);
+  const migrations = (await readMigrations(directory)).slice(0, through);
   const db = typeof target === 'string' ? createDb({ url: target, max: 1 }) : target;
   try {
     // A migration is a script of many statements, which only pg's own query function takes, outside the pool.

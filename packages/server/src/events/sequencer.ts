@@ -119,6 +119,6 @@ export function recordOf(
 }
 
 /** `SHA-256(previousHash ‖ canonical JSON of the record)`. */
-function hashOf(previousHash: Buffer, record: Omit<Event, 'previousHash' | 'hash'>): Buffer {
+export function hashOf(previousHash: Buffer, record: Omit<Event, 'previousHash' | 'hash'>): Buffer {
   return createHash('sha256').update(previousHash).update(canonicalize(record)!).digest();
 }

@@ -109,34 +109,37 @@ export function choose(organizations: readonly Organization[], wanted: string | 
   return only;
 }
 
-export async function withInstallation<T>(
-  { databaseUrl, listenUrl, dataDir }: Config,
-  use: (db: Db) => Promise<T>,
+export function withInstallation<T>(config: Config, use: (db: Db) => Promise<T>): Promise<T> {
+  return withDatabase(config, async (url) => {
+    const db = createDb({ url, max: 1 });
+    try {
+      await requireMigrated(db);
+      return await use(db);
+    } finally {
+      await db.close();
+    }
+  });
+}
+
+/** `url` leads to the database itself, not to a pooler, and may have the schema of another release. */
+export async function withDatabase<T>(
+  { databaseUrl, listenUrl, dataDir }: Pick<Config, 'databaseUrl' | 'listenUrl' | 'dataDir'>,
+  use: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (databaseUrl !== undefined) return withDb(listenUrl ?? databaseUrl, use);
+  if (databaseUrl !== undefined) return use(listenUrl ?? databaseUrl);
   const running = await findEmbeddedPostgres(dataDir);
-  if (running !== undefined) return withDb(running, use);
+  if (running !== undefined) return use(running);
   await requireDataDirectory(dataDir);
   const server = await startEmbeddedPostgres(dataDir);
   try {
-    return await withDb(server.url, use);
+    return await use(server.url);
   } finally {
     await server.stop();
   }
 }
 
-async function withDb<T>(url: string, use: (db: Db) => Promise<T>): Promise<T> {
-  const db = createDb({ url, max: 1 });
-  try {
-    await requireMigrated(db);
-    return await use(db);
-  } finally {
-    await db.close();
-  }
-}
-
 /** A mistyped directory must not create a new installation: the key would not work anywhere. */
-async function requireDataDirectory(dataDir: string): Promise<void> {
+export async function requireDataDirectory(dataDir: string): Promise<void> {
   if (await hasEmbeddedPostgres(dataDir)) return;
   throw new OperatorError(
     `There is no Signalbox in ${dataDir}. Start the service there once, or set its directory with --data-dir.`,

@@ -4,6 +4,7 @@ import { BinariesMissing, DirectoryInUse, PostgresError, UserUnsuitable } from '
 import { DatabaseUnavailable } from '../db/db.ts';
 import { SchemaRefused } from '../db/migrate.ts';
 import { DatabaseUnsuitable } from '../db/requirements.ts';
+import { MarkedNotToStart } from '../db/start-mark.ts';
 import { hostsAndDatabaseOf } from '../db/url.ts';
 import { AdminKeyFileError } from '../keys/admin-key-file.ts';
 import { MasterKeyUnknown } from '../vault/known-keys.ts';
@@ -93,7 +94,14 @@ function embeddedMessage(error: PostgresError): string {
 }
 
 // Their messages say what to do.
-const plainEnough = [DatabaseUnsuitable, SchemaRefused, MasterKeyFileError, MasterKeyUnknown, AdminKeyFileError];
+const plainEnough = [
+  DatabaseUnsuitable,
+  SchemaRefused,
+  MarkedNotToStart,
+  MasterKeyFileError,
+  MasterKeyUnknown,
+  AdminKeyFileError,
+];
 
 /** By error codes of PostgreSQL, Node.js and its TLS, or by a message of pg that has no code. `$URL` is the variable that sets the URL. */
 const reasons: readonly { pattern: RegExp; reason: string }[] = [

@@ -35,7 +35,7 @@ function parseKey(text: string): Buffer | undefined {
 
 /** The keys in the file, which is generated if there is none. Throws `MasterKeyFileError`. */
 export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
-  const path = join(dataDir, FILE);
+  const path = masterKeyFile(dataDir);
   try {
     await fs.mkdir(dataDir, { recursive: true, mode: 0o700 });
     return (await readKeys(path)) ?? (await makeKey(dataDir, path));
@@ -55,6 +55,20 @@ export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
     }
     throw new MasterKeyFileError(`${path} can't be read or created (${code ?? message}).`, { cause: error });
   }
+}
+
+/** The keys in the file; undefined if there is none. Throws `MasterKeyFileError`. */
+export function readMasterKeys(dataDir: string): Promise<Buffer[] | undefined> {
+  return readKeys(masterKeyFile(dataDir));
+}
+
+export const masterKeyFile = (dataDir: string): string => join(dataDir, FILE);
+
+/** Fails with EEXIST if there is one. */
+export async function writeMasterKeys(dataDir: string, keys: readonly Buffer[]): Promise<void> {
+  const text = keys.map((key) => `${key.toString('base64')}\n`).join('');
+  await fs.writeFile(masterKeyFile(dataDir), text, { mode: 0o600, flag: 'wx', flush: true });
+  await syncDirectory(dataDir);
 }
 
 async function readKeys(path: string): Promise<Buffer[] | undefined> {

@@ -1,0 +1,162 @@
+// Backups, restores and moves of the embedded database, in the process of the test.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Signalbox } from '@signalbox/client';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
+import { writeStartMark } from '../../src/db/start-mark.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { startService } from '../../src/main.ts';
+import { backupOnHost } from '../../src/operator/backup.ts';
+import { moveOnHost } from '../../src/operator/move.ts';
+import { createKeyOnHost } from '../../src/operator/operator.ts';
+import { restoreOnHost } from '../../src/operator/restore.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { watchSecret } from '../support/service.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const quiet = () => {};
+const log = createLog({ level: 'silent', destination: { write() {} } });
+
+let directory: string;
+let dataDir: string;
+let config: Config;
+let key: string;
+let agentId: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox-move-'));
+  dataDir = join(directory, 'data');
+  config = readConfig({ 'data-dir': dataDir, port: '0' }, {});
+  const service = await startService(config, { log });
+  // While the service runs.
+  key = (await createKeyOnHost(config, { name: 'Mover', permission: 'admin' })).apiKey.secret;
+  watchSecret(key);
+  const client = new Signalbox({ apiKey: key, baseUrl: service.url! });
+  ({ agentId } = await client.agents.create({
+    name: 'Moved',
+    model: { provider: 'scripted', model: 'demo', settings: { script: [{ text: 'hello' }] } },
+  }));
+  await client.environments.secrets.set('staging', 'TOKEN', { value: 'sealed-and-moved', allowedHosts: ['a.example'] });
+  await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await client.events.list();
+  await backupOnHost(config, { into: join(directory, 'running.backup') }, quiet);
+  await service.stop();
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+/** Starts the service there, and uses what was copied. */
+async function useCopy(copied: Config): Promise<void> {
+  const service = await startService(copied, { log });
+  try {
+    const client = new Signalbox({ apiKey: key, baseUrl: service.url! });
+    expect((await client.agents.get(agentId)).name).toBe('Moved');
+    expect(await client.events.verify()).toMatchObject({ ok: true });
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+    await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  } finally {
+    await service.stop();
+  }
+}
+
+test('a backup of a running service is restored into a new data directory, which needs the same master key', async () => {
+  const elsewhere = readConfig({ 'data-dir': join(directory, 'restored'), port: '0' }, {});
+  const restored = await restoreOnHost(elsewhere, { from: join(directory, 'running.backup') }, quiet);
+  expect(restored).toMatchObject({ hasRightKey: false, keptIn: undefined });
+  expect(readdirSync(elsewhere.dataDir)).toEqual(['postgres']);
+  const copied = readConfig(
+    { 'data-dir': elsewhere.dataDir, port: '0' },
+    { SIGNALBOX_MASTER_KEY: readFileSync(join(dataDir, 'master.key'), 'utf8') },
+  );
+  await useCopy(copied);
+  await expect(restoreOnHost(elsewhere, { from: join(directory, 'running.backup') }, quiet)).rejects.toThrow(
+    /There is a database in .* already/,
+  );
+
+  // With the service running, and with a file that turns out to be damaged, the database stays as it is.
+  const running = await startService(copied, { log });
+  const replace = { from: join(directory, 'running.backup'), replace: true };
+  await expect(restoreOnHost(copied, replace, quiet)).rejects.toThrow(/Signalbox is running in .* Stop it/);
+  await running.stop();
+  const cut = join(directory, 'cut.backup');
+  writeFileSync(cut, readFileSync(replace.from).subarray(0, -20));
+  await expect(restoreOnHost(copied, { ...replace, from: cut }, quiet)).rejects.toThrow(/is damaged/);
+  expect(readdirSync(elsewhere.dataDir)).toEqual(['postgres']);
+  await useCopy(copied);
+
+  const { keptIn } = await restoreOnHost(copied, replace, quiet);
+  expect(keptIn).toMatch(/postgres\.before-restore-\d{8}T\d{6}Z$/);
+  expect(existsSync(keptIn!)).toBe(true);
+  await useCopy(copied);
+});
+
+test('a database of which a restore or a move was interrupted does not start, nor one that was moved', async () => {
+  const at = '2026-01-31T00:00:00.000Z';
+  await writeStartMark(dataDir, { because: 'restoring', from: 'a.backup', at });
+  await expect(startService(config, { log })).rejects.toThrow(
+    /A restore of a\.backup .* was interrupted .* Run signalbox restore again/,
+  );
+  await writeStartMark(dataDir, { because: 'moved', to: 'db:5432/x', moveId: 'x', at });
+  await expect(startService(config, { log })).rejects.toThrow(/was moved to db:5432\/x .* set DATABASE_URL/);
+  await expect(createKeyOnHost(config, { name: 'No', permission: 'read' })).rejects.toThrow(/was moved to/);
+  await expect(moveOnHost(config, 'postgres://a@b/c', quiet)).rejects.toThrow(/was moved to db:5432/);
+  await rm(join(dataDir, 'do-not-start.json'));
+});
+
+test('a move needs no superuser, copies everything, is not done twice, and leaves a database that does not start', async () => {
+  const target = await createTestDatabase({ empty: true });
+  const role = `mover_${process.pid}`;
+  await ask(inject('databaseServerUrl'), `create role ${role} login password 'moving'`);
+  const url = new URL(target.url);
+  await ask(target.url, `alter database ${url.pathname.slice(1)} owner to ${role}`);
+  // What a role or a database may have set.
+  await ask(target.url, `alter role ${role} set statement_timeout = '50ms'`);
+  await ask(target.url, `alter role ${role} set "DateStyle" = 'SQL, DMY'`);
+  [url.username, url.password] = [role, 'moving'];
+
+  const running = await startService(config, { log });
+  await expect(moveOnHost(config, url.href, quiet)).rejects.toThrow(/in use by another running Signalbox/);
+  await running.stop();
+  await expect(moveOnHost(config, 'postgres://nobody@127.0.0.1:1/none', quiet)).rejects.toThrow(/does not respond/);
+
+  // A move that fails, at any step, leaves the source as it was and the target empty.
+  for (const step of ['copying', 'verifying the event log']) {
+    const failing = moveOnHost(config, url.href, (state) => {
+      if (state.step === step) throw new Error('broken on the way');
+    });
+    await expect(failing).rejects.toThrow('broken on the way');
+    expect(existsSync(join(dataDir, 'do-not-start.json'))).toBe(false);
+    expect(await ask(target.url, 'select * from organizations')).toEqual([]);
+  }
+
+  const { to, loaded } = await moveOnHost(config, url.href, quiet);
+  expect(to).not.toContain('moving');
+  expect(loaded!.rows).toBeGreaterThan(20);
+  expect(loaded!.chains[0]).toMatchObject({ records: expect.any(Number) });
+  expect(loaded!.chains[0]!.problem).toBeUndefined();
+  const mark = readFileSync(join(dataDir, 'do-not-start.json'), 'utf8');
+  expect(mark).not.toContain('moving@');
+  await expect(startService(config, { log })).rejects.toThrow(/was moved to/);
+
+  // As if the command had been killed between the commit and its end.
+  await writeStartMark(dataDir, { ...JSON.parse(mark), because: 'moving' });
+  expect(await moveOnHost(config, url.href, quiet)).toEqual({ to, loaded: undefined });
+  expect(JSON.parse(readFileSync(join(dataDir, 'do-not-start.json'), 'utf8')).because).toBe('moved');
+
+  // It is not copied over what happened since.
+  await rm(join(dataDir, 'do-not-start.json'));
+  await expect(moveOnHost(config, url.href, quiet)).rejects.toThrow(/is not empty/);
+  expect(existsSync(join(dataDir, 'do-not-start.json'))).toBe(false);
+
+  await useCopy(
+    readConfig(
+      { port: '0' },
+      { DATABASE_URL: url.href, SIGNALBOX_MASTER_KEY: readFileSync(join(dataDir, 'master.key'), 'utf8') },
+    ),
+  );
+  await target.drop();
+  await ask(inject('databaseServerUrl'), `drop role ${role}`);
+});
