@@ -50,6 +50,18 @@ test('approve works through the inbox and approves less than the agent asked for
   );
 });
 
+test.each([
+  ['y', 'refunded 42 euros'],
+  ['n', 'The approver denied this call: Ask for a photo first.'],
+])('the program of the tutorial asks, and the answer %s decides whether the call runs', async (reply, result) => {
+  running = runProgram('tutorial/refund.ts', [], access());
+  await running.until('? (y/n) ');
+  running.process.stdin!.write(`${reply}\n`);
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toContain('I will refund that.\nrefund {"order":"1017","euros":42}? (y/n) ');
+  expect(running.printed).toContain(`The result: ${result}`);
+});
+
 test('worker runs the turns of its agent, with a refund that needs approval', async () => {
   running = runProgram('worker.ts', [], access());
   expect(await running.ended).toBe(0);

@@ -67,6 +67,12 @@ test('the program in the README is examples/quickstart.ts', () => {
   expect(shown).toBe(program.slice(program.indexOf('import')));
 });
 
+test('the program in the tutorial is examples/tutorial/refund.ts', () => {
+  const program = read('examples/tutorial/refund.ts');
+  const [, shown] = /```ts\n([\s\S]*?)```/.exec(read('docs/tutorial.md')) ?? [];
+  expect(shown).toBe(program.slice(program.indexOf('import')));
+});
+
 test('docs/guides/event-log.md lists every type of record, and no other', () => {
   const [, rows = ''] = /\| types \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/guides/event-log.md')) ?? [];
   const kinds = rows.split('\n').flatMap((row) => {
