@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventTypes } from '@signalbox/contract';
+import { errorCodes, eventTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
 
@@ -96,6 +96,17 @@ test('docs/README.md, from which the site takes its pages, lists every page in d
 
 test('no two pages have the same place in the site', () => {
   expect(new Set(sitePages.map(placeOf)).size).toBe(sitePages.length);
+});
+
+test('docs/troubleshooting.md has a cause and a fix for every error code, and names no code that does not exist', () => {
+  const rows = read('docs/troubleshooting.md')
+    .split(/^(?=### A session is stuck)|^A turn that fails/m)[0]!
+    .split('\n')
+    .filter((line) => /^\| `[a-z_]+`/.test(line))
+    .map((line) => line.split(' | '));
+  const codes = rows.flatMap(([first = '']) => [...first.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code));
+  expect(codes.toSorted()).toEqual(Object.keys(errorCodes).toSorted());
+  expect(rows.filter(([, cause, fix]) => !cause?.trim() || !fix?.replace('|', '').trim())).toEqual([]);
 });
 
 test('every decision is listed', () => {

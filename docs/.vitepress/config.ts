@@ -25,6 +25,7 @@ export default defineConfig({
   }).filter((file) => !isInSite.has(file.replaceAll('\\', '/'))),
   rewrites: (file) => placeOf(file),
   cleanUrls: true,
+  ignoreDeadLinks: 'localhostLinks',
   cacheDir: '../node_modules/.cache/vitepress',
   vite: { publicDir: false },
   // Files named config.ts elsewhere in the repository are not part of this.
@@ -66,6 +67,7 @@ export default defineConfig({
   themeConfig: {
     logo: icon,
     nav: [
+      { text: 'Tutorial', link: '/tutorial' },
       { text: 'Guides', link: '/guides/models', activeMatch: '^/guides/' },
       { text: 'Operations', link: '/operations/postgresql', activeMatch: '^/operations/' },
       { text: 'Reference', link: '/reference/configuration', activeMatch: '^/reference/' },

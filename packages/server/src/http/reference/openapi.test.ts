@@ -3,7 +3,14 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { permissionOf, type Route, type RouteName, routes } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { committedFile, keysPage, keysPageText, openApiJson } from '../../../scripts/write-openapi.ts';
+import {
+  committedFile,
+  errorsPage,
+  errorsPageText,
+  keysPage,
+  keysPageText,
+  openApiJson,
+} from '../../../scripts/write-openapi.ts';
 import { bodyExamples } from './body-examples.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -18,6 +25,10 @@ test('the committed openapi.json is that of the contract: node packages/server/s
 
 test('docs/guides/keys.md lists every operation by its scope: npm run openapi', () => {
   expect(readFileSync(keysPage, 'utf8')).toBe(keysPageText());
+});
+
+test('docs/reference/errors.md lists every error code: npm run openapi', () => {
+  expect(readFileSync(errorsPage, 'utf8')).toBe(errorsPageText());
 });
 
 describe('the document', () => {
