@@ -1,8 +1,20 @@
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { ConfigError, readConfig } from './config.ts';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { ConfigError, readConfig, settings } from './config.ts';
 import type { Setting } from './setting.ts';
 import { settingGroups } from './settings.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'signalbox-config-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** A new file with this text. */
+function fileOf(text: string): string {
+  const path = join(directory, String(Math.random()));
+  writeFileSync(path, text);
+  return path;
+}
 
 function problemsOf(options: Record<string, string>, env: Record<string, string>): readonly string[] {
   try {
@@ -29,6 +41,51 @@ test('an option takes precedence over its variable, and an empty variable counts
     port: 4500,
     databaseUrl: undefined,
   });
+});
+
+test('every variable, and the key of every provider, can be in a file', () => {
+  for (const { variable } of Object.values<{ variable: string }>(settings)) {
+    expect(problemsOf({}, { [`${variable}_FILE`]: '/nowhere/secret' })[0], variable).toBe(
+      `${variable}_FILE: /nowhere/secret can't be read (ENOENT)`,
+    );
+  }
+  const key = Buffer.alloc(32, 7);
+  const config = readConfig(
+    {},
+    {
+      DATABASE_URL_FILE: fileOf('postgres://u:p@h/d\n'),
+      SIGNALBOX_LISTEN_URL_FILE: fileOf('postgres://u:p@direct/d'),
+      SIGNALBOX_MASTER_KEY_FILE: fileOf(` ${key.toString('base64')}\r\n`),
+      SIGNALBOX_PROVIDER_KEYS: 'openai',
+      OPENAI_API_KEY_FILE: fileOf('sk-1\n'),
+      SIGNALBOX_METRICS_TOKEN_FILE: '',
+    },
+  );
+  expect(config).toMatchObject({
+    databaseUrl: 'postgres://u:p@h/d',
+    listenUrl: 'postgres://u:p@direct/d',
+    masterKeys: [key],
+    providerKeys: { OPENAI_API_KEY: 'sk-1' },
+    metricsToken: undefined,
+  });
+});
+
+test('a file that is empty, unreadable or next to its own variable is a problem, which shows neither value', () => {
+  const env = {
+    DATABASE_URL: 'postgres://u:hunter2@h/d',
+    DATABASE_URL_FILE: fileOf('postgres://u:hunter2@other/d'),
+    SIGNALBOX_MASTER_KEY_FILE: fileOf(' \n'),
+    SIGNALBOX_METRICS_TOKEN_FILE: directory,
+    SIGNALBOX_EGRESS_PROXY_FILE: fileOf('hunter2'),
+  };
+  const problems = problemsOf({}, env);
+  expect(problems.toSorted()).toEqual([
+    'DATABASE_URL_FILE: DATABASE_URL is set too; use one of the two',
+    expect.stringMatching(/^SIGNALBOX_EGRESS_PROXY: /),
+    `SIGNALBOX_MASTER_KEY_FILE: ${env.SIGNALBOX_MASTER_KEY_FILE} is empty`,
+    `SIGNALBOX_METRICS_TOKEN_FILE: ${directory} can't be read (EISDIR)`,
+  ]);
+  expect(problems.join()).not.toContain('hunter2');
 });
 
 test('headers for the collector are parsed as OpenTelemetry specifies, and no problem shows a value', () => {

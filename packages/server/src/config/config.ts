@@ -2,6 +2,11 @@
 //
 // An option takes precedence over its variable. An empty variable counts as not set, because container tools write it that way. All
 // problems are reported at once.
+//
+// Each variable, and each provider's API key, can be in a file that VARIABLE_FILE names: containers, Kubernetes and systemd hand over
+// secrets as files, because other programs can see the environment of a process.
+import { readFileSync } from 'node:fs';
+import { keyVariables } from '../vault/provider-keys.ts';
 import type { Env, Setting } from './setting.ts';
 import { settingGroups } from './settings.ts';
 
@@ -47,17 +52,18 @@ export class ConfigError extends Error {
 export function readConfig(options: Readonly<Record<string, string | undefined>> = {}, env: Env = process.env): Config {
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
+  const values = withFiles(env, problems);
   for (const [name, { option, variable, default: fallback, parse }] of Object.entries<Setting<unknown>>(settings)) {
     const given = option === undefined ? undefined : options[option];
-    const [source, text] = given === undefined ? [variable, env[variable] || fallback] : [`--${option}`, given];
+    const [source, text] = given === undefined ? [variable, values[variable] || fallback] : [`--${option}`, given];
     try {
-      config[name] = text === undefined ? undefined : parse(text, env);
+      config[name] = text === undefined ? undefined : parse(text, values);
     } catch (error) {
       const errors: Error[] = error instanceof AggregateError ? error.errors : [error];
       problems.push(...errors.map(({ message }) => `${source}: ${message}`));
     }
   }
-  if (config.listenUrl !== undefined && !env.DATABASE_URL) {
+  if (config.listenUrl !== undefined && !values.DATABASE_URL) {
     problems.push('SIGNALBOX_LISTEN_URL: needs DATABASE_URL; set both, or neither for the embedded database');
   }
   const oidc = [config.oidcIssuer, config.oidcClientId, config.oidcClientSecret];
@@ -68,4 +74,25 @@ export function readConfig(options: Readonly<Record<string, string | undefined>>
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
+}
+
+/** The variables, with the contents of the files that `VARIABLE_FILE` names. A file that can't be used becomes a problem. */
+function withFiles(env: Env, problems: string[]): Env {
+  const values: Record<string, string | undefined> = { ...env };
+  for (const variable of [...Object.values(settings).map((one) => one.variable), ...keyVariables]) {
+    const file = env[`${variable}_FILE`];
+    if (!file) continue;
+    const problem = (text: string) => problems.push(`${variable}_FILE: ${text}`);
+    if (env[variable]) {
+      problem(`${variable} is set too; use one of the two`);
+      continue;
+    }
+    try {
+      values[variable] = readFileSync(file, 'utf8').trim();
+      if (values[variable] === '') problem(`${file} is empty`);
+    } catch (error) {
+      problem(`${file} can't be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+  }
+  return values;
 }

@@ -8,6 +8,9 @@ export type ProviderKeys = { readonly [K in ProviderKeyName]?: string | undefine
 /** The names that are allowed. */
 export const keyProviders = ownProviders.map(({ name }) => name).join(', ');
 
+/** The variables of their keys. */
+export const keyVariables: readonly ProviderKeyName[] = ownProviders.map(({ keyName }) => keyName);
+
 /** `text` names providers, separated by commas. Throws an AggregateError that shows no key. */
 export function parseProviderKeys(text: string, env: Readonly<Record<string, string | undefined>>): ProviderKeys {
   const names = text.split(',').map((part) => part.trim());
