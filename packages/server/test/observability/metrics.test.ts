@@ -508,3 +508,26 @@ test('the documentation lists every metric with its labels, and no other', async
   expect(kept.length).toBe(registry.getMetricsAsArray().length);
   expect(documented).toEqual(kept);
 });
+
+test('the alerts and the dashboard use metrics and labels that exist, and the dashboard shows every metric', () => {
+  const { registry, ...metrics } = createMetrics();
+  const all = Object.values(metrics) as unknown as { name: string; labelNames: string[] }[];
+  const labels = new Set([...all.flatMap((metric) => metric.labelNames), 'le', 'job', 'instance', 'namespace']);
+  const file = (path: string) => readFileSync(new URL(`../../../../deploy/${path}`, import.meta.url), 'utf8');
+  const { panels } = JSON.parse(file('grafana/signalbox.json')) as { panels: { targets?: { expr: string }[] }[] };
+  const dashboard = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const rules = file('prometheus/rules.yaml')
+    .split(/(?=- alert:)/)
+    .slice(1);
+  const namesIn = (text: string) =>
+    [...text.matchAll(/\b(?:signalbox|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
+  for (const text of [...dashboard, ...rules]) {
+    expect(namesIn(text).length, text).toBeGreaterThan(0);
+    expect(namesIn(text).filter((name) => !registry.getSingleMetric(name))).toEqual([]);
+    const grouped = [...text.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names]) => names!.split(/, */));
+    const matched = [...text.matchAll(/([a-z_]+)(?:=|=~|!=|!~)"/g)].map(([, name]) => name!);
+    expect([...grouped, ...matched].filter((name) => !labels.has(name))).toEqual([]);
+  }
+  const shown = new Set(dashboard.flatMap(namesIn));
+  expect(all.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
+});

@@ -1,0 +1,40 @@
+# syntax=docker/dockerfile:1
+# The image of a node: docker build -t signalbox . (docs/docker.md). It runs as uid 1000 and writes only below /data, and there only
+# without DATABASE_URL: its root file system can be read-only.
+#
+# To pin the base image by its digest: --build-arg NODE_IMAGE=node:26.10.0-trixie-slim@sha256:…
+ARG NODE_IMAGE=node:26.10.0-trixie-slim
+
+FROM ${NODE_IMAGE} AS sources
+WORKDIR /signalbox
+COPY . .
+
+# The console is built here, so none of its tools are in the image.
+FROM sources AS console
+RUN --mount=type=cache,target=/root/.npm \
+    npm ci --workspace @signalbox/console --no-audit --no-fund && node scripts/build-console.mjs
+
+# What the service needs at run time, as the lock file says.
+FROM sources AS service
+RUN --mount=type=cache,target=/root/.npm \
+    npm ci --omit=dev --workspace signalbox --no-audit --no-fund \
+    && rm -rf packages/console examples scripts
+COPY --from=console /signalbox/packages/console/package.json packages/console/
+COPY --from=console /signalbox/packages/console/dist packages/console/dist
+
+FROM ${NODE_IMAGE}
+COPY --from=service /signalbox /signalbox
+RUN ln -s /signalbox/packages/cli/src/main.ts /usr/local/bin/signalbox \
+    && mkdir /data && chown 1000:1000 /data && chmod 700 /data
+ENV NODE_ENV=production \
+    SIGNALBOX_HOST=0.0.0.0 \
+    SIGNALBOX_DATA_DIR=/data
+USER 1000:1000
+WORKDIR /data
+VOLUME /data
+EXPOSE 4500
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s \
+    CMD ["node", "/signalbox/deploy/docker/healthy.mjs"]
+ENTRYPOINT ["signalbox"]
+CMD ["start"]
