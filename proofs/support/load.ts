@@ -1,7 +1,7 @@
 // The load of the fault tests. Sessions stream, call tools, get messages and are approved by two approvers on two nodes. One reader
 // moves from node to node, another joins later, and a webhook receiver gets the chunks too. The server's support/history.ts checks
 // what all of them saw. (P1–P5, P7, P8)
-import { type Chunk, ConflictError, type CreateAgent, type Signalbox } from '@signalbox/client';
+import type { Chunk, Signalbox } from '@signalbox/client';
 import { chunkTypes } from '../../packages/contract/src/chunks.ts';
 import { leftoversIn } from '../../packages/server/test/support/database-state.ts';
 import {
@@ -15,9 +15,10 @@ import {
   type SeenDelivery,
 } from '../../packages/server/test/support/history.ts';
 import type { Random } from '../../packages/server/test/support/random.ts';
-import { createReceiver } from '../../packages/server/test/support/receiver.ts';
+import { createReceiver, type Received } from '../../packages/server/test/support/receiver.ts';
+import { agentWith, isTextOfTurn, openByRequest, openBySchedule, startWorkers } from './loaded-agent.ts';
 import type { Nodes } from './nodes.ts';
-import { startToolServer, type ToolServer } from './tool-server.ts';
+import { startToolServer } from './tool-server.ts';
 
 export interface Load {
   /** Resolves when readers have received this many more chunks. */
@@ -35,6 +36,10 @@ export interface LoadOptions {
   random: Random;
   /** A direct connection to the database, unaffected by faults of the nodes' connections. */
   databaseUrl: () => string;
+  /** Schedules open some of the sessions, and workers run some; otherwise a request opens each, and nodes run it. */
+  isVaried?: boolean;
+  /** Checks a delivery as a receiver does; throws if it is not valid. */
+  verify?: (received: Received, secret: string) => Promise<unknown>;
 }
 
 const AT_ONCE = 8;
@@ -42,25 +47,6 @@ const TOOL_TAKES_MS = 60;
 // The number of chunks after which another message is sent, or another reader joins.
 const EARLY_CHUNKS = 20;
 const HOPS = 0.04;
-
-const answers = ['one two three four five six ', 'seven eight nine ten eleven twelve ', 'and the end.'];
-
-/** Repeats the last response in every turn after the first. */
-const isTextOfTurn = (turn: number, text: string) => text === (turn === 1 ? answers.join('') : answers.at(-1));
-
-function agentOn({ tool }: ToolServer): CreateAgent {
-  const both = [{ name: 'pay' }, { name: 'look' }];
-  const script = [
-    { text: answers[0]!, tokenDelayMs: 20, toolCalls: both },
-    { text: answers[1]!, tokenDelayMs: 20, toolCalls: [...both, { name: 'refund' }] },
-    { text: answers[2]!, tokenDelayMs: 20 },
-  ];
-  return {
-    name: 'Loaded',
-    model: { provider: 'scripted', model: 'any', settings: { script } },
-    tools: [tool('pay'), tool('look', { idempotent: true }), tool('refund', { approval: 'always' })],
-  };
-}
 
 /** Counts what has happened; `reaches` resolves when the count is reached. */
 export function createCounter() {
@@ -86,14 +72,19 @@ export function createCounter() {
   return counter;
 }
 
-export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Promise<Load> {
+export async function startLoad({ nodes, random, databaseUrl, isVaried = false, verify }: LoadOptions): Promise<Load> {
   const tools = await startToolServer(async () => {
     await new Promise((resolve) => setTimeout(resolve, TOOL_TAKES_MS));
     return { ok: true };
   });
   const deliveries: (SeenDelivery & { sessionId: string })[] = [];
   const delivered = createCounter();
-  const receiver = await createReceiver(({ deliveryId, body, envelope: { sessionId } }) => {
+  const secret = Promise.withResolvers<string>();
+  const refused: string[] = [];
+  const receiver = await createReceiver(async (received) => {
+    const { deliveryId, body, envelope } = received;
+    const { sessionId } = envelope;
+    await verify?.(received, await secret.promise).catch((error) => refused.push(`${sessionId}: ${error}`));
     deliveries.push({ sessionId, deliveryId, body, isTaken: true });
     delivered.add(1);
     return 200;
@@ -102,12 +93,16 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
   const laneFailed = Promise.withResolvers<never>();
   laneFailed.promise.catch(() => {});
   const [first] = nodes.clients;
-  const { agentId } = await first!.agents.create(agentOn(tools));
-  await first!.webhookSubscriptions.create({
+  const agent = agentWith(tools);
+  const { agentId } = await first!.agents.create(agent);
+  const workers = isVaried ? await startWorkers(nodes.clients, agent) : undefined;
+  const openings = workers ? [openByRequest, openBySchedule, workers.open] : [openByRequest];
+  const subscription = await first!.webhookSubscriptions.create({
     environment: 'production',
     url: receiver.url,
     chunkTypes: [...chunkTypes],
   });
+  secret.resolve(subscription.signingSecret!);
 
   const any = (chances: Random): Signalbox => chances.pick(nodes.clients);
 
@@ -142,7 +137,8 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
       await any(chances).approvals.resolve(operationId, { decision });
       return decision;
     } catch (error) {
-      if (error instanceof ConflictError) return undefined;
+      // Of the client of any release.
+      if ((error as { status?: number }).status === 409) return undefined;
       throw error;
     }
   }
@@ -151,7 +147,8 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
   async function converse(chances: Random): Promise<() => Promise<string[]>> {
     const messages = Array.from({ length: 1 + chances.below(2) }, (_, index) => `message ${index + 1}`);
     const input = messages[0]!;
-    const { sessionId } = await any(chances).sessions.open({ agentId, environment: 'production', input });
+    const open = chances.pick(openings);
+    const sessionId = await open(any(chances), agentId, input);
     const seen: Chunk[] = [];
     const early = createCounter();
     const decisions = new Map<string, string[]>();
@@ -234,9 +231,10 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
       });
       const [judgements] = await Promise.all([lanes, troubled]);
       const broken = await Promise.all(judgements.flat().map((judge) => judge()));
-      return [...broken.flat(), ...(await leftoversIn(databaseUrl()))];
+      return [...broken.flat(), ...refused, ...(await leftoversIn(databaseUrl()))];
     },
     async close() {
+      await workers?.stop();
       await Promise.all([tools.close(), receiver.close()]);
     },
   };

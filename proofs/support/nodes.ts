@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Signalbox } from '@signalbox/client';
 import { nodeOf } from '../../packages/server/test/support/database-state.ts';
 
-const command = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
+const current = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 
 // How often a call may meet an unavailable node or database: for minutes.
 const MAX_RETRIES = 30;
@@ -22,6 +22,8 @@ export interface Nodes {
   kill(index: number): Promise<void>;
   /** Stops a node with SIGTERM, like a process manager, and starts it again at the same address. */
   restart(index: number): Promise<void>;
+  /** Stops a node with a signal, and starts another release (the program of its `signalbox` command) at the same address. */
+  replace(index: number, command: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   /** Suspends the process and its connections until `proceed`. */
   pause(index: number): void;
   proceed(index: number): void;
@@ -31,6 +33,8 @@ export interface Nodes {
   driverOf(sessionId: string, databaseUrl: string): Promise<number>;
   /** The sum of a metric of the node over all matching labels. */
   metric(index: number, pattern: RegExp): Promise<number>;
+  /** The errors that nodes have logged. */
+  errors: readonly string[];
   /** Stops all nodes. */
   end(): Promise<void>;
 }
@@ -38,14 +42,20 @@ export interface Nodes {
 interface Node {
   url: string;
   nodeId: string;
+  /** The program. */
+  command: string;
   child: ChildProcess;
 }
 
-/** Starts this many nodes on one database, which may reach tools and receivers on this machine. */
+/**
+ * Starts this many nodes on one database, which may reach tools and receivers on this machine. `command` is the program of the
+ * `signalbox` command, if it is not that of this repository.
+ */
 export async function startNodes(
   count: number,
   databaseUrl: string,
   settings: Readonly<Record<string, string>> = {},
+  command: string = current,
 ): Promise<Nodes> {
   const env = {
     PATH: process.env.PATH,
@@ -55,27 +65,25 @@ export async function startNodes(
     SIGNALBOX_LEASE_SECONDS: '2',
     ...settings,
   };
-  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(env, '0')));
+  const errors: string[] = [];
+  const start = (program: string, port: string) => startNode(program, env, port, errors);
+  const nodes = await Promise.all(Array.from({ length: count }, () => start(command, '0')));
   const made = spawn(process.execPath, [command, 'keys', 'create', '--name', 'test', '--permission', 'admin'], { env });
   const [secret, said] = await Promise.all([text(made.stdout), text(made.stderr)]);
   const apiKey = secret.trim();
   if (!apiKey) throw new Error(`No key was made: ${said}`);
   const urls = nodes.map(({ url }) => url);
+  async function replace(index: number, command: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await stopNode(nodes[index]!, signal);
+    nodes[index] = await start(command, new URL(urls[index]!).port);
+  }
   return {
     urls,
     apiKey,
     clients: urls.map((baseUrl) => new Signalbox({ apiKey, baseUrl, maxRetries: MAX_RETRIES })),
-    async kill(index) {
-      const { url } = nodes[index]!;
-      await killNode(nodes[index]!);
-      nodes[index] = await startNode(env, new URL(url).port);
-    },
-    async restart(index) {
-      const { url, child } = nodes[index]!;
-      child.kill('SIGTERM');
-      await once(child, 'close');
-      nodes[index] = await startNode(env, new URL(url).port);
-    },
+    kill: (index) => replace(index, nodes[index]!.command, 'SIGKILL'),
+    restart: (index) => replace(index, nodes[index]!.command, 'SIGTERM'),
+    replace,
     pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
     proceed: (index) => void nodes[index]!.child.kill('SIGCONT'),
     nodeId: (index) => nodes[index]!.nodeId,
@@ -87,13 +95,19 @@ export async function startNodes(
       const lines = (await (await fetch(`${nodes[index]!.url}/metrics`)).text()).split('\n');
       return lines.filter((line) => pattern.test(line)).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
+    errors,
     async end() {
-      await Promise.all(nodes.map(killNode));
+      await Promise.all(nodes.map((node) => stopNode(node, 'SIGKILL')));
     },
   };
 }
 
-async function startNode(env: Record<string, string | undefined>, port: string): Promise<Node> {
+async function startNode(
+  command: string,
+  env: Readonly<Record<string, string | undefined>>,
+  port: string,
+  errors: string[],
+): Promise<Node> {
   const child = spawn(process.execPath, [command, 'start', '--port', port], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -103,20 +117,22 @@ async function startNode(env: Record<string, string | undefined>, port: string):
     printed += part;
   });
   const log = createInterface(child.stdout);
-  const started = Promise.withResolvers<Omit<Node, 'child'>>();
+  const started = Promise.withResolvers<Pick<Node, 'url' | 'nodeId'>>();
   log.on('line', (line) => {
-    const { msg, nodeId, port } = JSON.parse(line) as { msg: string; nodeId: string; port: number };
+    const { level, msg, nodeId, port } = JSON.parse(line) as Record<'level' | 'msg' | 'nodeId', string> & {
+      port: number;
+    };
+    if (level === 'error' || level === 'fatal') errors.push(line);
     if (msg !== 'started') return;
-    log.removeAllListeners('line');
     started.resolve({ url: `http://127.0.0.1:${port}`, nodeId: nodeId });
   });
   child.once('close', () => started.reject(new Error(`The node ended:\n${printed}`)));
-  return { ...(await started.promise), child };
+  return { ...(await started.promise), command, child };
 }
 
-async function killNode({ child }: Node): Promise<void> {
+async function stopNode({ child }: Node, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGKILL');
+  child.kill(signal);
   await once(child, 'close');
 }
 

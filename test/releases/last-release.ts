@@ -34,9 +34,6 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 // Outside node_modules, where Node does not strip types.
 const cache = join(root, '.cache/releases');
 
-/** The current code. */
-export const currentRelease: Release = releaseIn(root);
-
 /** Throws if the archive is not the one that was kept. */
 export async function openLastRelease(): Promise<Release> {
   const { version, sha256 } = lastRelease;
