@@ -3,6 +3,7 @@ import { receiver } from './receiver.ts';
 import { verify } from './webhooks.ts';
 
 export { Signalbox } from './client.ts';
+export { EnvironmentStream, type EnvironmentStreamParams } from './environment-stream.ts';
 export {
   AuthenticationError,
   BadRequestError,

@@ -12,7 +12,7 @@ describe('events are complete', () => {
     ': hello\n\nid: 1\nevent: a\ndata: {"x":"é€😀"}\n\ndata:no space\r\ndata:  two\r\n\r\nevent: b\rdata\r\r:c\ndata: end\n\n',
   );
   const events = [
-    { event: 'a', data: '{"x":"é€😀"}' },
+    { event: 'a', data: '{"x":"é€😀"}', id: '1' },
     { event: 'message', data: 'no space\n two' },
     { event: 'b', data: '' },
     { event: 'message', data: 'end' },
@@ -35,6 +35,13 @@ test('an event is returned with its last byte, not with the next event', () => {
   const parser = new EventParser();
   expect([...parser.push(bytes('data: x\r\n\r'))]).toEqual([{ event: 'message', data: 'x' }]);
   expect([...parser.push(bytes('\ndata: y\r\n\r\n'))]).toEqual([{ event: 'message', data: 'y' }]);
+});
+
+test('an id without data is returned, and belongs to no later event', () => {
+  expect(parse(bytes('id: 7\n\ndata: x\n\n'))).toEqual([
+    { event: 'message', data: '', id: '7' },
+    { event: 'message', data: 'x' },
+  ]);
 });
 
 test('an incomplete event, a comment, an unknown field or an event without data returns nothing', () => {

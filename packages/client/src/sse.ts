@@ -3,8 +3,10 @@
 export interface ServerSentEvent {
   /** The `event` field; `message` if there is none. */
   event: string;
-  /** The `data` lines, joined by line feeds. */
+  /** The `data` lines, joined by line feeds. Empty if there are none, but an `id`. */
   data: string;
+  /** Its `id` field. */
+  id?: string;
 }
 
 /**
@@ -17,6 +19,7 @@ export class EventParser {
   #afterCarriageReturn = false;
   #event = '';
   #data: string[] = [];
+  #id: string | undefined;
 
   /** The events that end within these bytes. */
   *push(bytes: Uint8Array): Generator<ServerSentEvent, void, undefined> {
@@ -41,16 +44,19 @@ export class EventParser {
     if (colon === 0) return undefined;
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    // `id` is also the cursor in the envelope, and ReconnectBackoff decides on `retry`: neither is needed.
+    // ReconnectBackoff decides on pauses, so `retry` is not needed.
     if (field === 'event') this.#event = value;
     if (field === 'data') this.#data.push(value);
+    if (field === 'id') this.#id = value;
     return undefined;
   }
 
   #endEvent(): ServerSentEvent | undefined {
-    const [event, data] = [this.#event || 'message', this.#data];
+    const [event, data, id] = [this.#event || 'message', this.#data, this.#id];
     this.#event = '';
     this.#data = [];
-    return data.length === 0 ? undefined : { event, data: data.join('\n') };
+    this.#id = undefined;
+    if (data.length === 0 && id === undefined) return undefined;
+    return { event, data: data.join('\n'), ...(id !== undefined && { id }) };
   }
 }

@@ -9,7 +9,7 @@
 
 import { readBody } from './body-stream.ts';
 import { cursorOf, isAfter } from './cursor.ts';
-import { SignalboxError } from './errors.ts';
+import { envelopeIn, openEvents } from './open-events.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { EventParser } from './sse.ts';
 import { connectionError, type OpenResponse, type RequestOptions, type Transport } from './transport.ts';
@@ -91,27 +91,9 @@ export class SessionStream implements AsyncIterable<Envelope> {
     }
   }
 
-  async #connect(options: RequestOptions): Promise<OpenResponse> {
-    const connection = await this.#transport.open(
-      'streamSession',
-      {
-        params: { sessionId: this.sessionId },
-        query: { cursor: this.#cursor ?? undefined, types: this.#types?.join(',') },
-      },
-      options,
-      { accept: 'text/event-stream' },
-    );
-    const { status, headers } = connection.response;
-    const type = headers.get('content-type') ?? '';
-    if (status === 204 || /^text\/event-stream\b/i.test(type)) return connection;
-    connection.close();
-    throw new SignalboxError({
-      status,
-      code: 'unexpected_response',
-      detail: `The response is not an event stream but ${type || 'has no content type'}: does a proxy rewrite it?`,
-      requestId: headers.get('x-request-id'),
-      headers,
-    });
+  #connect(options: RequestOptions): Promise<OpenResponse> {
+    const query = { cursor: this.#cursor ?? undefined, types: this.#types?.join(',') };
+    return openEvents(this.#transport, 'streamSession', { params: { sessionId: this.sessionId }, query }, options);
   }
 
   /** Moves the cursor to the envelope; returns the part of it that is after the previous cursor. */
@@ -124,18 +106,6 @@ export class SessionStream implements AsyncIterable<Envelope> {
     if (isAfter(envelope.cursor, before)) this.#cursor = envelope.cursor;
     const chunks = envelope.chunks.filter((chunk) => isAfter(cursorOf(chunk), before));
     return chunks.length === envelope.chunks.length ? envelope : { ...envelope, chunks };
-  }
-}
-
-function envelopeIn({ data }: { data: string }): Envelope {
-  try {
-    return JSON.parse(data) as Envelope;
-  } catch {
-    throw new SignalboxError({
-      status: 200,
-      code: 'unexpected_response',
-      detail: 'An event of the stream is not JSON',
-    });
   }
 }
 

@@ -1829,6 +1829,22 @@ export interface Operations {
       deleted: true;
     };
   };
+  /** Stream an environment. Follows all sessions of the environment with Server-Sent Events: the envelopes that a webhook subscription would deliver, of its chunk types by default. The envelopes of a session are in order. Resumes with the chunks since `cursor` or `Last-Event-ID`, which is a time, so some of them may have been received before. An organization can have 20 of these streams open on a node. `GET /api/v1/environments/{env}/stream`, scope `sessions:read` (permission `read`). */
+  streamEnvironment: {
+    params: {
+      /** The name of an environment, such as `production`. */
+      env: string;
+    };
+    query: {
+      /** Start with the chunks of this time: the `id` of the last event that you received, or any time. Default: now. */
+      cursor?: string | undefined;
+      /** Only chunks of these types, comma separated. Cursors stay valid. */
+      types?: string | undefined;
+      /** Only sessions of this agent. */
+      agentId?: string | undefined;
+    };
+    result: Envelope;
+  };
   /** List secrets. By name. Values are never returned. `GET /api/v1/environments/{env}/secrets`, scope `secrets:manage` (permission `admin`). */
   listSecrets: {
     params: {
@@ -2646,6 +2662,7 @@ export const operations = {
   createEnvironment: { method: 'POST', path: '/environments' },
   updateEnvironment: { method: 'PATCH', path: '/environments/{env}' },
   deleteEnvironment: { method: 'DELETE', path: '/environments/{env}' },
+  streamEnvironment: { method: 'GET', path: '/environments/{env}/stream' },
   listSecrets: { method: 'GET', path: '/environments/{env}/secrets' },
   setSecret: { method: 'PUT', path: '/environments/{env}/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/environments/{env}/secrets/{name}' },

@@ -327,4 +327,15 @@ const After = Type.String({
 });
 export const ListChunks = ListQuery({ cursor: Type.Optional(After), types: Type.Optional(Types) }, longLists);
 export const StreamQuery = Strict({ cursor: Type.Optional(After), types: Type.Optional(Types) });
+export const StreamEnvironmentQuery = Strict({
+  cursor: Type.Optional(
+    Type.Unsafe<string>({
+      ...Timestamp,
+      description:
+        'Start with the chunks of this time: the `id` of the last event that you received, or any time. Default: now.',
+    }),
+  ),
+  types: Type.Optional(Types),
+  agentId: Type.Optional(Id('agt', 'Only sessions of this agent.')),
+});
 export const EnvelopePage = Page(Envelope);

@@ -39,6 +39,7 @@ import { requireKnownKeys } from './vault/known-keys.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
+import { createEnvironmentStreams } from './webhooks/listening/environment-streams.ts';
 import { createDispatcher } from './webhooks/sending/dispatcher.ts';
 import { createOffers } from './workers/offers.ts';
 
@@ -171,6 +172,7 @@ async function startPlatform(
       vault,
       wake,
       live,
+      environmentStreams: createEnvironmentStreams({ db, wake, clock, live }),
       egress,
       prices,
       keySpending: createKeySpending({ db, clock }),

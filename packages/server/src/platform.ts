@@ -14,6 +14,7 @@ import type { LocalRunners } from './sessions/state/local-start.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
+import type { EnvironmentStreams } from './webhooks/listening/environment-streams.ts';
 import type { Offers } from './workers/offers.ts';
 
 export interface Platform {
@@ -24,6 +25,7 @@ export interface Platform {
   readonly vault: Vault;
   readonly wake: Wake;
   readonly live: Live;
+  readonly environmentStreams: EnvironmentStreams;
   readonly egress: Egress;
   readonly prices: Prices;
   readonly keySpending: KeySpending;

@@ -1,3 +1,4 @@
+import { EnvironmentStream, type EnvironmentStreamParams } from '../environment-stream.ts';
 import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
@@ -39,6 +40,19 @@ export class Environments {
    */
   async update(env: string, params: UpdateEnvironment, options?: RequestOptions): Promise<Environment> {
     return (await this.#transport.call('updateEnvironment', { params: { env }, body: params }, options)).environment;
+  }
+
+  /**
+   * Follows all sessions of an environment: what a webhook subscription would deliver, for a program without a public address. Reconnects
+   * and resumes without a gap or a duplicate until `options.signal` is aborted or the key loses access. A program that starts again
+   * passes the `cursor` that it stored.
+   *
+   *     for await (const { sessionId, chunks } of client.environments.stream('staging')) …
+   *
+   * @throws NotFoundError when iterated
+   */
+  stream(env: string, params: EnvironmentStreamParams = {}, options: RequestOptions = {}): EnvironmentStream {
+    return new EnvironmentStream(this.#transport, env, params, options);
   }
 
   /** @throws ConflictError `conflict` if it has open sessions, a webhook subscription or schedules */

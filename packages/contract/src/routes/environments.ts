@@ -1,3 +1,4 @@
+import { Envelope, StreamEnvironmentQuery } from '../chunks.ts';
 import {
   CreateEnvironment,
   Environment,
@@ -60,6 +61,21 @@ export const environmentRoutes = table({
     status: 200,
     result: deleted('environmentId', 'env'),
     errors: ['conflict'],
+  },
+  streamEnvironment: {
+    method: 'GET',
+    path: '/environments/{env}/stream',
+    scope: 'sessions:read',
+    tag: 'Environments',
+    summary: 'Stream an environment',
+    description:
+      'Follows all sessions of the environment with Server-Sent Events: the envelopes that a webhook subscription would deliver, of its chunk types by default. The envelopes of a session are in order. Resumes with the chunks since `cursor` or `Last-Event-ID`, which is a time, so some of them may have been received before. An organization can have 20 of these streams open on a node.',
+    params: EnvironmentParams,
+    query: StreamEnvironmentQuery,
+    status: 200,
+    result: Envelope,
+    stream: 'sse',
+    errors: ['invalid_cursor'],
   },
   listSecrets: {
     method: 'GET',

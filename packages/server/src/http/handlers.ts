@@ -34,6 +34,7 @@ import { listTurns } from '../sessions/timeline.ts';
 import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
+import { streamEnvironment } from '../webhooks/listening/environment-streams.ts';
 import { listReceivedWebhooks } from '../webhooks/received-webhooks.ts';
 import { recoverDeliveries } from '../webhooks/recovery.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
@@ -91,6 +92,7 @@ export const handlers: Handlers = {
   createEnvironment: environments.createEnvironment,
   updateEnvironment: environments.updateEnvironment,
   deleteEnvironment: environments.deleteEnvironment,
+  streamEnvironment,
   listSecrets: secrets.listSecrets,
   setSecret: secrets.setSecret,
   deleteSecret: secrets.deleteSecret,

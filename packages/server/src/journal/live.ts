@@ -23,7 +23,7 @@ import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSo
 import { createRecent, type Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 
-/** A part of an envelope as JSON, with the envelope's cursor. A string is a whole envelope. */
+/** A part of an envelope as JSON, with the envelope's cursor. A string is a whole envelope, or if it is empty only a cursor. */
 export interface StreamPart {
   cursor: string;
   json: string | Buffer;

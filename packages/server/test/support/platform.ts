@@ -20,6 +20,7 @@ import { createLocalRunners } from '../../src/sessions/state/local-start.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
+import { createEnvironmentStreams } from '../../src/webhooks/listening/environment-streams.ts';
 import { createOffers } from '../../src/workers/offers.ts';
 import { createTestDatabase } from './postgres.ts';
 
@@ -76,6 +77,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       vault,
       wake,
       live,
+      environmentStreams: createEnvironmentStreams({ db, wake, clock, live }),
       egress,
       prices,
       keySpending: createKeySpending({ db, clock }),

@@ -6,6 +6,9 @@ import { bodyExamples } from './body-examples.ts';
 import { clientLine, typescriptSample } from './code-samples.ts';
 import { responseExample } from './response-examples.ts';
 
+/** It reconnects until its key loses access. */
+const endless = 'streamEnvironment';
+
 interface Sent {
   method: string;
   path: string;
@@ -24,6 +27,7 @@ async function run(name: string, route: Route): Promise<{ sent: Sent; logged: un
       const { pathname } = new URL(String(input));
       const text = typeof init?.body === 'string' ? init.body : undefined;
       requests.push({ method: init?.method ?? 'GET', path: pathname, body: text ? JSON.parse(text) : undefined });
+      if (name === endless && requests.length > 1) return new Response('{"code":"invalid_token"}', { status: 401 });
       return respond(name, route);
     },
   });
@@ -32,7 +36,9 @@ async function run(name: string, route: Route): Promise<{ sent: Sent; logged: un
     .replace(clientLine, '');
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   const started = new AsyncFunction('client', 'readFile', 'console', program);
-  await started(client, async () => new Uint8Array([1]), { log: (value: unknown) => logged.push(value) });
+  const ended = started(client, async () => new Uint8Array([1]), { log: (value: unknown) => logged.push(value) });
+  if (name === endless) await expect(ended).rejects.toMatchObject({ status: 401 });
+  else await ended;
   return { sent: requests[0]!, logged };
 }
 

@@ -23,6 +23,7 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   createEnvironment: ['environments.create', 'environment'],
   updateEnvironment: ['environments.update', 'environment'],
   deleteEnvironment: ['environments.delete', ''],
+  streamEnvironment: ['environments.stream', '{ sessionId, chunks }'],
   listSecrets: ['environments.secrets.list', 'secret'],
   setSecret: ['environments.secrets.set', 'secret'],
   deleteSecret: ['environments.secrets.delete', ''],

@@ -225,13 +225,14 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         304: { description: 'The client has the content already (`If-None-Match`).', headers },
       };
     }
+    const events =
+      'Server-Sent Events: `id` is the cursor, `event` is `session.chunks`, `data` is an Envelope. A comment line is sent every 10 s.';
+    const content = { 'text/event-stream': { schema, example } };
+    if (operationId === 'streamEnvironment') {
+      return { 200: { description: `${events} An \`id\` without data moves the cursor.`, headers, content } };
+    }
     return {
-      200: {
-        description:
-          'Server-Sent Events: `id` is the cursor, `event` is `session.chunks`, `data` is an Envelope. A comment line is sent every 10 s. The stream ends after the terminal status.',
-        headers,
-        content: { 'text/event-stream': { schema, example } },
-      },
+      200: { description: `${events} The stream ends after the terminal status.`, headers, content },
       204: { description: 'The session has ended and nothing follows this cursor: do not reconnect.', headers },
     };
   }

@@ -44,6 +44,10 @@ export async function writeEvents(
   );
   try {
     for await (const { cursor, json, isFirst, isLast } of stream.read(end)) {
+      if (json === '') {
+        await write(`id: ${cursor}\n\n`, end);
+        continue;
+      }
       isWithinEvent = !isLast;
       const start = isFirst ? 'event: session.chunks\ndata: ' : '';
       const rest = `\nid: ${cursor}\n\n`;

@@ -156,9 +156,9 @@ async function nextEnded(
 }
 
 /** For each of these sessions with a chunk of that time or later, the position before the first such chunk. */
-async function positionsBefore(
-  tx: Tx,
-  { organizationId }: Assignment,
+export async function positionsBefore(
+  db: Pick<Db, 'query'>,
+  { organizationId }: Pick<Assignment, 'organizationId'>,
   sessionIds: readonly string[],
   since: Date,
 ): Promise<RewindTarget[]> {
@@ -166,7 +166,7 @@ async function positionsBefore(
   const segmentsOf = (sessionId: Sql) => sql`from segments r
     where r.organization_id = ${organizationId} and r.session_id = ${sessionId}`;
   // Segments are in the order of time, so if the last one is too old, all are.
-  const rows = await tx.query<{ sessionId: string; turn: number | null; seq: number | null }>(sql`
+  const rows = await db.query<{ sessionId: string; turn: number | null; seq: number | null }>(sql`
     select p.session_id as "sessionId", b.turn, b.seq_to as seq
     from unnest(${[...sessionIds]}::uuid[]) p(session_id)
     cross join lateral (
