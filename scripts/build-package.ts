@@ -1,49 +1,98 @@
 /**
- * Builds the folder of a package that is published: JavaScript, declarations and a package.json of its own.
+ * Builds the folders that are published: JavaScript, declarations, source maps, and a package.json of its own.
  *
- *     npm run build -w @signalbox/client && npm publish packages/client/dist
+ *     npm run build [-- NAME …]     packages/NAME to dist/NAME; without a name all of them
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Manifest, packages, readManifest, root } from './packages.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
 
 /** `source` is the package's folder; `folder` is emptied first. Throws with the compiler's messages if it fails. */
 export function buildPackage(source: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
-  const args = [join(typescript, 'bin/tsc'), '-p', join(source, 'tsconfig.build.json'), '--outDir', folder];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`tsc failed:\n${stdout}${stderr}`);
-
-  // tsc rewrites the imports only in JavaScript, and older compilers can't resolve `./x.ts` in a declaration.
-  for (const file of globSync(join(folder, '**/*.d.ts'))) {
-    const text = readFileSync(file, 'utf8');
-    writeFileSync(file, text.replace(/((?:from |import\()'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
+  mkdirSync(folder, { recursive: true });
+  const manifest = readManifest(source);
+  if (existsSync(join(source, 'tsconfig.build.json'))) compile(source, folder);
+  if (manifest.name === '@signalbox/console') run(join(root, 'scripts/build-console.mjs'));
+  for (const [to, from] of Object.entries(manifest.build ?? {})) {
+    // The hidden files of the console's build are for tests and for the next build.
+    const filter = (path: string) => !/(\/(node_modules|data|\.[^/]*)|\.test\.ts)$/.test(path);
+    cpSync(join(source, from), join(folder, to), { recursive: true, filter });
   }
 
-  // Leave out what only the workspace needs: scripts, and dependencies that are compiled in or only for tests.
-  const { scripts, devDependencies, exports, ...kept } = JSON.parse(
-    readFileSync(join(source, 'package.json'), 'utf8'),
-  ) as Record<string, unknown>;
-  const manifest = {
-    ...kept,
-    sideEffects: false,
-    exports: Object.fromEntries(
-      Object.entries(exports as Record<string, string>).map(([path, file]) => {
-        const built = file.replace('./src/', './').replace(/\.ts$/, '');
-        return [path, { types: `${built}.d.ts`, default: `${built}.js` }];
-      }),
-    ),
-    types: './index.d.ts',
-    files: ['**/*.js', '**/*.d.ts'],
-  };
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  const published = publishedManifest(manifest, basename(source), readdirSync(folder).sort());
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
   copyFileSync(join(source, 'README.md'), join(folder, 'README.md'));
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) buildPackage(process.cwd(), join(process.cwd(), 'dist'));
+function compile(source: string, folder: string): void {
+  run(join(typescript, 'bin/tsc'), '-p', join(source, 'tsconfig.build.json'), '--outDir', folder);
+  // tsc rewrites the imports of JavaScript only, and older compilers can't resolve `./x.ts` in a declaration. Nor does it know that
+  // `new URL('./x.ts', import.meta.url)` is a file of code. The replacement is as long, so the source maps remain true.
+  for (const file of globSync(join(folder, '**/*.{js,d.ts}'))) {
+    const text = readFileSync(file, 'utf8');
+    const built = text.replace(/((?:from |import\(|new URL\()'\.{1,2}\/[^']+)\.ts'/g, "$1.js'");
+    if (built !== text) writeFileSync(file, built);
+  }
+  // What the code reads at run time, such as migrations.
+  const sources = join(source, 'src');
+  for (const entry of readdirSync(sources, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.endsWith('.ts')) continue;
+    const file = join(entry.parentPath, entry.name);
+    cpSync(file, join(folder, file.slice(sources.length)));
+  }
+}
+
+/** Leaves out what only the workspace needs, such as dependencies that are compiled in or only for tests. */
+function publishedManifest(manifest: Manifest, folder: string, files: string[]): Record<string, unknown> {
+  const { private: _, scripts, build, devDependencies, exports, bin, ...kept } = manifest;
+  const { repository, homepage, bugs } = readManifest(root);
+  const built = (file: string) => file.replace('./src/', './').replace(/\.ts$/, '');
+  const entry = (file: string) =>
+    file.endsWith('.ts') ? { types: `${built(file)}.d.ts`, default: `${built(file)}.js` } : file;
+  const main = exports['.'];
+  return {
+    ...kept,
+    ...(homepage && { homepage }),
+    ...(bugs && { bugs }),
+    ...(repository && { repository: { ...repository, directory: `packages/${folder}` } }),
+    ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, file]) => [name, `${built(file)}.js`])) }),
+    exports: Object.fromEntries(Object.entries(exports).map(([path, file]) => [path, entry(file)])),
+    ...(main && { types: `${built(main)}.d.ts` }),
+    files,
+    publishConfig: { access: 'public', provenance: true },
+  };
+}
+
+function run(script: string, ...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${basename(script)} failed:\n${stdout}${stderr}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2);
+  const all = packages();
+  const unknown = names.filter((name) => !all.some(({ folder }) => folder === name));
+  if (unknown.length > 0) throw new Error(`There is no packages/${unknown.join(', packages/')}`);
+  for (const { folder, source, built } of all) {
+    if (names.length > 0 && !names.includes(folder)) continue;
+    console.log(`Building ${folder} …`);
+    buildPackage(source, built);
+  }
+}

@@ -1,4 +1,5 @@
 /** Responses of your own server that are written while a session runs: as a `Response`, or to a response of `node:http`. */
+import { deferred } from './deferred.ts';
 import type { SessionStream } from './stream.ts';
 import { sleep as realSleep, type Sleep } from './time.ts';
 import type { Envelope } from './types.generated.ts';
@@ -46,7 +47,7 @@ export async function openStream(
   cursor: string | undefined,
 ): Promise<OpenedStream> {
   const over = new AbortController();
-  const connected = Promise.withResolvers<void>();
+  const connected = deferred();
   const events = stream
     .again({
       cursor,
@@ -131,7 +132,7 @@ export function sseResponse(
 /** Writes a response to one of `node:http`. Resolves at its end, also if the client has left. */
 export async function sendResponse(response: Response, to: StreamNodeResponse): Promise<void> {
   const reader = response.body?.getReader();
-  const left = Promise.withResolvers<void>();
+  const left = deferred();
   const leave = () => {
     left.resolve();
     reader?.cancel().catch(() => {});
@@ -142,7 +143,7 @@ export async function sendResponse(response: Response, to: StreamNodeResponse): 
     to.writeHead(response.status, Object.fromEntries(response.headers));
     for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
       if (to.write(next.value)) continue;
-      const drained = Promise.withResolvers<void>();
+      const drained = deferred();
       to.once('drain', drained.resolve);
       await Promise.race([drained.promise, left.promise]);
       to.off('drain', drained.resolve);

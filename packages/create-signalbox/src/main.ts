@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 // `npm create signalbox`: asks for a folder and a model, and writes a project there.
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { parseArgs, styleText } from 'node:util';
 import * as prompts from '@clack/prompts';
-import manifest from '../package.json' with { type: 'json' };
 import { filesIn, nameOf, writeProject } from './project.ts';
 import { providers, scripted } from './providers.ts';
 
+const manifest = createRequire(import.meta.url)('create-signalbox/package.json') as { version: string };
 const choices = [...Object.keys(providers), scripted];
 
 const help = `Creates a project with an agent, a chat page and a webhook receiver.

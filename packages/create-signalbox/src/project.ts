@@ -1,7 +1,7 @@
 // What a new project consists of: the files of template/, the page and the backend of examples/chat, and what depends on the choices.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { providers, scripted } from './providers.ts';
 
 export interface ProjectOptions {
@@ -13,10 +13,11 @@ export interface ProjectOptions {
   packages: (name: string) => string;
 }
 
-const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const template = here('../template/');
+const folderOfPackage = dirname(createRequire(import.meta.url).resolve('create-signalbox/package.json'));
+const template = join(folderOfPackage, 'template');
 /** The example is part of the published package; in the repository it is used where it is. */
-const chat = existsSync(here('../chat/')) ? here('../chat/') : here('../../../examples/chat/');
+const published = join(folderOfPackage, 'chat');
+const chat = existsSync(published) ? published : join(folderOfPackage, '../../examples/chat');
 const fromChat = ['index.html', 'vite.config.ts', 'agent.ts', 'receiver.ts', 'server.ts', 'store-agent.ts', 'src'];
 
 /** The name of the npm package in a folder: the folder's own name, as far as npm accepts it. */

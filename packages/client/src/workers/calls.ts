@@ -1,4 +1,5 @@
 /** A tool call in the program: who waits for it, which function runs it, and its result. */
+import { deferred } from '../deferred.ts';
 import type { CallOutcome, PendingCall, ToolResult } from '../types.generated.ts';
 import { ToolDeniedError, ToolFailedError } from './errors.ts';
 import { cleanText } from './text.ts';
@@ -55,7 +56,7 @@ export function messageOf(error: unknown, maxCharacters: number): string {
 /** Rejects as soon as the signal aborts, even if the promise never settles. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const { promise: aborted, reject } = deferred<never>();
   const abort = () => reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   try {

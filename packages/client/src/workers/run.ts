@@ -6,6 +6,7 @@
  * continues in a new `onTurn`, as after a crash.
  */
 
+import { deferred } from '../deferred.ts';
 import { ConflictError, SignalboxError } from '../errors.ts';
 import { backoffMs, isTemporary } from '../retry.ts';
 import type { Sleep } from '../time.ts';
@@ -74,13 +75,13 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
   const expected = new Map<string, (claim: WorkerTurn) => void>();
   const running = new Set<Promise<void>>();
   let claiming = 0;
-  let placeFreed = Promise.withResolvers<void>();
+  let placeFreed = deferred();
 
   const host: Host = { workers, sleep, functions: tools, next, adopt: start };
 
   function freePlace(): void {
     placeFreed.resolve();
-    placeFreed = Promise.withResolvers();
+    placeFreed = deferred();
   }
 
   // ── Claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +130,7 @@ export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions)
     const over = new AbortController();
     const signal = AbortSignal.any([open.signal, stopping.signal, over.signal]);
     const key = keyOf(claimed);
-    const byOther = Promise.withResolvers<WorkerTurn>();
+    const byOther = deferred<WorkerTurn>();
     expected.set(key, byOther.resolve);
     // Claimed before it is offered, so that no other worker gets the next step in the meantime.
     const claiming = Promise.race([claimWithRetries({ queue, sessionId, turn }, signal), byOther.promise]);

@@ -6,6 +6,7 @@
  * kept by heartbeats, only while a step is claimed; text that is appended in between waits.
  */
 
+import { deferred } from '../deferred.ts';
 import { SignalboxError } from '../errors.ts';
 import { isTemporary } from '../retry.ts';
 import type { Sleep } from '../time.ts';
@@ -299,7 +300,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   function request(tool: string, input: unknown, { run }: CallToolOptions = {}): Promise<CallOutcome> {
     const refused = refusal();
     if (refused) return refused;
-    const { promise, resolve, reject } = Promise.withResolvers<CallOutcome>();
+    const { promise, resolve, reject } = deferred<CallOutcome>();
     requestedCalls.push({ tool, input: input ?? {}, run, resolve, reject });
     stepSoon();
     return promise;

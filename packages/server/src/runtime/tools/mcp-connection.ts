@@ -12,9 +12,9 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import manifest from '../../../package.json' with { type: 'json' };
 import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
+import { version } from '../../lib/version.ts';
 import type { Platform } from '../../platform.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
@@ -69,7 +69,7 @@ export async function connectMcp(
 ): Promise<McpConnection> {
   signal.throwIfAborted();
   const client = new Client(
-    { name: 'signalbox', version: manifest.version },
+    { name: 'signalbox', version },
     {
       // None: a server's requests to us (sampling, elicitation, roots) are not supported.
       capabilities: {},
