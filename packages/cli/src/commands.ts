@@ -24,6 +24,24 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/users.ts')).commands,
   },
   {
+    name: 'backup',
+    summary: 'Save the database in a file',
+    group: host,
+    load: async () => (await import('./commands/backup.ts')).commands,
+  },
+  {
+    name: 'restore',
+    summary: 'Create the database of a backup',
+    group: host,
+    load: async () => (await import('./commands/restore.ts')).commands,
+  },
+  {
+    name: 'move',
+    summary: 'Move the embedded database to another PostgreSQL',
+    group: host,
+    load: async () => (await import('./commands/move.ts')).commands,
+  },
+  {
     name: 'database',
     summary: 'Shard the database by organization',
     group: host,

@@ -70,6 +70,12 @@ export function hostsAndDatabaseOf(text: string): string {
   return `${hosts.join(',')}${urls[0]?.pathname}`;
 }
 
+/** Whether anyone who sees the URL sees a password. */
+export function hasPassword(text: string): boolean {
+  const { userInfo, params } = split(text);
+  return userInfo.includes(':') || params.has('password');
+}
+
 function split(text: string): Parts {
   const [, userInfo = '', hosts, path = '', query = ''] =
     /^postgres(?:ql)?:\/\/((?:[^/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(text) ?? [];

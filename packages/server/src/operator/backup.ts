@@ -1,6 +1,6 @@
 // `signalbox backup`: a consistent copy of the whole database in one file, while the service runs or is stopped.
 import { createWriteStream } from 'node:fs';
-import { chmod, link, open, readdir, rm } from 'node:fs/promises';
+import { chmod, link, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -132,6 +132,8 @@ async function writeNewFile(path: string, write: (file: Writable) => Promise<voi
   const directory = dirname(target);
   const draft = `${target}.${process.pid}.part`;
   try {
+    const isTaken = await stat(target).catch(() => undefined);
+    if (isTaken) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
     await removeDrafts(directory, basename(target));
     const file = await open(draft, 'w', 0o600);
     await chmod(draft, 0o600);

@@ -9,7 +9,7 @@ import { type BulkConnection, openBulkConnection } from '../db/bulk-connection.t
 import { startMarkedPostgres } from '../db/embedded.ts';
 import { readStartMark, removeStartMark, writeStartMark } from '../db/start-mark.ts';
 import { snapshotOf } from '../db/tables.ts';
-import { hostsAndDatabaseOf } from '../db/url.ts';
+import { checkDatabaseUrl, hasPassword, hostsAndDatabaseOf } from '../db/url.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Loaded } from './load.ts';
 import { OperatorError, requireDataDirectory } from './operator.ts';
@@ -24,9 +24,16 @@ export interface Moved {
   loaded: Loaded | undefined;
 }
 
-/** `to` is the URL of an empty database. Throws `OperatorError` or `StartError`. */
-export async function moveOnHost(config: Config, to: string, progress: Progress): Promise<Moved> {
-  const { dataDir } = config;
+/**
+ * `wanted` is the URL of an empty database, given as an argument of the command; without it, that of `DATABASE_URL`. Throws
+ * `OperatorError` or `StartError`.
+ */
+export async function moveOnHost(
+  { dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>,
+  wanted: string | undefined,
+  progress: Progress,
+): Promise<Moved> {
+  const to = targetOf(wanted, databaseUrl);
   const place = hostsAndDatabaseOf(to);
   try {
     await requireDataDirectory(dataDir);
@@ -59,8 +66,26 @@ export async function moveOnHost(config: Config, to: string, progress: Progress)
       await server.stop();
     }
   } catch (error) {
-    throw explainStart(error, { databaseUrl: to, variable: 'the URL' });
+    throw explainStart(error, { databaseUrl: to, variable: wanted === undefined ? 'DATABASE_URL' : '--to' });
   }
+}
+
+/** Throws `OperatorError`. */
+function targetOf(wanted: string | undefined, databaseUrl: string | undefined): string {
+  if (wanted === undefined) {
+    if (databaseUrl !== undefined) return databaseUrl;
+    throw new OperatorError('Say where to: set DATABASE_URL to an empty database, or name one with --to.');
+  }
+  try {
+    checkDatabaseUrl(wanted);
+  } catch (error) {
+    throw new OperatorError(`--to ${(error as Error).message}`);
+  }
+  if (!hasPassword(wanted)) return wanted;
+  throw new OperatorError(
+    '--to contains a password, which other users of this machine can see while the command runs. Set DATABASE_URL instead, or ' +
+      'leave the password out of --to and set PGPASSWORD.',
+  );
 }
 
 async function copy(from: string, to: string, moveId: string, progress: Progress): Promise<Loaded> {

@@ -118,13 +118,20 @@ test('a move needs no superuser, copies everything, is not done twice, and leave
   [url.username, url.password] = [role, 'moving'];
 
   const running = await startService(config, { log });
-  await expect(moveOnHost(config, url.href, quiet)).rejects.toThrow(/in use by another running Signalbox/);
+  await expect(moveOnHost({ ...config, databaseUrl: url.href }, undefined, quiet)).rejects.toThrow(
+    /in use by another running Signalbox/,
+  );
   await running.stop();
-  await expect(moveOnHost(config, 'postgres://nobody@127.0.0.1:1/none', quiet)).rejects.toThrow(/does not respond/);
+  await expect(moveOnHost(config, 'postgres://nobody@127.0.0.1:1/none', quiet)).rejects.toThrow(
+    /does not respond.*--to/,
+  );
+  await expect(moveOnHost(config, url.href, quiet)).rejects.toThrow(/--to contains a password.*PGPASSWORD/);
+  await expect(moveOnHost(config, 'mysql://a', quiet)).rejects.toThrow(/--to is not the URL of a database/);
+  await expect(moveOnHost(config, undefined, quiet)).rejects.toThrow(/set DATABASE_URL to an empty database/);
 
   // A move that fails, at any step, leaves the source as it was and the target empty.
   for (const step of ['copying', 'verifying the event log']) {
-    const failing = moveOnHost(config, url.href, (state) => {
+    const failing = moveOnHost({ ...config, databaseUrl: url.href }, undefined, (state) => {
       if (state.step === step) throw new Error('broken on the way');
     });
     await expect(failing).rejects.toThrow('broken on the way');
@@ -132,7 +139,7 @@ test('a move needs no superuser, copies everything, is not done twice, and leave
     expect(await ask(target.url, 'select * from organizations')).toEqual([]);
   }
 
-  const { to, loaded } = await moveOnHost(config, url.href, quiet);
+  const { to, loaded } = await moveOnHost({ ...config, databaseUrl: url.href }, undefined, quiet);
   expect(to).not.toContain('moving');
   expect(loaded!.rows).toBeGreaterThan(20);
   expect(loaded!.chains[0]).toMatchObject({ records: expect.any(Number) });
@@ -143,12 +150,12 @@ test('a move needs no superuser, copies everything, is not done twice, and leave
 
   // As if the command had been killed between the commit and its end.
   await writeStartMark(dataDir, { ...JSON.parse(mark), because: 'moving' });
-  expect(await moveOnHost(config, url.href, quiet)).toEqual({ to, loaded: undefined });
+  expect(await moveOnHost({ ...config, databaseUrl: url.href }, undefined, quiet)).toEqual({ to, loaded: undefined });
   expect(JSON.parse(readFileSync(join(dataDir, 'do-not-start.json'), 'utf8')).because).toBe('moved');
 
   // It is not copied over what happened since.
   await rm(join(dataDir, 'do-not-start.json'));
-  await expect(moveOnHost(config, url.href, quiet)).rejects.toThrow(/is not empty/);
+  await expect(moveOnHost({ ...config, databaseUrl: url.href }, undefined, quiet)).rejects.toThrow(/is not empty/);
   expect(existsSync(join(dataDir, 'do-not-start.json'))).toBe(false);
 
   await useCopy(
