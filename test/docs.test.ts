@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
+const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/{README,SKILL}.md'], { cwd: root }).toSorted();
 const read = (page: string) => readFileSync(join(root, page), 'utf8');
 
 test('every link to a file or an image leads to one', () => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
+const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/{README,SKILL}.md'], { cwd: root }).toSorted();
 
 /** Declarations of what the snippets use but do not declare. */
 const world = `

@@ -42,6 +42,11 @@ export default defineConfig({
       const escapeBraces = (html = '') => html.replaceAll('{{', '&#123;&#123;');
       md.renderer.rules.text = (...args) => escapeBraces(text?.(...args));
       md.renderer.rules.code_inline = (...args) => escapeBraces(code?.(...args));
+      // Commands are indented.
+      md.renderer.rules.code_block = (tokens, index, ...rest) => {
+        tokens[index]!.info = 'sh';
+        return md.renderer.rules.fence!(tokens, index, ...rest);
+      };
       // Links are written for a reader of the repository.
       md.core.ruler.push('links', ({ tokens, env }) => {
         const file = String(env.realPath ?? env.path)
