@@ -60,7 +60,7 @@ test('the site loads no script, style, font or image from another host', () => {
         ),
       ].map(([, url]) => `${file}: ${url}`),
     ),
-    ...files('assets/**/*.css').flatMap((file) =>
+    ...files('{assets/**/*.css,**/*.html}').flatMap((file) =>
       [...read(file).matchAll(/(?:url\(|@import )["']?((?:https?:)?\/\/[^)"']*)/g)].map(([, url]) => `${file}: ${url}`),
     ),
   ];

@@ -1,6 +1,7 @@
 // The documentation as a site: `npm run docs`. It asks no other host for anything.
 import { copyFileSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { renderMermaidSVG } from 'beautiful-mermaid';
 import { defineConfig } from 'vitepress';
 import { llmsFullTxt, llmsTxt, markdownOf } from './llms.ts';
 import { addressOf, anchorOf, decisions, groups, pages, placeOf, read, resolveLink, root } from './pages.ts';
@@ -12,6 +13,14 @@ const sources = repository?.url.replace(/^git\+/, '').replace(/\.git$/, '');
 const icon = `data:image/svg+xml,${encodeURIComponent(read('packages/console/src/icon.svg'))}`;
 const isInSite = new Set(pages);
 const sidebarItem = ({ title, file }: { title: string; file: string }) => ({ text: title, link: addressOf(file) });
+
+/** Drawn now, so that the page loads no library for it. Its style is in the theme: its own loads a font from elsewhere. */
+function diagram(source: string): string {
+  const svg = renderMermaidSVG(source, { padding: 8 })
+    .replace(/<style>[\s\S]*?<\/style>/, '')
+    .replace(/ style="[^"]*"/, '');
+  return `<figure class="diagram" tabindex="0" v-pre>${svg}</figure>\n`;
+}
 
 export default defineConfig({
   title: 'Signalbox',
@@ -46,6 +55,11 @@ export default defineConfig({
       md.renderer.rules.code_block = (tokens, index, ...rest) => {
         tokens[index]!.info = 'sh';
         return md.renderer.rules.fence!(tokens, index, ...rest);
+      };
+      const { fence } = md.renderer.rules;
+      md.renderer.rules.fence = (tokens, index, ...rest) => {
+        const { info, content } = tokens[index]!;
+        return info === 'mermaid' ? diagram(content) : fence!(tokens, index, ...rest);
       };
       // Links are written for a reader of the repository.
       md.core.ruler.push('links', ({ tokens, env }) => {
