@@ -11,7 +11,7 @@ const stampFile = `${directory}dist/.stamp`;
 const sources = [
   'package-lock.json',
   'scripts/build-console.mjs',
-  'packages/console/{index.html,vite.config.ts,package.json}',
+  'packages/console/{index.html,reference.html,scalar.ts,vite.config.ts,package.json}',
   'packages/{console,client,contract}/src/**/*',
 ];
 
@@ -27,7 +27,9 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   for (const file of globSync(`${directory}dist/assets/*.{js,mjs,css,svg}`)) {
     const bytes = readFileSync(file);
     writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
-    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+    // The best quality takes ten seconds for a script of 4 MB, to save 10 % of 1 MB.
+    const quality = bytes.length > 1_000_000 ? 9 : 11;
+    const params = { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
     writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
   }
   writeFileSync(stampFile, stamp);

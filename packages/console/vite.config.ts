@@ -1,9 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { scalarScript } from './scalar.ts';
+
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react()],
+  plugins: [react(), scalarScript()],
   build: {
     // What has `light-dark()` and `<dialog>`: browsers of 2024.
     target: ['chrome123', 'safari17.5', 'firefox120'],
@@ -12,5 +16,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // Read by the test of the first load's size.
     manifest: true,
+    // The console, and the API reference at /docs.
+    rolldownOptions: { input: [pathOf('index.html'), pathOf('reference.html')] },
   },
 });

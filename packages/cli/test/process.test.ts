@@ -132,7 +132,7 @@ test('after Ctrl-C and another start all data is there, and nothing is left runn
   const apiKey = await createKey();
   const client = new Signalbox({ apiKey, baseUrl: first.url });
   await client.environments.create({ name: 'dev' });
-  for (const path of ['/docs', '/api/v1/openapi.json', '/healthz']) {
+  for (const path of ['/openapi.json', '/llms.txt', '/healthz']) {
     expect((await fetch(first.url + path)).status, path).toBe(200);
   }
   expect((await fs.stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600);

@@ -151,7 +151,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     maxOpenSessions: options.limits.maxOpenSessions,
     checkResponses: options.checkResponses ?? false,
   });
-  addReference(app, API_PREFIX, options.version, platform.publicUrl);
+  addReference(app, { prefix: API_PREFIX, version: options.version, directory: options.consoleDir });
   addMonitoring(app, platform, options.monitoring);
   const consoleParts = { ...options, limits, admission, reauthorisation };
   addConsoleApi(app, platform, consoleParts);

@@ -265,7 +265,7 @@ test('only the webhook paths work without the prefix as well', async () => {
 });
 
 test('the pages next to the API need no key', async () => {
-  for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
+  for (const path of ['/healthz', '/readyz', '/api/v1/openapi.json', '/openapi.json', '/llms.txt']) {
     expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
   }
 });
@@ -286,6 +286,7 @@ test('HEAD responds to every path as GET does, without a body; for a stream with
     '/metrics',
     '/docs',
     '/api/v1/openapi.json',
+    '/llms.txt',
     '/console',
     '/console/api/account',
   ];

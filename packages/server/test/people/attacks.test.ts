@@ -1,7 +1,3 @@
-// Attacks on sign-ins: guessing, forged pages, planted and stolen cookies, links used twice.
-
-import { get } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { type Route, routes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -390,32 +386,7 @@ test('no response can be run, framed, cached or sniffed as another type by a bro
       'cross-origin-resource-policy': 'same-origin',
     });
   }
-  expect((await fetch(`${service.url}/docs`)).headers.get('content-security-policy')).toContain(
-    "frame-ancestors 'none'",
-  );
 });
-
-test.each([
-  ['api.example.com', 'http://api.example.com/api/v1/sessions'],
-  ['[::1]:4000', 'http://[::1]:4000/api/v1/sessions'],
-  ["x'$(id)`id`", ''],
-  ['"><script>alert(1)</script>', ''],
-])(
-  'the examples of the reference name the host of the request (%s), and nothing that a shell or page runs',
-  async (host, shown) => {
-    const page = await new Promise<string>((resolve, reject) => {
-      get(`${service.url}/docs`, { headers: { host } }, async (response) => resolve(await text(response))).on(
-        'error',
-        reject,
-      );
-    });
-    if (shown === '') expect(page).not.toContain(host);
-    else expect(page).toContain(shown);
-    expect(page).toContain(shown || `:${new URL(service.url).port}/api/v1/sessions`);
-    expect(page).not.toContain('127.0.0.1:4500');
-    expect(page).not.toContain('<script');
-  },
-);
 
 test('no path of better-auth is reachable but those of passkeys', async () => {
   for (const path of [

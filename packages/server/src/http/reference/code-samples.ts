@@ -112,7 +112,7 @@ export function typescriptSample(name: string, route: Route): string {
   const body = bodyExamples[name as keyof typeof bodyExamples];
   if (body) args.push(literal(body));
   const call = `client.${method}(${args.join(', ')})`;
-  return [...imports, '', clientLine, ...statement(call, result, isLoop(route)), ''].join('\n');
+  return [...imports, '', clientLine, ...statement(call, result, isLoop(route))].join('\n');
 }
 
 /** Whether the client's method returns an iterable: of pages, of envelopes or of records. */
@@ -122,7 +122,7 @@ function isLoop({ stream, result }: Route): boolean {
 
 function statement(call: string, result: string, loops: boolean): string[] {
   if (loops) {
-    const shown = result.replaceAll(/[{} ]/g, '');
+    const shown = result.replaceAll(/[{}]/g, '').trim();
     return [`for await (const ${result} of ${call}) {`, `  console.log(${shown});`, '}'];
   }
   return [result ? `const ${result} = await ${call};` : `await ${call};`];

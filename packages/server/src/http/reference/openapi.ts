@@ -1,5 +1,5 @@
 // The OpenAPI 3.1 document, from the same table that the server runs on. Titled schemas of the contract are its
-// components. It also has permissions, error codes and second paths, so the reference page needs nothing else.
+// components. It also has permissions, error codes, examples and second paths, so the reference page needs nothing else.
 import {
   collectComponents,
   deliveryHeaders,
@@ -21,7 +21,9 @@ import { Value } from 'typebox/value';
 import { bodyExamples } from './body-examples.ts';
 import { typescriptSample } from './code-samples.ts';
 import { codesOf } from './codes.ts';
+import { description } from './description.ts';
 import { headersOf } from './headers.ts';
+import { resourceExamples } from './resource-examples.ts';
 import { problemExample, responseExample } from './response-examples.ts';
 
 export interface OpenApiDocument {
@@ -111,14 +113,6 @@ const tags: Record<string, string> = {
   People:
     'Who can sign in to the console, and the links that admit them. Only for signed-in users: API keys are refused.',
 };
-
-const description = `Signalbox is a platform for running agents. An agent runs in sessions; a session streams what it does, waits for approvals, and completes.
-
-Every request needs \`Authorization: Bearer <API key>\`. Bodies are JSON in UTF-8, at most 1 MiB, except for uploads; unknown fields are refused, by name. Times are ISO 8601 in UTC. Every response has an \`X-Request-Id\`. HEAD works wherever GET does, and returns the headers only.
-
-Lists return \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the position to continue from, so keep it if you poll.
-
-A POST can have an \`Idempotency-Key\`, which is kept for 24 hours. If you repeat the request with the same key and body, it has no further effect and returns the first response with \`Idempotent-Replayed: true\`. Bodies are the same if they are the same JSON, regardless of the order of their fields; above 64 KiB they must have the same bytes. The response body is that of the first request, including the \`requestId\` of an error; \`X-Request-Id\` is that of the repetition.`;
 
 /**
  * Describes `routes`. The result is plain JSON, the same for the same routes and version.
@@ -240,7 +234,12 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
   const envelope = refer(Envelope);
   return {
     openapi: '3.1.0',
-    info: { title: 'Signalbox', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Signalbox',
+      version,
+      description: description(),
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/', description: 'This service.' }],
     tags: Object.entries(tags).map(([name, text]) => ({ name, description: text })),
     security: [{ apiKey: [] }],
@@ -380,7 +379,10 @@ Deliveries of a session are sent in order, one at a time, and at least once: rec
         'The signature in the Standard Webhooks format: `v1,` and base64; several are separated by spaces.',
       ),
     ],
-    requestBody: { required: true, content: { 'application/json': { schema: envelope } } },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: envelope, example: resourceExamples.Envelope } },
+    },
     responses: {
       '2XX': { description: 'Received: the next delivery of this session follows.' },
       401: { description: 'The signature or the timestamp is wrong.' },

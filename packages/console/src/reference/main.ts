@@ -1,0 +1,98 @@
+// The API reference at /docs: Scalar (decision 44) over the service's own openapi.json. Nothing is loaded from another host, and what
+// the reader types stays in this page's memory.
+import scalarUrl from 'virtual:scalar';
+import { chosenTheme } from '../theme.ts';
+import { scrollToCode, slugOf } from './anchors.ts';
+import type { OpenApiDocument } from './document.ts';
+import './reference.css';
+
+interface Scalar {
+  createApiReference(selector: string, configuration: object): unknown;
+}
+
+declare global {
+  interface Window {
+    Scalar: Scalar;
+  }
+}
+
+await open().catch(() => {
+  document.body.textContent = 'The reference could not be loaded. Reload the page to try again.';
+});
+
+async function open(): Promise<void> {
+  giveNonces();
+  const [content] = await Promise.all([readDocument(), loadScalar()]);
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  const isCode = wanted in content.components.examples;
+  const slug = isCode ? 'description/errors' : slugOf(content, wanted);
+  if (slug) history.replaceState(null, '', `#${slug}`);
+  const theme = chosenTheme();
+  document.querySelector('.loading')!.remove();
+  window.Scalar.createApiReference('#reference', {
+    content,
+    servers: [{ url: location.origin, description: 'This service' }],
+    theme: 'none',
+    ...(theme !== 'system' && { darkMode: theme === 'dark' }),
+    // Signed-in readers have a cookie; a request to try has only the key that the reader typed, and goes nowhere else.
+    customFetch: sameOriginFetch,
+    persistAuth: false,
+    telemetry: false,
+    withDefaultFonts: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    showDeveloperTools: 'never',
+    hideClientButton: true,
+    documentDownloadType: 'json',
+    modelsSectionLabel: 'Objects',
+    hiddenClients,
+    featuredClients: ['shell/curl', 'python/requests'],
+  });
+  if (isCode) scrollToCode(wanted);
+}
+
+/** With the address of this service in the sample programs. */
+async function readDocument(): Promise<OpenApiDocument> {
+  const response = await fetch('/openapi.json');
+  if (!response.ok) throw new Error(`openapi.json: ${response.status}`);
+  const withAddress = `new Signalbox({ baseUrl: '${location.origin}' })`;
+  return JSON.parse((await response.text()).replaceAll('new Signalbox()', withAddress));
+}
+
+function loadScalar(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = scalarUrl;
+    script.onload = () => resolve();
+    script.onerror = () => reject(new Error('Scalar could not be loaded'));
+    document.head.append(script);
+  });
+}
+
+/** Scalar creates some of its style sheets without the nonce that the policy asks for. */
+function giveNonces(): void {
+  const { content: nonce } = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')!;
+  const create = document.createElement.bind(document);
+  document.createElement = (name: string, options?: ElementCreationOptions) => {
+    const element = create(name, options);
+    if (element instanceof HTMLStyleElement) element.nonce = nonce;
+    return element;
+  };
+}
+
+async function sameOriginFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init);
+  if (new URL(request.url).origin !== location.origin) throw new TypeError('Requests go to this service only.');
+  return await fetch(request, { credentials: 'omit' });
+}
+
+/** Beside the TypeScript programs of the document there are curl and Python. */
+const hiddenClients = {
+  ...Object.fromEntries(
+    'c clojure csharp dart fsharp go http java js julia kotlin node objc ocaml php powershell r ruby rust swift'
+      .split(' ')
+      .map((language) => [language, true]),
+  ),
+  shell: ['wget', 'httpie'],
+  python: ['python3', 'httpx_async', 'httpx_sync', 'aiohttp'],
+};
