@@ -1,38 +1,55 @@
 // A database filled by an earlier release is migrated, and nothing in it is lost.
 //
-// A fixture is the database that an earlier version wrote, with rows in every table: `database-NNNN.json.gz`, by the number of the
-// last migration that it has. `npm run fixture` writes the one of the current version before a release; it refuses to replace one.
+// A fixture is the database that a release wrote, with rows in every table: `database-VERSION.json.gz` (0001 is from before the first
+// release, and has its first migration only). `npm run fixture` writes the one of the coming release; it refuses to replace one.
+import { hash } from 'node:crypto';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { lastRelease } from '../../../../test/releases/last-release.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { createDb } from '../../src/db/db.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { readMigrations } from '../../src/db/migration-files.ts';
 import { dumpSchema } from '../../src/db/schema-dump.ts';
 import { newUuid } from '../../src/lib/ids.ts';
-import { fixtureMasterKey, populate } from '../fixtures/populate.ts';
+import { fixtureMasterKey, type Populated, populate } from '../fixtures/populate.ts';
 import { openBrowser } from '../support/browser.ts';
-import { loadFixture, readFixture, writeFixture } from '../support/fixture.ts';
+import { dumpFixture, loadFixture, readFixture, writeFixture } from '../support/fixture.ts';
 import { password } from '../support/people.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
-import { startTestService, watchSecret } from '../support/service.ts';
+import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 
 const directory = new URL('../fixtures/', import.meta.url);
 
 if (process.env.SIGNALBOX_WRITE_FIXTURE) {
-  const version = String((await readMigrations()).length).padStart(4, '0');
+  // Of 0.2.0-dev, the coming release is 0.2.0.
+  const [coming] = manifest.version.split('-');
   const database = await createTestDatabase();
-  await writeFixture(new URL(`database-${version}.json.gz`, directory), database.url, await populate(database));
+  const fixture = await dumpFixture(database.url, await populate(database));
+  await writeFixture(new URL(`database-${coming}.json.gz`, directory), fixture);
   await database.drop();
 }
 
 const files = (await readdir(directory)).filter((file) => file.endsWith('.json.gz'));
 const log = { info() {}, warn() {} };
 
-test('the database of the first version is among those that are upgraded', () => {
-  expect(files).toContain('database-0001.json.gz');
+test('the databases of the first version and of the last release are among those that are upgraded', () => {
+  expect(files).toEqual(expect.arrayContaining(['database-0001.json.gz', `database-${lastRelease.version}.json.gz`]));
+});
+
+test('a database with rows in every table can be written, and loaded again', async () => {
+  const database = await createTestDatabase();
+  const fixture = await dumpFixture(database.url, await populate(database));
+  await database.drop();
+  const copy = await createTestDatabase();
+  await loadFixture(fixture, copy.url);
+  const hashes = ({ tables }: Pick<typeof fixture, 'tables'>) =>
+    tables.map(([name, rows]) => [name, hash('sha256', rows.toSorted().join())]);
+  expect(hashes(await dumpFixture(copy.url, fixture))).toEqual(hashes(fixture));
+  await copy.drop();
 });
 
 describe.each(files)('%s', (file) => {
@@ -90,9 +107,57 @@ describe.each(files)('%s', (file) => {
     await client.approvals.deny(approval!.operationId);
     // The message that was queued behind it runs its turn.
     await expect.poll(async () => (await client.sessions.get(approval!.sessionId)).turn).toBe(2);
+    if (fixture.keys && fixture.open) await continueWith(service, fixture.keys, fixture.open);
+    expect(await client.events.verify()).toMatchObject({ ok: true });
     await service.stop();
   });
 });
+
+async function continueWith(
+  service: TestService,
+  keys: NonNullable<Populated['keys']>,
+  open: NonNullable<Populated['open']>,
+): Promise<void> {
+  const client = service.clientWith(service.adminKey);
+  const said = async (sessionId: string) =>
+    (await client.sessions.messages(sessionId, { limit: 100 })).data.flatMap(({ content }) =>
+      content.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
+    );
+  // The keys do what they could do.
+  expect(await service.clientWith(keys.limited).me()).toMatchObject({ permission: 'read' });
+  expect(await service.clientWith(keys.rotated).me()).toMatchObject({ permission: 'read' });
+  expect(await service.clientWith(keys.scoped).sessions.get(open.parked)).toMatchObject({ sessionId: open.parked });
+  await expect(service.clientWith(keys.scoped).agents.list()).rejects.toMatchObject({ status: 403 });
+
+  // The second approver's decision is the last one that was missing.
+  const { sessionId } = await client.approvals.get(open.halfApproved);
+  await client.approvals.approve(open.halfApproved);
+  await expect.poll(async () => (await client.sessions.get(sessionId)).waitingFor?.type).toBe('toolResult');
+  await client.sessions.sendToolResult(sessionId, {
+    toolCallId: open.halfApproved.replace('op_', 'call_'),
+    output: 'paid',
+  });
+  await expect.poll(() => said(sessionId)).toContain('Both agreed.');
+
+  // A conversation continues from its summary, and so does a fork of it.
+  await client.sessions.sendMessage(open.compacted, { content: 'One more thing' });
+  await expect.poll(async () => (await client.sessions.get(open.compacted)).status).toBe('idle');
+  const fork = await client.sessions.fork(open.compacted, { atTurn: 2 });
+  await client.sessions.sendMessage(fork.sessionId, { content: 'Another way' });
+  await expect.poll(async () => (await said(fork.sessionId)).slice(-2)).toEqual(['Another way', 'I see.']);
+  expect(await said(open.compacted)).not.toContain('Another way');
+  expect(await new Response(await client.files.content(open.fileId)).text()).toBe('kept');
+  const { token } = await client.sessions.createToken(open.compacted, { scopes: ['read'] });
+  watchSecret(token!);
+  const withToken = await service.fetch(`/api/v1/sessions/${open.compacted}`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(withToken.status).toBe(200);
+
+  // Its model is still down; depending on the age of the fixture it still waits, or its turn has failed.
+  await client.sessions.cancel(open.parked);
+  await expect.poll(async () => (await client.sessions.get(open.parked)).status).toBe('cancelled');
+}
 
 /** A directory with only the first ones. */
 async function firstMigrations(count: number): Promise<string> {

@@ -6,20 +6,17 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { readMigrations } from '../../src/db/migration-files.ts';
+import type { Populated } from '../fixtures/populate.ts';
 
-export interface Fixture {
+export interface Fixture extends Populated {
   /** One entry for each migration of the database, in order. */
   migrations: string[];
-  /** A key of the organization with the permission `admin`. */
-  adminKey: string;
-  /** The response to a GET of the path below `/api/v1`. */
-  answers: Record<string, unknown>;
   /** Each table with its rows in JSON; referenced tables come first. */
   tables: [name: string, rows: string[]][];
 }
 
-/** Throws if the file exists: a fixture is what an earlier version wrote, so it is never replaced. */
-export async function writeFixture(file: URL, url: string, more: Pick<Fixture, 'adminKey' | 'answers'>): Promise<void> {
+/** Throws if a table has no rows, because a release that migrates it would not be tested. */
+export async function dumpFixture(url: string, populated: Populated): Promise<Fixture> {
   const migrations = (await readMigrations()).map(({ sha256 }) => sha256);
   const tables: Fixture['tables'] = [];
   for (const table of await tablesOf(url)) {
@@ -27,7 +24,11 @@ export async function writeFixture(file: URL, url: string, more: Pick<Fixture, '
     if (rows.length === 0) throw new Error(`${table} has no rows: let populate.ts do what makes some`);
     tables.push([table, rows.map(({ row }) => row)]);
   }
-  const fixture: Fixture = { migrations, ...more, tables };
+  return { migrations, ...populated, tables };
+}
+
+/** Throws if the file exists: a fixture is what an earlier release wrote, so it is never replaced. */
+export async function writeFixture(file: URL, fixture: Fixture): Promise<void> {
   await writeFile(file, gzipSync(JSON.stringify(fixture), { level: 9 }), { flag: 'wx' });
 }
 
