@@ -14,11 +14,15 @@ FROM sources AS console
 RUN --mount=type=cache,target=/root/.npm \
     npm ci --workspace @signalbox/console --no-audit --no-fund && node scripts/build-console.mjs
 
-# What the service needs at run time, as the lock file says.
+# What the service needs at run time, in the versions of the lock file. Development dependencies are removed first, because npm would
+# install some of them as optional peers (170 MB).
 FROM sources AS service
+RUN npm pkg set --json 'workspaces=["packages/cli","packages/client","packages/console","packages/contract","packages/embedded-postgres","packages/server"]' \
+    && npm pkg delete devDependencies --workspaces --include-workspace-root \
+    && npm pkg delete optionalDependencies
 RUN --mount=type=cache,target=/root/.npm \
-    npm ci --omit=dev --workspace signalbox --no-audit --no-fund \
-    && rm -rf packages/console examples scripts
+    npm install --no-audit --no-fund \
+    && rm -rf packages/console packages/create-signalbox packages/react examples scripts package-lock.json tsconfig.json
 COPY --from=console /signalbox/packages/console/package.json packages/console/
 COPY --from=console /signalbox/packages/console/dist packages/console/dist
 

@@ -16,6 +16,7 @@ interface Service {
   image?: string;
   environment?: Record<string, string>;
   volumes?: string[];
+  tmpfs?: string[];
   depends_on?: Record<string, unknown>;
   stop_grace_period?: string;
   read_only?: boolean;
@@ -76,6 +77,7 @@ test('compose.yaml uses only settings that exist, keeps secrets in files, and mo
     if (service.image !== 'signalbox') continue;
     expect(named(Object.keys(service.environment!)).filter((variable) => !variables.has(variable))).toEqual([]);
     expect(service.read_only).toBe(true);
+    expect(service.tmpfs).toEqual(['/data:mode=0700,uid=1000,gid=1000', '/tmp']);
   }
   expect(read('compose.yaml')).not.toMatch(/PASSWORD: |MASTER_KEY: |DATABASE_URL: |TOKEN: /);
 });
