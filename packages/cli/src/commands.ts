@@ -15,7 +15,10 @@ export const nouns: readonly Noun[] = [
     name: 'keys',
     summary: 'Create API keys',
     group: host,
-    load: async () => (await import('./commands/keys.ts')).commands,
+    load: async () => [
+      ...(await import('./commands/keys.ts')).commands,
+      ...(await import('./commands/master-key.ts')).commands,
+    ],
   },
   {
     name: 'users',

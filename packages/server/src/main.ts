@@ -60,6 +60,12 @@ export {
 } from './operator/people.ts';
 export type { Progress, ProgressState } from './operator/progress.ts';
 export { checkBackup, type Restored, restoreOnHost } from './operator/restore.ts';
+export {
+  deleteUnreadableOnHost,
+  listUnreadableOnHost,
+  resealOnHost,
+  type UnreadableSecret,
+} from './operator/sealed-secrets.ts';
 export { StartError } from './operator/start-error.ts';
 
 export interface Service {

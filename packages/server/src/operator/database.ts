@@ -34,7 +34,7 @@ export async function distributeOnHost(config: Config): Promise<string[]> {
 }
 
 /** A node checks only at its start whether the database is sharded, and would continue as if it were not. */
-async function requireStopped(tx: Tx): Promise<void> {
+export async function requireStopped(tx: Tx): Promise<void> {
   // Nodes that run turns or send webhooks have a lease. Others have connections, unless a pooler renames these.
   const found = await tx.query(sql`
     select 1 from nodes where lease_expires_at > now()
