@@ -86,4 +86,16 @@ export const nouns: readonly Noun[] = [
     group: api,
     load: async () => (await import('./commands/events.ts')).commands,
   },
+  {
+    name: 'listen',
+    summary: "Receive an environment's webhooks on this machine",
+    group: api,
+    load: async () => (await import('./commands/listen.ts')).commands,
+  },
+  {
+    name: 'trigger',
+    summary: 'Cause a test event',
+    group: api,
+    load: async () => (await import('./commands/trigger.ts')).commands,
+  },
 ];

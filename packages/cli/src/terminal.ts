@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { type Clock, systemClock } from './time.ts';
+import { systemClock, type WaitingClock } from './time.ts';
 
 export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
   stdout: Output;
   stderr: Output;
   env: Readonly<Record<string, string | undefined>>;
-  clock: Clock;
+  clock: WaitingClock;
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan';

@@ -1,10 +1,20 @@
 // The clock of the command line, and times as people write and read them.
 
+import { setTimeout } from 'node:timers/promises';
+
 export interface Clock {
   now(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+export interface WaitingClock extends Clock {
+  /** Rejects if the signal is aborted first. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: WaitingClock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) => setTimeout(ms, undefined, { signal }),
+};
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 

@@ -15,6 +15,8 @@ import {
   replayWindowSeconds,
   routes,
   type SchemaObject,
+  signingSecretPrefix,
+  standardHeaders,
 } from '@signalbox/contract';
 
 const { refer, schemas } = collectComponents();
@@ -44,6 +46,12 @@ ${table.join('\n')}
 
 /** Headers of a webhook delivery. */
 export const deliveryHeaders = ${JSON.stringify(deliveryHeaders, null, 2)} as const;
+
+/** The Standard Webhooks headers of a delivery. */
+export const standardHeaders = ${JSON.stringify(standardHeaders, null, 2)} as const;
+
+/** What a signing secret starts with; the base64 of 32 bytes follows. */
+export const signingSecretPrefix = '${signingSecretPrefix}';
 
 /** How far a delivery's timestamp may be from the receiver's clock, in seconds, either way. */
 export const replayWindowSeconds = ${replayWindowSeconds};

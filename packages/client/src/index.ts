@@ -1,5 +1,6 @@
 /** The TypeScript client of Signalbox. No runtime dependency; Node 22.19 or later, and other runtimes with `fetch`. */
 import { receiver } from './receiver.ts';
+import { createSigningSecret, isSigningSecret, sign } from './sign.ts';
 import { verify } from './webhooks.ts';
 
 export { Signalbox } from './client.ts';
@@ -32,6 +33,7 @@ export type { ApproveParams, DenyParams } from './resources/approvals.ts';
 export type { EventFilters } from './resources/events.ts';
 export type { ContentRange, UploadParams } from './resources/files.ts';
 export type { ChunksParams } from './resources/sessions.ts';
+export type { SignOptions } from './sign.ts';
 export type { StreamNodeResponse, StreamRequest, StreamResponseOptions } from './sse-response.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';
@@ -51,5 +53,5 @@ export { ToolDeniedError, ToolFailedError, TurnFailedError, TurnLostError } from
 export type { RunOptions, TurnResult } from './workers/run.ts';
 export type { CallToolOptions, Turn } from './workers/turn.ts';
 
-/** For receivers of webhooks, which need no client and no API key. */
-export const webhooks = { verify, receiver } as const;
+/** For receivers of webhooks and their tests, which need no client and no API key. */
+export const webhooks = { verify, receiver, sign, createSigningSecret, isSigningSecret } as const;

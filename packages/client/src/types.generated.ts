@@ -2745,5 +2745,15 @@ export const deliveryHeaders = {
   "previousCursor": "x-service-previous-cursor"
 } as const;
 
+/** The Standard Webhooks headers of a delivery. */
+export const standardHeaders = {
+  "id": "webhook-id",
+  "timestamp": "webhook-timestamp",
+  "signature": "webhook-signature"
+} as const;
+
+/** What a signing secret starts with; the base64 of 32 bytes follows. */
+export const signingSecretPrefix = 'whsec_';
+
 /** How far a delivery's timestamp may be from the receiver's clock, in seconds, either way. */
 export const replayWindowSeconds = 300;

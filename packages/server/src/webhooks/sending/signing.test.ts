@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { version, webhooks } from '@signalbox/client';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
@@ -43,4 +44,24 @@ test('the hex signature uses the whole secret as its key and names its version',
 
 test('with one secret there is one signature', () => {
   expect(attempt('{}', [newSecret(1)])['webhook-signature']).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/);
+});
+
+test('the client signs a delivery as the service does', async () => {
+  const secret = webhooks.createSigningSecret();
+  const body = '{"ü":"😀"}';
+  const fixed = { deliveryId: 'whd_1', attempt: 3, previousCursor: 'turn_1:seq_2' };
+  const own = headersOf({
+    ...fixed,
+    body: Buffer.from(body),
+    now,
+    signer: signingSecret(1, secret),
+    secrets: [signingSecret(1, secret)],
+    version,
+  });
+  expect(await webhooks.sign(body, { ...fixed, secret, now: () => now })).toEqual(own);
+  expect(webhooks.isSigningSecret(secret)).toBe(true);
+  for (const wrong of ['', 'whsec_', secret.slice(0, -1), `${secret}x`, secret.slice(6)]) {
+    expect(webhooks.isSigningSecret(wrong), wrong).toBe(false);
+    await expect(webhooks.sign(body, { ...fixed, secret: wrong })).rejects.toThrow(TypeError);
+  }
 });
