@@ -107,6 +107,8 @@ test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny',
   await itemOf(page, 'order-key-2').waitFor();
 
   await page.keyboard.press('j');
+  const selected = page.locator('article:focus');
+  expect(await selected.evaluate((item) => getComputedStyle(item).outlineStyle), 'the selection is seen').toBe('solid');
   await page.keyboard.press('a');
   const confirm = page.getByRole('button', { name: 'Approve now' });
   await confirm.waitFor();
