@@ -135,3 +135,24 @@ test('tokens and cost by day match the usage report, in the chart and in its tab
   await expectAccessible(page);
   await page.context().close();
 });
+
+test('while the oldest approval loads, or if it can’t be loaded, the overview never says that there is none', async () => {
+  await openSession(await createAgent('Slow desk', 'pay_back'), 'waiting');
+  const page = await console.open(viewer, '/agents');
+  const isLoading = Promise.withResolvers<void>();
+  const fails = Promise.withResolvers<void>();
+  await page.route(/\/approvals\?.*limit=1\b/, async (route) => {
+    isLoading.resolve();
+    await fails.promise;
+    await route.fulfill({ status: 422, json: { code: 'invalid_request', detail: 'no' } });
+  });
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await isLoading.promise;
+  await page.getByText('tool call is waiting for a decision').waitFor();
+  const none = page.getByText('No pending approvals.');
+  expect(await none.count()).toBe(0);
+  fails.resolve();
+  await page.getByRole('alert').waitFor();
+  expect(await none.count()).toBe(0);
+  await page.context().close();
+});
