@@ -10,6 +10,7 @@ import { FilterField } from '../../ui/filter.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { Time } from '../../ui/time.tsx';
+import { NextAttempt } from './next-attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 import type { SubscriptionSearch } from './search-params.ts';
 
@@ -64,8 +65,10 @@ export function Deliveries({ environment }: { environment: string }) {
     {
       label: 'Next attempt',
       cell: ({ status: state, nextAttemptAt, attemptCount }) =>
-        nextAttemptAt || state !== 'pending' ? (
-          <Time at={nextAttemptAt} absent="–" />
+        nextAttemptAt ? (
+          <NextAttempt environment={environment} at={nextAttemptAt} />
+        ) : state !== 'pending' ? (
+          <span className="quiet">–</span>
         ) : (
           <span className="quiet">{attemptCount === 0 ? 'being sent' : 'now'}</span>
         ),

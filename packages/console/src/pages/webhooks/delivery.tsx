@@ -9,9 +9,10 @@ import { Id } from '../../ui/copy.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
-import { ExactTime, Time } from '../../ui/time.tsx';
+import { ExactTime } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Attempt, RequestBody } from './attempt.tsx';
+import { NextAttempt } from './next-attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 
 const LOOK_EVERY_MS = 3_000;
@@ -132,7 +133,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
             <>
               <dt>Next attempt</dt>
               <dd>
-                <Time at={nextAttemptAt} />
+                <NextAttempt environment={delivery.environment} at={nextAttemptAt} />
               </dd>
             </>
           )}
