@@ -10,8 +10,10 @@ import { queryClient } from './account.ts';
 import { router } from './router.tsx';
 import { applyTheme } from './theme.ts';
 import { Toasts } from './ui/toast.tsx';
+import { reloadIfUpgraded } from './unavailable.tsx';
 
 applyTheme();
+reloadIfUpgraded();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

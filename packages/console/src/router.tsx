@@ -18,8 +18,8 @@ import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
 import { Shell } from './shell.tsx';
 import { Loading } from './ui/list.tsx';
-import { ErrorNotice } from './ui/notice.tsx';
 import { StandalonePage } from './ui/standalone-page.tsx';
+import { FailedPage } from './unavailable.tsx';
 
 const root = createRootRoute({ component: Outlet });
 
@@ -272,11 +272,7 @@ export const router = createRouter({
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   scrollRestoration: true,
-  defaultErrorComponent: ({ error }) => (
-    <StandalonePage title="This page could not be loaded">
-      <ErrorNotice error={error} retry={() => location.reload()} />
-    </StandalonePage>
-  ),
+  defaultErrorComponent: FailedPage,
   defaultNotFoundComponent: () => (
     <StandalonePage title="Page not found">
       <p>

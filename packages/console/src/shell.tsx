@@ -14,6 +14,7 @@ import { Button } from './ui/button.tsx';
 import { Select } from './ui/field.tsx';
 import { Menu } from './ui/menu.tsx';
 import { useToast } from './ui/toast.tsx';
+import { useIsOnline } from './unavailable.tsx';
 
 /** The pages of the navigation. `needs` hides pages that the role may not read. */
 const places = [
@@ -87,7 +88,18 @@ function Frame({ account }: { account: Account }) {
           <PersonMenu account={account} />
         </div>
       </div>
+      <Offline />
       <Outlet />
+    </div>
+  );
+}
+
+/** The pages stay, and load what they missed when the connection is back. */
+function Offline() {
+  const isOnline = useIsOnline();
+  return (
+    <div className="offline" role="status">
+      {!isOnline && 'You are offline. This page updates when the connection is back.'}
     </div>
   );
 }
