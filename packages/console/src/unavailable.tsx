@@ -5,16 +5,13 @@ import { ErrorNotice } from './ui/notice.tsx';
 import { StandalonePage } from './ui/standalone-page.tsx';
 
 const reloadedKey = 'signalbox.reloaded';
-// A second failure within this time has another cause than an old build.
-const RELOAD_AGAIN_MS = 60_000;
 
-/** Loads the new build if a file of this one is gone. */
+/** Loads the new build if a file of this one is gone. If the file is gone after that as well, it was not the build. */
 export function reloadIfUpgraded(): void {
-  addEventListener('vite:preloadError', () => {
-    if (!navigator.onLine) return;
-    const now = Date.now();
-    if (now - Number(sessionStorage.getItem(reloadedKey)) < RELOAD_AGAIN_MS) return;
-    sessionStorage.setItem(reloadedKey, String(now));
+  addEventListener('vite:preloadError', ({ payload }) => {
+    // Its message names the file, and each build has names of its own.
+    if (!navigator.onLine || sessionStorage.getItem(reloadedKey) === payload.message) return;
+    sessionStorage.setItem(reloadedKey, payload.message);
     location.reload();
   });
 }
