@@ -47,7 +47,7 @@ function compile(source: string, folder: string): void {
   // `new URL('./x.ts', import.meta.url)` is a file of code. The replacement is as long, so the source maps remain true.
   for (const file of globSync(join(folder, '**/*.{js,d.ts}'))) {
     const text = readFileSync(file, 'utf8');
-    const built = text.replace(/((?:from |import\(|new URL\()'\.{1,2}\/[^']+)\.ts'/g, "$1.js'");
+    const built = text.replace(/((?:from |import\(|new URL\()(['"])\.{1,2}\/[^'"]+)\.ts\2/g, '$1.js$2');
     if (built !== text) writeFileSync(file, built);
   }
   // What the code reads at run time, such as migrations.
