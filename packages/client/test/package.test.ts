@@ -102,6 +102,11 @@ beforeAll(() => {
   npm(['install', '--offline', '--no-audit', '--no-fund', join(temporary, filename)], app);
 });
 
+test('the packed client brings the skill for coding agents', () => {
+  const skill = readFileSync(join(app, 'node_modules/@signalbox/client/SKILL.md'), 'utf8');
+  expect(skill).toMatch(/^---\nname: signalbox\ndescription: .+\n---\n/);
+});
+
 test('the packed client runs against a service, with nothing else installed', async () => {
   expect(globSync('node_modules/*', { cwd: app })).toEqual(['node_modules/@signalbox']);
   const { url } = await serve((response, request) => {
