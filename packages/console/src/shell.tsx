@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { accountQuery, signOut } from './account.ts';
+import { useGettingStarted } from './getting-started.ts';
 import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
@@ -19,6 +20,7 @@ import { useIsOnline } from './unavailable.tsx';
 /** The pages of the navigation. `needs` hides pages that the role may not read. */
 const places = [
   { to: '/$organizationId', label: 'Overview' },
+  { to: '/$organizationId/start', label: 'Getting started' },
   { to: '/$organizationId/approvals', label: 'Approvals' },
   { to: '/$organizationId/sessions', label: 'Sessions' },
   { to: '/$organizationId/agents', label: 'Agents' },
@@ -85,6 +87,9 @@ function Frame({ account }: { account: Account }) {
         <OrganizationSwitch account={account} />
         <Navigation />
         <div className="foot">
+          <a className="reference" href="/docs" target="_blank" rel="noopener">
+            API reference
+          </a>
           <PersonMenu account={account} />
         </div>
       </div>
@@ -128,10 +133,12 @@ function PendingLink() {
 function Navigation() {
   const { organizationId, may } = useOrganization();
   const pending = usePending();
+  const { isShown } = useGettingStarted();
   return (
     <nav aria-label="Pages">
       <ul>
         {places
+          .filter(({ label }) => label !== 'Getting started' || isShown)
           .filter((place) => !('needs' in place) || may(place.needs as 'write' | 'admin'))
           .map(({ to, label }) => (
             <li key={to}>
@@ -170,10 +177,11 @@ function OrganizationSwitch({ account }: { account: Account }) {
 const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
 function PersonMenu({ account }: { account: Account }) {
-  const { user, role, organizationId } = useOrganization();
+  const { user, role, organizationId, may } = useOrganization();
   const navigate = useNavigate();
   const toast = useToast();
   const [theme, setTheme] = useState(chosenTheme);
+  const gettingStarted = useGettingStarted();
   const mayFound = account.organizations.some(({ permission }) => permission === 'admin');
   const others = (Object.keys(themes) as Theme[]).filter((one) => one !== theme);
   return (
@@ -191,6 +199,17 @@ function PersonMenu({ account }: { account: Account }) {
           label: 'Your account',
           onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
         },
+        ...(may('write')
+          ? [
+              {
+                label: 'Getting started',
+                onSelect: () => {
+                  gettingStarted.show();
+                  void navigate({ to: '/$organizationId/start', params: { organizationId } });
+                },
+              },
+            ]
+          : []),
         ...(mayFound
           ? [{ label: 'New organization', onSelect: () => void navigate({ to: '/organizations/new' }) }]
           : []),

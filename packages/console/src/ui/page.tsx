@@ -1,18 +1,24 @@
+import type { RouteName } from '@signalbox/contract';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
 import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
 
-/** A page with its title, a sentence about it, and its actions. The tab's title starts with the number of pending approvals. */
+/**
+ * A page with its title, a sentence about it, and its actions. `operation` is what a program would call: a link to it in the API
+ * reference. The tab's title starts with the number of pending approvals.
+ */
 export function Page({
   title,
   about,
+  operation,
   actions,
   children,
 }: {
   title: string;
   about?: ReactNode;
+  operation?: RouteName;
   actions?: ReactNode;
   children: ReactNode;
 }) {
@@ -30,7 +36,19 @@ export function Page({
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          {about && <p className="quiet">{about}</p>}
+          {about && (
+            <p className="quiet">
+              {about}
+              {operation && (
+                <>
+                  {' '}
+                  <a href={`/docs#${operation}`} target="_blank" rel="noopener">
+                    API reference
+                  </a>
+                </>
+              )}
+            </p>
+          )}
         </div>
         {actions && <div className="row">{actions}</div>}
       </header>

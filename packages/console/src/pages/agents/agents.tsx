@@ -37,6 +37,7 @@ export function AgentsPage() {
   return (
     <Page
       title="Agents"
+      operation="createAgent"
       about="An agent has a model, instructions and tools. Every change creates a new version."
       actions={
         may('write') ? (

@@ -50,7 +50,7 @@ export function ApprovalsPage() {
       replace: true,
     });
   return (
-    <Page title="Approvals" about="Tool calls waiting for your approval before they run.">
+    <Page title="Approvals" operation="resolveApproval" about="Tool calls waiting for your approval before they run.">
       <Filters search={search} onChange={go} />
       {status === 'pending' ? (
         <Inbox query={query} key={`${environment} ${sessionId}`} />

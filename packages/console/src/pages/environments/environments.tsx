@@ -61,6 +61,7 @@ export function EnvironmentsPage() {
   return (
     <Page
       title="Environments"
+      operation="createEnvironment"
       about="Each environment has its own sessions, secrets and webhook subscription."
       actions={may('write') && <Button onClick={() => setDialog({ what: 'create' })}>New environment</Button>}
     >

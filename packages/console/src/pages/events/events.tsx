@@ -24,6 +24,7 @@ export function EventsPage() {
   return (
     <Page
       title="Event log"
+      operation="listEvents"
       about="Who changed what in this organization. Each event contains the hash of the previous one, so tampering can be detected."
       actions={<Button onClick={() => setVerifying(true)}>Verify event log</Button>}
     >

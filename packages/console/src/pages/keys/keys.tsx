@@ -94,6 +94,7 @@ function Keys() {
   return (
     <Page
       title="API keys"
+      operation="createKey"
       about="API keys authenticate your programs. Keep them on the server; never ship them in a browser or app."
       actions={create}
     >

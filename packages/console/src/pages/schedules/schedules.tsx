@@ -73,7 +73,12 @@ export function SchedulesPage() {
     </Button>
   );
   return (
-    <Page title="Schedules" about="Start sessions automatically, on a schedule or once." actions={newSchedule}>
+    <Page
+      title="Schedules"
+      operation="createSchedule"
+      about="Start sessions automatically, on a schedule or once."
+      actions={newSchedule}
+    >
       <Filters
         search={search}
         onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}

@@ -58,6 +58,7 @@ export function SessionsPage() {
   return (
     <Page
       title="Sessions"
+      operation="openSession"
       about="Every run of an agent: a task or a conversation."
       actions={
         may('write') && (

@@ -3,6 +3,7 @@
 import type { ApiKeyWithSecret, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useGettingStarted } from '../../getting-started.ts';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -29,6 +30,7 @@ export function StartPage() {
     return data.find(({ environment }) => environment === ENVIRONMENT) ?? null;
   });
   const agentId = agents.data?.agentId;
+  const progress = useProgress();
   const sessions = useApiQuery(
     ['sessions', 'first-minutes', agentId],
     async (client) =>
@@ -49,11 +51,22 @@ export function StartPage() {
       title="Getting started"
       about="Create an agent that asks before it acts, and receive its webhooks. Nothing here costs money or leaves this service."
     >
+      {progress.isComplete && (
+        <Notice title="All steps are done.">
+          <p>
+            Next, give an agent a model of your own, or call the service from your program. The{' '}
+            <a href="/docs" target="_blank" rel="noopener">
+              API reference
+            </a>{' '}
+            has every call.
+          </p>
+        </Notice>
+      )}
       <ol className="steps">
         <KeyStep />
         <Await query={agents}>
           {(agent) => (
-            <Step number={2} title="Create an agent" done={agent !== null}>
+            <Step number={2} title="Create an agent" done={agent !== null || progress.hasAgent}>
               <p>
                 A refund desk that uses the <code>scripted</code> model, so it needs no model provider. It says what it
                 is about to do, then calls <code>refund_order</code>. That tool has an effect, so the call needs
@@ -65,7 +78,7 @@ export function StartPage() {
         </Await>
         <Await query={subscription}>
           {(found) => (
-            <Step number={3} title="Receive webhooks" done={found !== null}>
+            <Step number={3} title="Receive webhooks" done={found !== null || progress.hasSubscription}>
               <p>
                 Signalbox sends the chunks of sessions in <code>{ENVIRONMENT}</code> to one URL, in signed requests.
                 Until you have a receiver of your own, use the built-in one.
@@ -79,14 +92,14 @@ export function StartPage() {
             </Step>
           )}
         </Await>
-        <Step number={4} title="Run the agent and approve the call" done={sessions.data?.status === 'completed'}>
+        <Step number={4} title="Run the agent and approve the call" done={progress.hasApproved}>
           {agentId === undefined ? (
             <p className="quiet">Create the agent first.</p>
           ) : (
             <Await query={sessions}>{(session) => <Run agentId={agentId} session={session} />}</Await>
           )}
         </Step>
-        <Step number={5} title="See the webhooks" done={false}>
+        <Step number={5} title="See the webhooks" done={progress.hasDelivered}>
           {subscription.data?.url === TEST_RECEIVER ? (
             <ReceivedWebhooks environment={ENVIRONMENT} />
           ) : (
@@ -94,7 +107,41 @@ export function StartPage() {
           )}
         </Step>
       </ol>
+      <NavigationEntry />
     </Page>
+  );
+}
+
+/** What has been done in the organization, in these steps or in any other way: a program may have been first. */
+function useProgress() {
+  const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
+  const approved = useApiQuery(
+    ['approvals', 'approved'],
+    async (client) => (await client.approvals.list({ status: 'approved', limit: 1 })).data.length,
+  );
+  const subscriptions = useApiQuery(
+    ['webhooks', 'all'],
+    async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
+    // A delivery is not an event.
+    { everyMs: 5_000 },
+  );
+  const hasAgent = (agents.data ?? 0) > 0;
+  const hasApproved = (approved.data ?? 0) > 0;
+  const hasSubscription = (subscriptions.data?.length ?? 0) > 0;
+  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null) ?? false;
+  const isComplete = hasAgent && hasApproved && hasDelivered;
+  return { hasAgent, hasApproved, hasSubscription, hasDelivered, isComplete };
+}
+
+function NavigationEntry() {
+  const { isShown, show, dismiss } = useGettingStarted();
+  return (
+    <div className="row">
+      <Button onClick={isShown ? dismiss : show}>
+        {isShown ? 'Remove from the navigation' : 'Keep in the navigation'}
+      </Button>
+      {!isShown && <span className="quiet">You can always come back here through the menu with your name.</span>}
+    </div>
   );
 }
 

@@ -49,7 +49,7 @@ export function UsagePage() {
     client.usage.get({ ...rangeOf(period), groupBy, ...(environment && { environment }) }),
   );
   return (
-    <Page title="Usage" about="Token usage and cost, using your configured prices.">
+    <Page title="Usage" operation="getUsage" about="Token usage and cost, using your configured prices.">
       <Filters
         search={search}
         onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}

@@ -76,6 +76,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
+      operation="createWebhookSubscription"
       about="Signalbox sends the chunks of sessions to your endpoint, in signed requests. Each environment can have one webhook."
     >
       <Await query={subscriptions}>

@@ -1,0 +1,98 @@
+// "Getting started" in the navigation, also of people who began with a program, until they dismiss it.
+import { beforeAll, expect, test } from 'vitest';
+import { firstMessage, refundDesk } from '../src/pages/start/refund-desk.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+let member: Person;
+
+beforeAll(async () => {
+  console = await startConsole();
+  member = await console.person('member');
+});
+
+test('someone who began with a program finds the guide, and steps check themselves off as they are done', async () => {
+  const { client } = console.service;
+  const agent = await client.agents.create({ ...refundDesk, name: 'Of a program', metadata: {} });
+  const page = await console.open(console.owner, '/sessions');
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Getting started' }).click();
+  const step = (name: string) =>
+    page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('heading', { name }) })
+      .getByText('done', { exact: true });
+  await step('Create an agent').waitFor();
+  expect(await step('Run the agent and approve the call').count()).toBe(0);
+  expect(await step('Receive webhooks').count()).toBe(0);
+
+  // Done elsewhere, while the page is open.
+  const { sessionId } = await client.sessions.open({
+    agentId: agent.agentId,
+    environment: 'production',
+    input: firstMessage,
+  });
+  for await (const { chunks } of client.sessions.stream(sessionId)) {
+    const asked = chunks.find((chunk) => chunk.type === 'approval.requested');
+    if (!asked) continue;
+    await client.approvals.approve(asked.operationId);
+    break;
+  }
+  await step('Run the agent and approve the call').waitFor();
+  await client.webhookSubscriptions.create({ environment: 'production', url: 'signalbox:test-receiver' });
+  await step('Receive webhooks').waitFor();
+  // It is sent: the session's last chunk.
+  await client.sessions.cancel(sessionId);
+  await step('See the webhooks').waitFor();
+  await page.getByText('All steps are done.').waitFor();
+  await page.context().close();
+});
+
+test('dismissing it removes it for that person only, until the person wants it back', async () => {
+  const page = await console.open(console.owner, '/start');
+  const entry = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Getting started' });
+  await entry.waitFor();
+  await page.getByRole('button', { name: 'Remove from the navigation' }).click();
+  await entry.waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByRole('button', { name: 'Keep in the navigation' }).waitFor();
+  expect(await entry.count()).toBe(0);
+
+  // The next person in the same browser.
+  const [name = '', value = ''] = member.cookie.split(/=(.*)/s);
+  await page.context().clearCookies();
+  await page.context().addCookies([{ name, value, url: console.origin }]);
+  await page.reload();
+  await entry.waitFor();
+
+  const [owners = '', secret = ''] = console.owner.cookie.split(/=(.*)/s);
+  await page.context().clearCookies();
+  await page.context().addCookies([{ name: owners, value: secret, url: console.origin }]);
+  await page.goto(`${console.origin}/console/${console.organizationId}/agents`);
+  await page.getByRole('heading', { name: 'Agents' }).waitFor();
+  expect(await entry.count()).toBe(0);
+  await page.getByRole('button', { name: /Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Getting started' }).click();
+  await page.getByRole('heading', { name: 'Getting started', level: 1 }).waitFor();
+  await entry.waitFor();
+  await page.context().close();
+});
+
+test('pages link to the call that a program would make, and the navigation to the whole reference', async () => {
+  const page = await console.open(member, '/agents');
+  const main = page.getByRole('main').getByRole('link', { name: 'API reference' });
+  expect(await main.getAttribute('href')).toBe('/docs#createAgent');
+  const opened = page.context().waitForEvent('page');
+  await main.click();
+  const reference = await opened;
+  await reference.getByRole('heading', { name: 'Create an agent' }).waitFor();
+  expect(await page.getByRole('link', { name: 'API reference' }).first().getAttribute('href')).toBe('/docs');
+  await page.context().close();
+});
+
+test('a viewer, who cannot follow the steps, has no entry for them', async () => {
+  const viewer = await console.person('viewer');
+  const page = await console.open(viewer);
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  expect(await page.getByRole('link', { name: 'Getting started' }).count()).toBe(0);
+  await page.context().close();
+});
