@@ -3,7 +3,7 @@
  * docs/command-line.md are derived from that. A noun (`sessions`) is a file in commands/ that exports its commands; it is loaded only
  * when it is used, because some of them load the whole service.
  */
-import type { Operations } from '@signalbox/client';
+import type { Operations, Scope } from '@signalbox/client';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -93,8 +93,8 @@ export interface Command<O extends Options = Options, A extends Arguments = Argu
   variables?: Readonly<Record<string, { about: string; group?: string }>>;
   /** Command lines without `signalbox`, and what they do. */
   examples?: readonly (readonly [line: string, about: string])[];
-  /** The scope and permission that the key needs, such as `sessions:read` or `read`. Absent: it does not need a key. */
-  needs?: string;
+  /** The scopes that the key needs; empty: any key. Absent: it does not need a key. */
+  needs?: readonly Scope[];
   /** The operations of the API that it can call, apart from those that only look up names. */
   operations?: readonly (keyof Operations)[];
   /** A number that it resolves to is the exit status, otherwise 0. A thrown error is printed. */

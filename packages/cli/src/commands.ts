@@ -2,7 +2,9 @@
 import type { Noun } from './command.ts';
 
 const host = 'On the host of the service';
-const api = 'From anywhere, with an API key in SIGNALBOX_API_KEY';
+const work = 'Agents and sessions (with an API key in SIGNALBOX_API_KEY)';
+const admin = 'Settings (with an API key; `keys create` also works on the host without one)';
+const watch = 'Insight (with an API key)';
 
 export const nouns: readonly Noun[] = [
   {
@@ -10,15 +12,6 @@ export const nouns: readonly Noun[] = [
     summary: 'Run the service',
     group: host,
     load: async () => (await import('./commands/start.ts')).commands,
-  },
-  {
-    name: 'keys',
-    summary: 'Create API keys',
-    group: host,
-    load: async () => [
-      ...(await import('./commands/keys.ts')).commands,
-      ...(await import('./commands/master-key.ts')).commands,
-    ],
   },
   {
     name: 'users',
@@ -51,51 +44,114 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/database.ts')).commands,
   },
   {
+    name: 'agents',
+    summary: 'Create, change and compare agents',
+    group: work,
+    load: async () => (await import('./commands/agents.ts')).commands,
+  },
+  {
     name: 'sessions',
-    summary: 'List, watch, message and stop sessions',
-    group: api,
+    summary: 'Open, watch, continue and stop sessions; talk with agents',
+    group: work,
     load: async () => (await import('./commands/sessions.ts')).commands,
   },
   {
     name: 'approvals',
     summary: 'List, approve and deny tool calls',
-    group: api,
+    group: work,
     load: async () => (await import('./commands/approvals.ts')).commands,
   },
   {
     name: 'schedules',
-    summary: 'List, pause and enable schedules',
-    group: api,
+    summary: 'Open sessions at set times',
+    group: work,
     load: async () => (await import('./commands/schedules.ts')).commands,
   },
   {
     name: 'files',
     summary: 'Upload, list, download and delete files',
-    group: api,
+    group: work,
     load: async () => (await import('./commands/files.ts')).commands,
   },
   {
     name: 'end-users',
-    summary: 'Show and erase end users',
-    group: api,
+    summary: 'Show and erase end users, and create tokens for their browsers',
+    group: work,
     load: async () => (await import('./commands/end-users.ts')).commands,
   },
   {
+    name: 'environments',
+    summary: 'Manage environments, and how long they keep sessions',
+    group: admin,
+    load: async () => (await import('./commands/environments.ts')).commands,
+  },
+  {
+    name: 'secrets',
+    summary: 'Set and delete the secrets of environments',
+    group: admin,
+    load: async () => (await import('./commands/secrets.ts')).commands,
+  },
+  {
+    name: 'webhooks',
+    summary: 'Subscribe to webhooks, test and recover them',
+    group: admin,
+    load: async () => (await import('./commands/webhooks.ts')).commands,
+  },
+  {
+    name: 'deliveries',
+    summary: 'Inspect and resend webhook deliveries',
+    group: admin,
+    load: async () => (await import('./commands/deliveries.ts')).commands,
+  },
+  {
+    name: 'keys',
+    summary: 'Create, limit, rotate and revoke API keys',
+    group: admin,
+    load: async () => [
+      ...(await import('./commands/keys.ts')).commands,
+      ...(await import('./commands/master-key.ts')).commands,
+    ],
+  },
+  {
+    name: 'organization',
+    summary: 'Show the organization, and allow web pages',
+    group: admin,
+    load: async () => (await import('./commands/organization.ts')).commands,
+  },
+  {
+    name: 'overview',
+    summary: 'Show what is happening now',
+    group: watch,
+    load: async () => (await import('./commands/overview.ts')).commands,
+  },
+  {
+    name: 'usage',
+    summary: 'Show tokens, model calls and cost',
+    group: watch,
+    load: async () => (await import('./commands/usage.ts')).commands,
+  },
+  {
     name: 'events',
-    summary: 'Verify the event log of a service or an exported file',
-    group: api,
+    summary: 'Read, export and verify the event log',
+    group: watch,
     load: async () => (await import('./commands/events.ts')).commands,
   },
   {
     name: 'listen',
     summary: "Receive an environment's webhooks on this machine",
-    group: api,
+    group: watch,
     load: async () => (await import('./commands/listen.ts')).commands,
   },
   {
     name: 'trigger',
     summary: 'Cause a test event',
-    group: api,
+    group: watch,
     load: async () => (await import('./commands/trigger.ts')).commands,
+  },
+  {
+    name: 'whoami',
+    summary: 'Show which key is used, and what it can do',
+    group: watch,
+    load: async () => (await import('./commands/whoami.ts')).commands,
   },
 ];

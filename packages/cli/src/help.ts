@@ -1,4 +1,5 @@
 // Help, from the data of the commands.
+import type { Scope } from '@signalbox/client';
 import type { Command, Noun, Option, Options } from './command.ts';
 import type { Output } from './terminal.ts';
 import { columns, leftWidthOf, wrap } from './text.ts';
@@ -57,8 +58,20 @@ export function commandHelp(fullName: string, command: Command, output: Output):
     ...paragraphs.map((paragraph) => `${wrap(paragraph.replaceAll('\n', ' '), width)}\n`),
     ...(rows.length > 0 ? [sections(rows, output)] : []),
     ...(examples.length > 0 ? [examplesOf(examples, output).slice(1)] : []),
-    ...(needs === undefined ? [] : [`${wrap(`Needs an API key with ${needs}.`, width)}\n`]),
+    ...(needs === undefined ? [] : [`${wrap(needsText(needs), width)}\n`]),
   ].join('\n');
+}
+
+const ofAdmin: readonly Scope[] = ['keys:manage', 'secrets:manage', 'organization:manage'];
+
+function needsText(needs: readonly Scope[]): string {
+  if (needs.length === 0) return 'Works with any API key.';
+  const permission = needs.some((scope) => ofAdmin.includes(scope))
+    ? 'admin'
+    : needs.every((scope) => scope.endsWith(':read'))
+      ? 'read'
+      : 'write';
+  return `Needs an API key with ${needs.length === 1 ? 'the scope' : 'the scopes'} ${needs.join(', ')} (permission ${permission}).`;
 }
 
 /** Rows below the headings of their groups. All have the same columns, so that the eye finds its way. */

@@ -11,10 +11,15 @@ export class Screen {
 
   /** A separate line, after a line break if text was printed before it. */
   line(text: string): string {
-    const before = this.#isInText ? '\n' : '';
+    return `${this.endOfText()}${text}\n`;
+  }
+
+  /** The line break after text, if there was any. */
+  endOfText(): string {
+    const end = this.#isInText ? '\n' : '';
     this.#isInText = false;
     this.#part = undefined;
-    return `${before}${text}\n`;
+    return end;
   }
 
   /** Text of another kind, after `mark`. It continues on its line until something else follows. */

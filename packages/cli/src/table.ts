@@ -1,12 +1,14 @@
 // Tables for people. A long table is printed page by page: its columns get their widths from the first page.
 import type { Output, Style } from './terminal.ts';
-import { padEnd, truncate, widthOf } from './text.ts';
+import { truncate, widthOf } from './text.ts';
 
 export interface Column<T> {
   header: string;
   /** The text of the cell. It must be safe for a terminal: clean untrusted text with `shown`. */
   cell(item: T): string;
   style?(item: T): Style | undefined;
+  /** For numbers. */
+  isRight?: true;
   /** Can be cut if the terminal is too narrow; ids never are, because people copy them. */
   shrinks?: true;
   /** Is left out if the terminal is too narrow. */
@@ -77,8 +79,9 @@ export class Table<T> {
     for (const [at, { text, style }] of cells.entries()) {
       const width = this.#widths![at]!;
       const cell = isCut && this.#columns[at]!.shrinks ? truncate(text, width) : text;
-      const padding = at === cells.length - 1 ? '' : padEnd(cell, width + GAP).slice(cell.length);
-      line += this.#output.styled(style, cell) + padding;
+      const space = ' '.repeat(Math.max(0, width - widthOf(cell)));
+      const styled = this.#output.styled(style, cell);
+      line += (this.#columns[at]!.isRight ? space + styled : styled + space) + ' '.repeat(GAP);
     }
     return `${line.trimEnd()}\n`;
   }

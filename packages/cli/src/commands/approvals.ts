@@ -31,7 +31,7 @@ const list = command({
     ['approvals list', 'what waits for a decision'],
     ['approvals list --status denied --limit 5', 'the last denials'],
   ],
-  needs: 'sessions:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['listApprovals'],
   run(input) {
     const { status = 'pending', environment, agent: agentId, 'session-id': sessionId } = input.values;
@@ -51,7 +51,7 @@ const get = command({
   arguments: operation,
   options: serviceOptions,
   examples: [['approvals get op_01k9…', 'read the input before you decide']],
-  needs: 'sessions:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['getApproval'],
   async run(input) {
     const approval = await serviceOf(input).approvals.get(input.args.operation);
@@ -74,7 +74,7 @@ const approve = command({
     ['approvals approve op_01k9…', 'let the call run'],
     [`approvals approve op_01k9… --input '{"orderId":"1042","amountCents":1500}' --reason 'Half of it'`, 'with less'],
   ],
-  needs: 'approvals:decide (permission write)',
+  needs: ['approvals:decide'],
   operations: ['resolveApproval'],
   run(input) {
     const { reason: why, input: edited, session } = input.values;
@@ -90,7 +90,7 @@ const deny = command({
   arguments: operation,
   options: { reason: { ...reason, about: 'the reason for the decision; the agent sees it' }, ...serviceOptions },
   examples: [["approvals deny op_01k9… --reason 'Was refunded by hand'", 'and tell the agent why']],
-  needs: 'approvals:decide (permission write)',
+  needs: ['approvals:decide'],
   operations: ['resolveApproval'],
   run: (input) => decide(input, { decision: 'denied', reason: input.values.reason }),
 });

@@ -39,7 +39,7 @@ const upload = command({
       'upload what a command prints',
     ],
   ],
-  needs: 'files:write (permission write)',
+  needs: ['sessions:run'],
   operations: ['uploadFile'],
   async run(input) {
     const { values, args, terminal } = input;
@@ -69,7 +69,7 @@ const list = command({
     ...serviceOptions,
   },
   examples: [['files list --environment production', 'the files of an environment']],
-  needs: 'files:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['listFiles'],
   run(input) {
     const { environment } = input.values;
@@ -94,7 +94,7 @@ const get = command({
   arguments: file,
   options: serviceOptions,
   examples: [['files get file_01k9…', 'what a file is']],
-  needs: 'files:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['getFile'],
   async run(input) {
     const found = await serviceOf(input).files.get(input.args.file);
@@ -121,7 +121,7 @@ const download = command({
     ...serviceOptions,
   },
   examples: [['files download file_01k9… --output report.pdf', 'download a file']],
-  needs: 'files:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['getFile', 'getFileContent'],
   async run(input) {
     const { values, args, terminal } = input;
@@ -166,7 +166,7 @@ const remove = command({
   arguments: file,
   options: serviceOptions,
   examples: [['files delete file_01k9…', 'delete a file']],
-  needs: 'files:write (permission write)',
+  needs: ['sessions:run'],
   operations: ['deleteFile'],
   async run(input) {
     const deleted = await serviceOf(input).files.delete(input.args.file);

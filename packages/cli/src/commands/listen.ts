@@ -32,7 +32,7 @@ const listen = command({
   },
   variables: { SIGNALBOX_SIGNING_SECRET: { about: 'the signing secret, whsec_…' } },
   examples: [['listen --environment staging --forward-to http://localhost:3000/hook', 'develop a receiver']],
-  needs: 'sessions:read (permission read)',
+  needs: ['sessions:read'],
   operations: ['streamEnvironment'],
   async run(input) {
     const { values, terminal, command: name } = input;

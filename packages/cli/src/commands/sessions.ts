@@ -1,16 +1,17 @@
-// `signalbox sessions …`: lists, watches and controls sessions from a terminal.
-import type { Session, Signalbox } from '@signalbox/client';
+// `signalbox sessions …`: opens, lists, continues and stops sessions. What was said in them is in session-history.ts.
+import { text } from 'node:stream/consumers';
+import type { Content, CreateSessionToken, Metadata, Session, Signalbox } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
-import { type Command, command, type Options } from '../command.ts';
-import { listOptions, printList, printResult, timeText } from '../print.ts';
-import { Screen } from '../screen.ts';
+import { type Command, command, type Options, UsageError } from '../command.ts';
+import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { stateOf } from '../session-state.ts';
 import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import { shown } from '../text.ts';
+import { counted, shown } from '../text.ts';
+import { chat } from './session-chat.ts';
+import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
 
-const session = { session: { about: 'the id of the session, ses_…' } } as const;
 const statuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
 const list = command({
@@ -21,16 +22,31 @@ const list = command({
     environment: { type: 'string', value: 'NAME', about: 'only this environment' },
     agent: { type: 'string', value: 'AGENT', about: 'only this agent' },
     'end-user': { type: 'string', value: 'ID', about: 'only sessions for this end user' },
+    parent: { type: 'string', value: 'SESSION', about: 'only child sessions of this session' },
+    'forked-from': { type: 'string', value: 'SESSION', about: 'only forks of this session' },
+    metadata: { type: 'string', value: 'KEY=VALUE', multiple: true, about: 'only sessions with this value' },
     ...listOptions,
     ...serviceOptions,
   },
-  examples: [['sessions list --status waiting', 'sessions that wait for an approval or a tool result']],
-  needs: 'sessions:read (permission read)',
+  examples: [
+    ['sessions list --status waiting', 'sessions that wait for an approval or a tool result'],
+    ['sessions list --metadata customer=17 --all --json', 'all sessions of a customer of yours, for a program'],
+    ['sessions list --status waiting --all -q | xargs -n 1 signalbox sessions cancel', 'cancel all that wait'],
+  ],
+  needs: ['sessions:read'],
   operations: ['listSessions'],
   run(input) {
-    const { status, environment, agent: agentId, 'end-user': endUserId } = input.values;
+    const { values, command: fullName } = input;
+    const filters = {
+      status: values.status,
+      environment: values.environment,
+      agentId: values.agent,
+      endUserId: values['end-user'],
+      parentSessionId: values.parent,
+      forkedFromSessionId: values['forked-from'],
+      metadata: values.metadata && metadataFilter(values.metadata, fullName),
+    };
     const client = serviceOf(input);
-    const filters = { status, environment, agentId, endUserId };
     return printList(input, (page) => client.sessions.list({ ...filters, ...page }), {
       id: ({ sessionId }) => sessionId,
       describe: describer(client, input.terminal),
@@ -54,51 +70,190 @@ function describer(client: Signalbox, terminal: Terminal) {
   };
 }
 
-const watch = command({
-  name: 'watch',
-  summary: 'Show the current turn and what follows, until the session ends or you press Ctrl-C',
+function metadataFilter(pairs: readonly string[], fullName: string): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new UsageError(`${fullName}: --metadata must be KEY=VALUE`, `${fullName} --help`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+const get = command({
+  name: 'get',
+  summary: 'Show a session: what it does or waits for, its usage and its error',
   arguments: session,
+  options: serviceOptions,
+  examples: [['sessions get ses_01k9…', 'why a session failed']],
+  needs: ['sessions:read'],
+  operations: ['getSession'],
+  async run(input) {
+    const { terminal } = input;
+    const client = serviceOf(input);
+    const found = await client.sessions.get(input.args.session);
+    await printResult(input, found, async () => {
+      const names = agentNames(client);
+      await names.load([found.agentId]);
+      const { endUser, usage, budget, error, forkedFrom } = found;
+      await printRecord(terminal, [
+        ['Session', found.sessionId],
+        ['Status', stateOf(found)],
+        ['Error', error && `${error.code}: ${shown(error.message)}`],
+        ['Agent', `${names.of(found.agentId)} (${found.agentId}, version ${found.agentVersion ?? 'none yet'})`],
+        ['Environment', found.environment],
+        ['End user', endUser && shown(endUser.name ? `${endUser.name} (${endUser.id})` : endUser.id)],
+        ['Turn', String(found.turn)],
+        ['Cursor', found.cursor],
+        ['Usage', `${usage.inputTokens} tokens in, ${usage.outputTokens} out, ${counted(usage.steps, 'model call')}`],
+        ['Cost', usage.costUsd === null ? null : `$${usage.costUsd}`],
+        ['Budget', budget && JSON.stringify(budget)],
+        ['Metadata', Object.keys(found.metadata).length > 0 ? shown(JSON.stringify(found.metadata)) : ''],
+        ['Parent', found.parentSessionId],
+        ['Forked from', forkedFrom && `${forkedFrom.sessionId} after turn ${forkedFrom.turn}`],
+        ['Created', timeText(found.createdAt, terminal)],
+        ['Ended', timeText(found.endedAt, terminal)],
+      ]);
+    });
+  },
+});
+
+const open = command({
+  name: 'open',
+  summary: 'Open a session, and print its id; with --watch, show what it does',
+  arguments: { agent: { about: 'the id of the agent, agt_…' } },
   options: {
-    all: { type: 'boolean', about: 'start at the beginning of the session' },
+    environment: { type: 'string', value: 'NAME', required: true, about: 'the environment it runs in' },
+    input: { type: 'string', value: 'TEXT', about: 'its first message; - is standard input' },
+    file: { type: 'string', value: 'FILE', multiple: true, about: 'a file to send with the message' },
+    'agent-version': { type: 'integer', min: 1, about: 'always use this version of the agent' },
+    'end-user': { type: 'string', value: 'ID', about: 'for whom it is, by your own id' },
+    'end-user-name': { type: 'string', value: 'NAME', about: 'the name of the end user, for the console' },
+    metadata: { type: 'json', about: 'values of your own, such as {"customer":"17"}' },
+    'max-cost-usd': { type: 'number', about: 'its budget in US dollars' },
+    'max-tokens': { type: 'integer', min: 1, about: 'its budget in tokens' },
+    'max-steps': { type: 'integer', min: 1, about: 'its budget in model calls' },
+    'close-on-idle': { type: 'boolean', about: 'complete it when its turn ends and no message is queued' },
+    watch: { type: 'boolean', about: 'show what it does until it ends' },
     ...serviceOptions,
   },
-  examples: [['sessions watch ses_01k9…', 'follow a session']],
-  needs: 'sessions:read (permission read)',
-  operations: ['getSession', 'streamSession'],
+  examples: [
+    ['sessions open agt_01k9… --environment production --input "Where is order 1042?"', 'start a turn'],
+    ['sessions open agt_01k9… --environment staging --input - --close-on-idle --watch < task.txt', 'run a task'],
+  ],
+  needs: ['sessions:run', 'sessions:read'],
+  operations: ['openSession', 'getSession', 'streamSession'],
   async run(input) {
     const { values, args, terminal } = input;
-    const { stdout, stderr } = terminal;
+    const { 'end-user': endUserId, 'end-user-name': name, 'max-cost-usd': maxCostUsd, file } = values;
+    const budget = withoutUndefined({ maxCostUsd, maxTokens: values['max-tokens'], maxSteps: values['max-steps'] });
     const client = serviceOf(input);
-    const found = await client.sessions.get(args.session);
-    const cursor = values.all || found.turn < 2 || found.cursor === null ? null : `turn_${found.turn}:seq_0`;
-    const screen = new Screen();
-    let wasLost = false;
-    const onConnection = (state: 'open' | 'lost') => {
-      if (state === 'lost') void stderr.write('Connection lost; reconnecting.\n');
-      else if (wasLost) void stderr.write('Reconnected.\n');
-      wasLost = state === 'lost';
-    };
-    for await (const { chunks } of client.sessions.stream(found.sessionId, { cursor, onConnection })) {
-      for (const chunk of chunks) await stdout.write(values.json ? `${JSON.stringify(chunk)}\n` : screen.show(chunk));
-    }
-    if (!values.json) await stdout.write(screen.line('The session has ended.'));
+    const opened = await client.sessions.open({
+      agentId: args.agent,
+      agentVersion: values['agent-version'],
+      environment: values.environment,
+      input: await contentOf(values.input, file, terminal),
+      metadata: values.metadata as Metadata | undefined,
+      endUser: endUserId === undefined ? undefined : { id: endUserId, name },
+      budget: Object.keys(budget).length > 0 ? budget : undefined,
+      closeOnIdle: values['close-on-idle'],
+    });
+    if (values.watch) return watchSession(client, opened, { cursor: null, json: values.json, terminal });
+    await printResult(input, opened, opened.sessionId);
+  },
+});
+
+const update = command({
+  name: 'update',
+  summary: 'Replace the metadata of a session',
+  arguments: session,
+  options: { metadata: { type: 'json', required: true, about: 'values of your own' }, ...serviceOptions },
+  examples: [[`sessions update ses_01k9… --metadata '{"customer":"17"}'`, 'to find it again']],
+  needs: ['sessions:run'],
+  operations: ['updateSession'],
+  async run(input) {
+    const change = { metadata: input.values.metadata as Metadata };
+    const updated = await serviceOf(input).sessions.update(input.args.session, change);
+    await printResult(input, updated, `updated: ${updated.sessionId}`);
+  },
+});
+
+const remove = command({
+  name: 'delete',
+  summary: 'Delete an ended session for good, with its child sessions and all their data',
+  arguments: session,
+  options: serviceOptions,
+  examples: [['sessions delete ses_01k9…', 'delete a session']],
+  needs: ['sessions:run'],
+  operations: ['deleteSession'],
+  async run(input) {
+    const deleted = await serviceOf(input).sessions.delete(input.args.session);
+    await printResult(input, deleted, `deleted: ${input.args.session}`);
+  },
+});
+
+const sendResult = command({
+  name: 'send-result',
+  summary: 'Send the result of a tool call that your program runs',
+  arguments: { ...session, call: { about: 'the id of the tool call' } },
+  options: {
+    output: { type: 'json', about: 'what the call returned' },
+    error: { type: 'string', about: 'why it failed; the model gets this text' },
+    ...serviceOptions,
+  },
+  examples: [
+    [`sessions send-result ses_01k9… op_01k9… --output '{"status":"shipped"}'`, 'answer in place of a program'],
+  ],
+  needs: ['sessions:run'],
+  operations: ['sendToolResult'],
+  async run(input) {
+    const { args, values, command: fullName } = input;
+    const { output, error } = values;
+    if ((output === undefined) === (error === undefined))
+      throw new UsageError(`${fullName}: needs --output or --error`, `${fullName} --help`);
+    const result = { toolCallId: args.call, ...(error === undefined ? { output } : { error }) };
+    const changed = await serviceOf(input).sessions.sendToolResult(args.session, result);
+    await printResult(input, changed, `${changed.sessionId} is ${stateOf(changed)}`);
+  },
+});
+
+const createToken = command({
+  name: 'create-token',
+  summary: 'Create a token for the browser of the end user, for this session only',
+  arguments: session,
+  options: {
+    scopes: { type: 'list', value: 'read,send,decide', required: true, about: 'what it can do' },
+    'expires-in-seconds': { type: 'integer', min: 1, about: 'how long it is valid (3600)' },
+    ...serviceOptions,
+  },
+  examples: [['sessions create-token ses_01k9… --scopes read,send', 'try a chat page']],
+  needs: ['sessions:run'],
+  operations: ['createSessionToken'],
+  async run(input) {
+    const { values, args } = input;
+    const scopes = values.scopes as CreateSessionToken['scopes'];
+    const request = { scopes, expiresInSeconds: values['expires-in-seconds'] };
+    const created = await serviceOf(input).sessions.createToken(args.session, request);
+    await printResult(input, created, created.token ?? '');
   },
 });
 
 const send = command({
   name: 'send',
   summary: 'Send a message; it waits for the current turn to end',
-  arguments: { ...session, text: { about: 'the message' } },
+  arguments: { ...session, text: { about: 'the message; - is standard input' } },
   options: {
     now: { type: 'boolean', about: 'stop the current turn and continue with this message' },
+    file: { type: 'string', value: 'FILE', multiple: true, about: 'a file to send with the message' },
     ...serviceOptions,
   },
   examples: [['sessions send ses_01k9… "And the second order?"', 'continue a conversation']],
-  needs: 'sessions:write (permission write)',
+  needs: ['sessions:run'],
   operations: ['sendMessage'],
   async run(input) {
     const { values, args } = input;
-    const message = { content: args.text, ...(values.now && { onBusy: 'steer' as const }) };
+    const content = (await contentOf(args.text, values.file, input.terminal)) ?? '';
+    const message = { content, ...(values.now && { onBusy: 'steer' as const }) };
     const sent = await serviceOf(input).sessions.sendMessage(args.session, message);
     await printResult(input, sent, `Sent ${sent.messageId}. The session is ${stateOf(sent.session)}`);
   },
@@ -115,7 +270,7 @@ const fork = command({
     ...serviceOptions,
   },
   examples: [['sessions fork ses_01k9… --at-turn 2 --input "Try it with a discount"', 'try another way from turn 2']],
-  needs: 'sessions:write (permission write)',
+  needs: ['sessions:run'],
   operations: ['forkSession'],
   async run(input) {
     const { 'at-turn': atTurn, 'agent-version': agentVersion, input: text } = input.values;
@@ -136,7 +291,7 @@ function acting(name: Action, summary: string): Command {
     arguments: session,
     options: serviceOptions satisfies Options,
     examples: [[`sessions ${name} ses_01k9…`, summary.toLowerCase()]],
-    needs: 'sessions:write (permission write)',
+    needs: ['sessions:run'],
     operations: [`${name}Session`],
     async run(input) {
       const changed = await serviceOf(input).sessions[name](input.args.session);
@@ -145,14 +300,39 @@ function acting(name: Action, summary: string): Command {
   });
 }
 
+async function contentOf(
+  given: string | undefined,
+  files: readonly string[] | undefined,
+  { stdin }: Terminal,
+): Promise<Content | undefined> {
+  const content = given === '-' ? (await text(stdin)).trimEnd() : given;
+  if (!files) return content;
+  const parts = files.map((fileId) => ({ type: 'file' as const, fileId }));
+  return content === undefined ? parts : [{ type: 'text', text: content }, ...parts];
+}
+
+function withoutUndefined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
 export const commands = [
   list,
+  get,
+  open,
+  chat,
   watch,
   send,
+  messages,
+  turns,
+  chunks,
   fork,
   acting('interrupt', 'Stop the current turn'),
   acting('retry', 'Continue the last turn, if it failed'),
   acting('compact', 'Summarise the messages of an idle session for its model'),
   acting('close', 'Complete the session after the current turn and queued messages'),
   acting('cancel', 'End the session now'),
+  update,
+  remove,
+  sendResult,
+  createToken,
 ];

@@ -21,8 +21,8 @@ const trigger = command({
     ...serviceOptions,
   },
   examples: [['trigger session.completed --environment staging', 'what a receiver gets of a session that completes']],
-  needs: 'agents:write, sessions:run and approvals:decide (permission write)',
-  operations: ['createAgent', 'openSession'],
+  needs: ['agents:read', 'agents:write', 'sessions:run', 'sessions:read', 'approvals:decide'],
+  operations: ['listAgents', 'createAgent', 'openSession', 'streamSession', 'resolveApproval'],
   async run(input) {
     const { values, args, terminal } = input;
     const event = triggerEvents[args.event];

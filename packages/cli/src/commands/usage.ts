@@ -1,0 +1,93 @@
+// `signalbox usage`: tokens, model calls and their cost.
+import type { UsageGroup, UsageSum } from '@signalbox/client';
+import { agentNames } from '../agent-names.ts';
+import { command } from '../command.ts';
+import { serviceOf, serviceOptions } from '../service.ts';
+import { type Column, Table } from '../table.ts';
+import { shown } from '../text.ts';
+
+const groupings = ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
+
+const usage = command({
+  name: '',
+  summary: 'Show tokens, model calls and cost, by day, agent, environment, model, end user or API key',
+  options: {
+    from: { type: 'time', about: 'from the UTC day of this time (30 days before --to)' },
+    to: { type: 'time', about: 'to the UTC day of this time (now)' },
+    'group-by': { type: 'string', value: 'WHAT', choices: groupings, about: 'instead of by day' },
+    agent: { type: 'string', value: 'AGENT', about: 'only this agent' },
+    environment: { type: 'string', value: 'NAME', about: 'only this environment' },
+    csv: { type: 'boolean', about: 'print CSV, for spreadsheets' },
+    ...serviceOptions,
+  },
+  examples: [
+    ['usage --group-by model --from 7d', 'what the models of the last week cost'],
+    ['usage --group-by apiKey --from 2026-01-01 --to 2026-01-31 --csv > january.csv', 'by key, for a spreadsheet'],
+  ],
+  needs: ['usage:read'],
+  operations: ['getUsage'],
+  async run(input) {
+    const { from, to, 'group-by': groupBy, agent: agentId, environment, csv, json } = input.values;
+    const client = serviceOf(input);
+    const { stdout } = input.terminal;
+    const report = await client.usage.get({ from, to, groupBy, agentId, environment });
+    if (json) return stdout.write(`${JSON.stringify(report)}\n`);
+    if (csv) return stdout.write(csvOf(report.data, report.groupBy));
+    const names = agentNames(client);
+    if (report.groupBy === 'agent') await names.load(report.data.map(({ group }) => group));
+    const rest = report.other ? [{ ...report.other, group: 'others' }] : [];
+    const rows: UsageGroup[] = [...report.data, ...rest, { ...report.total, group: 'total' }];
+    await new Table(
+      stdout,
+      columns(report.groupBy, (group) => names.of(group)),
+    ).print(rows);
+    if (report.total.unpricedSteps > 0)
+      await input.terminal.stderr.write(
+        `${report.total.unpricedSteps} model calls are not in the cost: their models have no price (SIGNALBOX_MODEL_PRICES).\n`,
+      );
+  },
+});
+
+export const commands = [usage];
+
+function columns(groupBy: (typeof groupings)[number], agentName: (id: string) => string): Column<UsageGroup>[] {
+  const count = (value: number) => value.toLocaleString('en-US');
+  return [
+    {
+      header: groupBy === 'endUser' ? 'END USER' : groupBy === 'apiKey' ? 'API KEY' : groupBy.toUpperCase(),
+      cell: ({ group, name }) => shown(name ?? (groupBy === 'agent' ? agentName(group) : group)) || 'none',
+      shrinks: true,
+    },
+    { header: 'INPUT', cell: ({ inputTokens }) => count(inputTokens), isRight: true },
+    { header: 'CACHED', cell: ({ cachedTokens }) => count(cachedTokens), isRight: true, optional: true },
+    { header: 'OUTPUT', cell: ({ outputTokens }) => count(outputTokens), isRight: true },
+    { header: 'CALLS', cell: ({ steps }) => count(steps), isRight: true, optional: true },
+    { header: 'COST', cell: costOf, isRight: true },
+  ];
+}
+
+function costOf({ costUsd }: UsageSum): string {
+  if (costUsd === null) return 'no price';
+  return `$${costUsd < 1 ? costUsd.toFixed(4) : costUsd.toFixed(2)}`;
+}
+
+const numbers = [
+  'inputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'outputTokens',
+  'steps',
+  'unpricedSteps',
+  'costUsd',
+] as const;
+
+function csvOf(groups: readonly UsageGroup[], groupBy: string): string {
+  const rows = groups.map((group) => [group.group, group.name ?? '', ...numbers.map((name) => group[name] ?? '')]);
+  return [[groupBy, 'name', ...numbers], ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
+}
+
+/** Quoted if needed. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+function csvCell(value: string | number): string {
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,339 @@
+// Every operation of the API is called by a command, against a real service.
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startTestService, type TestService, watchSecret } from '../../server/test/support/service.ts';
+import { nouns } from '../src/commands.ts';
+import { type CliOptions, type Result, runCli } from './support/cli.ts';
+
+interface OpenApi {
+  paths: Record<string, Record<string, { operationId: string; security: Record<string, string[]>[] }>>;
+}
+const openapi = JSON.parse(readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8')) as OpenApi;
+const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { operationId, security }]) => ({
+    operationId,
+    scopes: security.find(({ apiKey }) => apiKey)?.apiKey ?? [],
+    matches: new RegExp(`^${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  })),
+);
+
+const person = 'only for a person who is signed in to the console; on the host, `signalbox users` does it';
+const program = 'the protocol between the service and a worker program: `client.workers.run` speaks it';
+const notCalledHere: Record<string, string> = {
+  streamEnvironment: '`signalbox listen` runs until Ctrl-C, and is tested in listen.test.ts',
+  listMembers: person,
+  updateMember: person,
+  removeMember: person,
+  resetPassword: person,
+  listInvitations: person,
+  createInvitation: person,
+  deleteInvitation: person,
+  updateOrganization: person,
+  claimWorkerTurn: program,
+  heartbeatWorkerTurn: program,
+  appendToWorkerTurn: program,
+  completeWorkerTurn: program,
+  releaseWorkerTurn: program,
+};
+
+let service: TestService;
+let directory: string;
+const called = new Set<string>();
+beforeAll(async () => {
+  service = await startTestService();
+  directory = mkdtempSync(join(tmpdir(), 'signalbox-cli-'));
+  const { fetch } = globalThis;
+  vi.spyOn(globalThis, 'fetch').mockImplementation((target, init) => {
+    const request = new Request(target, { method: init?.method ?? 'GET' });
+    const { pathname } = new URL(request.url);
+    const operation = operations.find(({ matches }) => matches.test(`${request.method} ${pathname}`));
+    if (operation) called.add(operation.operationId);
+    return fetch(target, init);
+  });
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function run(...argv: string[]): Promise<Result> {
+  return runWith({}, ...argv);
+}
+
+function runWith(options: CliOptions, ...argv: string[]): Promise<Result> {
+  const env = { SIGNALBOX_API_KEY: service.adminKey, SIGNALBOX_URL: service.url, ...options.env };
+  return runCli(argv, { ...options, env });
+}
+
+/** The text that a successful command prints. */
+async function ok(...argv: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...argv);
+  expect([code, stderr], `${argv.join(' ')}\n${stderr}`).toEqual([0, expect.not.stringContaining('signalbox: ')]);
+  return stdout.trimEnd();
+}
+
+const status = async (sessionId: string) => JSON.parse(await ok('sessions', 'get', sessionId, '--json')).status;
+
+function definition(name: string, script: object[], tools: object[] = []): string {
+  const path = join(directory, `${name}.json`);
+  writeFileSync(
+    path,
+    JSON.stringify({ name, model: { provider: 'scripted', model: 'x', settings: { script } }, tools }),
+  );
+  return path;
+}
+
+const refund = {
+  type: 'client',
+  name: 'refund',
+  description: 'Refunds.',
+  effectful: true,
+  inputSchema: { type: 'object' },
+};
+
+test('agents are created from a file, changed, compared and archived; a stale file is refused', async () => {
+  const agentId = await ok(
+    'agents',
+    'create',
+    definition('Greeter', [{ text: 'Hello.' }]),
+    '--instructions',
+    'Be kind.\nBe brief.',
+  );
+  expect(agentId).toMatch(/^agt_\w+$/);
+  expect(await ok('agents', 'list')).toMatch(new RegExp(`^AGENT +NAME +MODEL .*\n${agentId}  Greeter  scripted/x`));
+  const edited = join(directory, 'edited.json');
+  const found = JSON.parse(await ok('agents', 'get', agentId, '--json'));
+  writeFileSync(edited, JSON.stringify({ ...found, instructions: 'Be kind.\nBe thorough.' }));
+  expect(await ok('agents', 'update', agentId, edited)).toBe(`${agentId} is now at version 2`);
+  const stale = await run('agents', 'update', agentId, edited);
+  expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining('409 conflict')]);
+  expect(await ok('agents', 'diff', agentId)).toBe('instructions\n  Be kind.\n- Be brief.\n+ Be thorough.');
+  expect(await ok('agents', 'versions', agentId, '-q')).toBe('2\n1');
+  expect(await ok('agents', 'get', agentId, '--version', '1')).toContain('Be brief.');
+  expect(await ok('agents', 'archive', agentId)).toBe(`archived: ${agentId}`);
+  expect(await ok('agents', 'list', '--archived', '-q')).toBe(agentId);
+  const wrong = await runWith({ stdin: '{"name": 1, "modle": "x"}' }, 'agents', 'create', '-');
+  expect(wrong.code).toBe(1);
+  expect(wrong.stderr).toMatch(/400 invalid_request.*modle.*\(req_\w+\)/s);
+  expect(await runWith({ stdin: '{' }, 'agents', 'create', '-')).toMatchObject({ code: 1, stdout: '' });
+  expect((await run('agents', 'create')).code).toBe(2);
+});
+
+test('a session is opened, followed, continued, decided, forked, read and deleted', async () => {
+  const script = [{ text: 'I ask.', toolCalls: [{ name: 'refund', input: { cents: 17 } }] }, { text: 'Done.' }];
+  const agentId = await ok('agents', 'create', definition('Refunds', script, [refund]));
+  const { stdout: id } = await runWith(
+    { stdin: 'Order 1042, please.\n' },
+    'sessions',
+    'open',
+    agentId,
+    '--environment',
+    'staging',
+    '--input',
+    '-',
+    '--metadata',
+    '{"customer":"17"}',
+    '--end-user',
+    'u1',
+    '--max-steps',
+    '9',
+  );
+  const sessionId = id.trim();
+  await expect.poll(() => status(sessionId)).toBe('waiting');
+  expect(await ok('sessions', 'list', '--metadata', 'customer=17', '--end-user', 'u1', '-q')).toBe(sessionId);
+  const operationId = await ok('approvals', 'list', '--session-id', sessionId, '-q');
+  expect(await ok('approvals', 'get', operationId)).toContain('input {"cents":17}');
+  expect(await ok('approvals', 'approve', operationId, '--reason', 'fine')).toBe(`approved: refund in ${sessionId}`);
+  const waiting = async () => JSON.parse(await ok('sessions', 'get', sessionId, '--json')).waitingFor?.toolCallIds[0];
+  await expect.poll(waiting).toBeDefined();
+  expect((await run('sessions', 'send-result', sessionId, operationId)).code).toBe(2);
+  await ok('sessions', 'send-result', sessionId, await waiting(), '--output', '{"ok":true}');
+  await expect.poll(() => status(sessionId)).toBe('idle');
+  expect(await ok('sessions', 'messages', sessionId)).toMatch(
+    /^user .*\n {2}Order 1042, please\.\nassistant .*\n {2}I ask\.\n {2}-> refund .*\ntool .*\n {2}<- .*ok.*\nassistant .*\n {2}Done\.$/s,
+  );
+  expect(await ok('sessions', 'turns', sessionId)).toMatch(
+    /TURN +STATUS .*\n +1 +completed +endTurn +2 scripted\/x, refund /,
+  );
+  const completed = (await ok('sessions', 'chunks', sessionId, '--types', 'turn.completed')).split('\n');
+  expect(completed.map((line) => JSON.parse(line).type)).toEqual(['turn.completed']);
+  await ok('sessions', 'update', sessionId, '--metadata', '{"customer":"18"}');
+  expect(await ok('sessions', 'get', sessionId)).toContain('{"customer":"18"}');
+  watchSecret(await ok('sessions', 'create-token', sessionId, '--scopes', 'read,send'));
+  const fork = JSON.parse(await ok('sessions', 'fork', sessionId, '--json')).sessionId;
+  expect(await ok('sessions', 'list', '--forked-from', sessionId, '-q')).toBe(fork);
+  await ok('sessions', 'send', fork, 'And again?');
+  await expect.poll(() => status(fork)).toBe('waiting');
+  await ok('sessions', 'close', fork);
+  await ok('sessions', 'cancel', fork);
+  expect(await ok('sessions', 'watch', fork, '--all')).toMatch(/I ask\..*-- cancelled\nThe session has ended\.$/s);
+  await ok('sessions', 'delete', fork);
+  expect((await run('sessions', 'get', fork)).stderr).toContain('404 not_found');
+  const compacting = await run('sessions', 'compact', sessionId);
+  expect([0, 1]).toContain(compacting.code);
+  await ok('sessions', 'interrupt', sessionId);
+  expect((await run('sessions', 'retry', sessionId)).stderr).toContain('turn_not_failed');
+  await ok('sessions', 'cancel', sessionId);
+  const deny = await ok('sessions', 'open', agentId, '--environment', 'staging', '--input', 'x');
+  await expect.poll(() => status(deny)).toBe('waiting');
+  await ok('approvals', 'deny', await ok('approvals', 'list', '--session-id', deny, '-q'));
+  expect(await ok('approvals', 'list', '--session-id', deny, '--status', 'denied', '--json')).toContain('"denied"');
+});
+
+test('a secret comes from standard input, and no command takes it as an option', async () => {
+  const value = `sk-${'x'.repeat(20)}`;
+  watchSecret(value);
+  await ok('environments', 'create', 'preview', '--keep-sessions-days', '7');
+  expect(await ok('environments', 'update', 'preview', '--keep-sessions-days', 'none')).toContain(
+    'as the operator has set',
+  );
+  const set = ['secrets', 'set', 'preview', 'SHOP_KEY', '--allowed-host', 'shop.example.com'];
+  const stored = await runWith({ stdin: `${value}\n` }, ...set);
+  expect(stored).toEqual({ code: 0, stdout: 'set: SHOP_KEY, version 1\n', stderr: '' });
+  expect(await ok('secrets', 'list', 'preview')).toMatch(/SHOP_KEY +shop\.example\.com +1 /);
+  await ok('secrets', 'delete', 'preview', 'SHOP_KEY');
+  await ok('environments', 'delete', 'preview');
+  expect(await ok('environments', 'list', '-q')).not.toContain('preview');
+  for (const { load } of nouns)
+    for (const { options = {} } of await load())
+      for (const name of Object.keys(options)) expect(name).not.toMatch(/^(value|secret|password|token|api-key|key)$/);
+});
+
+test('webhooks are subscribed, tested, paused, rotated and recovered, and deliveries resent', async () => {
+  const secretFile = join(directory, 'webhook-secret');
+  await ok('webhooks', 'set', 'staging', 'signalbox:test-receiver', '--secret-file', secretFile);
+  expect(statSync(secretFile).mode & 0o777).toBe(0o600);
+  watchSecret(readFileSync(secretFile, 'utf8').trim());
+  expect(await ok('webhooks', 'test', 'staging')).toMatch(/^attempt 1 at \S+: accepted with 2\d\d /);
+  expect(await ok('webhooks', 'set', 'staging', '--types', 'turn.completed,session.status')).toContain(
+    'turn.completed',
+  );
+  const agentId = await ok('agents', 'create', definition('Sender', [{ text: 'Sent.' }]));
+  const sessionId = await ok('sessions', 'open', agentId, '--environment', 'staging', '--input', 'x');
+  const deliveries = () => ok('deliveries', 'list', 'staging', '--session', sessionId, '--status', 'succeeded', '-q');
+  await expect.poll(deliveries).toMatch(/\w/);
+  const [deliveryId = ''] = (await deliveries()).split('\n');
+  expect(await ok('deliveries', 'get', 'staging', deliveryId)).toMatch(/Attempts +attempt 1 .*accepted.*\nBody +\{/s);
+  await ok('deliveries', 'resend', 'staging', deliveryId);
+  expect(await ok('webhooks', 'received', 'staging')).toContain('valid');
+  expect(await ok('webhooks', 'pause', 'staging')).toBe('staging is paused');
+  expect(await ok('webhooks', 'resume', 'staging')).toBe('staging is enabled');
+  expect(await ok('webhooks', 'get', 'staging')).toMatch(/Health +healthy/);
+  expect(await ok('webhooks', 'list')).toMatch(/staging +enabled +healthy +signalbox:test-receiver/);
+  await ok('webhooks', 'recover', 'staging', '--since', '1h');
+  expect((await run('webhooks', 'recover', 'staging')).code).toBe(2);
+  watchSecret(await ok('webhooks', 'rotate-secret', 'staging', '--grace-seconds', '0'));
+  await ok('webhooks', 'delete', 'staging');
+  expect((await run('webhooks', 'set', 'staging')).code).toBe(2);
+});
+
+test('keys are created via the API, limited, rotated and revoked', async () => {
+  const create = [
+    'keys',
+    'create',
+    '--api',
+    '--name',
+    'Support',
+    '--scopes',
+    'sessions:read',
+    '--expires-at',
+    '90d',
+    '--json',
+  ];
+  const { keyId, secret } = JSON.parse(await ok(...create));
+  watchSecret(secret);
+  const whoami = await runWith({ env: { SIGNALBOX_API_KEY: secret } }, 'whoami');
+  expect(whoami.stdout).toMatch(/Key +key_\w+\nName +Support\nCan +sessions:read/);
+  const refused = await runWith({ env: { SIGNALBOX_API_KEY: secret } }, 'agents', 'list');
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/403 insufficient_permission.*\(req_\w+\)\n.*signalbox whoami/s);
+  expect(await ok('keys', 'list')).toMatch(new RegExp(`${keyId}  Support +sessions:read`));
+  expect(await ok('keys', 'update', keyId, '--requests-per-minute', '600')).toMatch(/Requests per minute +600/);
+  expect(await ok('keys', 'update', keyId, '--unlimited')).not.toContain('Requests per minute');
+  watchSecret(await ok('keys', 'rotate', keyId, '--grace-seconds', '60'));
+  expect(await ok('keys', 'get', keyId)).toContain('works until');
+  await ok('keys', 'end-grace', keyId);
+  await ok('keys', 'delete', keyId);
+  const revoked = await runWith({ env: { SIGNALBOX_API_KEY: secret } }, 'whoami');
+  expect([revoked.code, revoked.stderr]).toEqual([1, expect.stringContaining('Check SIGNALBOX_API_KEY')]);
+});
+
+test('schedules, files, end users, usage, events and the organization are within reach', async () => {
+  const agentId = await ok('agents', 'create', definition('Reporter', [{ text: 'Report.' }]));
+  const create = [
+    'schedules',
+    'create',
+    agentId,
+    '--environment',
+    'staging',
+    '--cron',
+    '0 9 * * 1-5',
+    '--input',
+    'Go.',
+  ];
+  const scheduleId = await ok(...create);
+  expect(await ok('schedules', 'get', scheduleId)).toMatch(/Times +0 9 \* \* 1-5 UTC/);
+  expect(await ok('schedules', 'update', scheduleId, '--at', '2h')).toMatch(/Times +2\S+Z\n/);
+  expect(await ok('schedules', 'update', scheduleId, '--cron', '0 8 * * *')).toMatch(/Times +0 8 \* \* \* UTC\n/);
+  expect(await ok('schedules', 'pause', scheduleId)).toContain('paused');
+  expect(await ok('schedules', 'list', '--agent', agentId, '--status', 'paused', '-q')).toBe(scheduleId);
+  await run('schedules', 'runs', scheduleId);
+  await ok('schedules', 'delete', scheduleId);
+
+  const path = join(directory, 'note.txt');
+  writeFileSync(path, 'Hello.');
+  const fileId = await ok('files', 'upload', path, '--environment', 'staging');
+  expect(await ok('files', 'list', '-q')).toBe(fileId);
+  expect(await ok('files', 'get', fileId)).toContain('note.txt');
+  await ok('files', 'download', fileId, '--output', join(directory, 'copy.txt'));
+  expect(readFileSync(join(directory, 'copy.txt'), 'utf8')).toBe('Hello.');
+  await ok('files', 'delete', fileId);
+
+  const token = [
+    'end-users',
+    'create-token',
+    'u2',
+    '--agent',
+    agentId,
+    '--environment',
+    'staging',
+    '--scopes',
+    'open,read',
+  ];
+  watchSecret(await ok(...token));
+  expect(await ok('end-users', 'get', 'u2')).toContain('u2 has no sessions');
+  await ok('end-users', 'erase', 'u2');
+
+  expect(await ok('overview')).toMatch(/Pending approvals +\d/);
+  expect(await ok('usage', '--group-by', 'model', '--from', '2d')).toMatch(/^MODEL +INPUT .*\nscripted\/x .*\ntotal /s);
+  expect(await ok('usage', '--csv')).toMatch(/^day,name,inputTokens,.*\r\n\d{4}-\d\d-\d\d,,/);
+  expect(await ok('organization', 'set-origins', 'https://app.example.com')).toContain('https://app.example.com');
+  expect(await ok('organization', 'set-origins')).toMatch(/Origins +none/);
+  expect(await ok('organization', 'get')).toMatch(/^Organization +org_/);
+
+  const listed = await ok('events', 'list', '--type', 'schedule.deleted', '--since', '1h', '--json');
+  const { eventId } = JSON.parse(listed);
+  expect(await ok('events', 'get', eventId)).toContain(scheduleId);
+  const exported = await ok('events', 'export');
+  expect(exported.split('\n').length).toBeGreaterThan(20);
+  const verified = await runWith({ stdin: `${exported}\n` }, 'events', 'verify', '--file', '-');
+  expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('The log is intact') });
+  expect(await ok('events', 'export', '--format', 'csv')).toMatch(/^sequence,/);
+});
+
+test('every operation was called by a command above, except for those with a reason', () => {
+  const missing = operations.map(({ operationId }) => operationId).filter((id) => !called.has(id));
+  expect(missing.sort()).toEqual(Object.keys(notCalledHere).sort());
+});
+
+test('every command names the scopes of its operations, which its help and the reference show', async () => {
+  for (const noun of nouns) {
+    for (const command of await noun.load()) {
+      const name = `${noun.name} ${command.name}`;
+      const scopes = operations.filter(({ operationId }) => command.operations?.includes(operationId as never));
+      expect(scopes.map(({ operationId }) => operationId).sort(), name).toEqual([...(command.operations ?? [])].sort());
+      if (name === 'keys create') continue;
+      const wanted = [...new Set(scopes.flatMap((operation) => operation.scopes))].sort();
+      expect(command.needs && [...command.needs].sort(), name).toEqual(command.operations ? wanted : undefined);
+    }
+  }
+});
