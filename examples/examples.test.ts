@@ -16,7 +16,7 @@ const access = () => ({ SIGNALBOX_URL: service.url, SIGNALBOX_API_KEY: service.a
 test('quickstart prints the text as it streams and ends with the session', async () => {
   running = runProgram('quickstart.ts', [], access());
   expect(await running.ended).toBe(0);
-  expect(running.printed).toBe('\n[running]\nYou said: Hello, Signalbox\n[completed]\n');
+  expect(running.printed).toBe('You said: Hello\n');
 });
 
 test('client-tool posts the result that the session waits for', async () => {

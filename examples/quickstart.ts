@@ -4,22 +4,17 @@
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();
-
-// `scripted` is a built-in test model that needs no network. See docs/guides/models.md for the others.
-const agent = await client.agents.create({
+const { agentId } = await client.agents.create({
   name: 'Greeter',
-  model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}' }] } },
+  // A model for tests, which needs no network. A real one: `model: 'anthropic/claude-sonnet-4-5'`.
+  model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}\n' }] } },
 });
-const session = await client.sessions.open({
-  agentId: agent.agentId,
+const { sessionId } = await client.sessions.open({
+  agentId,
   environment: 'production',
-  input: 'Hello, Signalbox',
+  input: 'Hello',
   closeOnIdle: true,
 });
-
-for await (const { chunks } of client.sessions.stream(session.sessionId)) {
-  for (const chunk of chunks) {
-    if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
-    if (chunk.type === 'session.status') console.log(`\n[${chunk.status}]`);
-  }
+for await (const { chunks } of client.sessions.stream(sessionId)) {
+  for (const chunk of chunks) if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
 }
