@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { errorCodes, eventTypes } from '@signalbox/contract';
+import { chunkTypes, defaultChunkTypes, errorCodes, eventTypes, voidableChunkTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
 
@@ -44,8 +44,8 @@ test('every file that the documentation names by its path from the root exists',
     (page) => [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
   );
   expect(names.length).toBeGreaterThan(10);
-  // NNNN is the number of a migration.
-  expect(names.filter((name) => !name.includes('NNNN') && !existsSync(join(root, name)))).toEqual([]);
+  // NNNN is the number of a migration, VERSION a release.
+  expect(names.filter((name) => !/NNNN|VERSION/.test(name) && !existsSync(join(root, name)))).toEqual([]);
 });
 
 test('SECURITY.md names tests that exist', () => {
@@ -107,6 +107,32 @@ test('docs/troubleshooting.md has a cause and a fix for every error code, and na
   const codes = rows.flatMap(([first = '']) => [...first.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code));
   expect(codes.toSorted()).toEqual(Object.keys(errorCodes).toSorted());
   expect(rows.filter(([, cause, fix]) => !cause?.trim() || !fix?.replace('|', '').trim())).toEqual([]);
+});
+
+test('docs/reference/chunks.md has every type of chunk with its fields, and the defaults of webhooks', () => {
+  const page = read('docs/reference/chunks.md');
+  const names = (cell = '') => [...cell.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!);
+  const rows = [...page.matchAll(/^\| `([\w.]+)` \| .* \| (.+) \|$/gm)].map(([, type = '', fields]) => [
+    type,
+    names(fields).toSorted(),
+  ]);
+  const { schemas } = JSON.parse(read('openapi.json')).components as {
+    schemas: Record<string, { properties: Record<string, { const?: string }> }>;
+  };
+  const contract = chunkTypes.map((name) => {
+    const { properties } = Object.values(schemas).find((schema) => schema.properties?.type?.const === name)!;
+    return [
+      name,
+      Object.keys(properties)
+        .filter((field) => !['type', 'turn', 'seq'].includes(field))
+        .toSorted(),
+    ];
+  });
+  expect(rows).toEqual(contract);
+  const [, defaults] = /^\| a webhook subscription \|.*; by default (.*) \|$/m.exec(page) ?? [];
+  expect(names(defaults)).toEqual([...defaultChunkTypes]);
+  const [, voidable] = /gets one of ([\s\S]*?) gets/.exec(page) ?? [];
+  expect(names(voidable)).toEqual([...voidableChunkTypes]);
 });
 
 test('every decision is listed', () => {
