@@ -36,7 +36,8 @@ export default defineConfig({
   cleanUrls: true,
   ignoreDeadLinks: 'localhostLinks',
   cacheDir: '../node_modules/.cache/vitepress',
-  vite: { publicDir: false },
+  // The pages of other programs in the repository are not entries of this site.
+  vite: { publicDir: false, optimizeDeps: { entries: [] } },
   // Files named config.ts elsewhere in the repository are not part of this.
   additionalConfig: {},
   head: [['link', { rel: 'icon', href: icon, type: 'image/svg+xml' }]],
@@ -61,6 +62,13 @@ export default defineConfig({
         const { info, content } = tokens[index]!;
         return info === 'mermaid' ? diagram(content) : fence!(tokens, index, ...rest);
       };
+      // A header cell without text is none, to a screen reader.
+      md.core.ruler.push('headers', ({ tokens }) => {
+        for (const [index, { type }] of tokens.entries()) {
+          if (type !== 'th_open' || tokens[index + 1]!.content !== '') continue;
+          tokens[index]!.tag = tokens[index + 2]!.tag = 'td';
+        }
+      });
       // Links are written for a reader of the repository.
       md.core.ruler.push('links', ({ tokens, env }) => {
         const file = String(env.realPath ?? env.path)
