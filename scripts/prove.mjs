@@ -19,6 +19,7 @@ const proofs = [
   { name: 'compactions', files: ['proofs/compactions.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
   { name: 'upgrade', files: ['proofs/upgrade.test.ts'], env: { SIGNALBOX_UPGRADES: '8' } },
+  { name: 'poolers', files: ['proofs/poolers.test.ts'], env: { SIGNALBOX_POOLERS: '1' } },
   { name: 'families', files: ['packages/server/test/nodes/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',
