@@ -135,6 +135,40 @@ test('docs/reference/chunks.md has every type of chunk with its fields, and the 
   expect(names(voidable)).toEqual([...voidableChunkTypes]);
 });
 
+test('docs/reference/limits.md has the limits of the contract', () => {
+  interface Schema {
+    [keyword: string]: unknown;
+    $ref?: string;
+    properties?: Record<string, Schema>;
+  }
+  const { schemas } = JSON.parse(read('openapi.json')).components as { schemas: Record<string, Schema> };
+  /** The schema and the alternatives that it consists of. */
+  const unfold = (schema: Schema): Schema[] => {
+    if (schema.$ref) return unfold(schemas[schema.$ref.split('/').at(-1)!]!);
+    const parts = [schema.anyOf, schema.oneOf, schema.items ? [schema.items] : []].flatMap(
+      (one) => (one ?? []) as Schema[],
+    );
+    return [schema, ...parts.flatMap(unfold)];
+  };
+  const rows = [...read('docs/reference/limits.md').matchAll(/^\| [^|]+ \| ([\d,]+)[^|]* \| `([\w.]+)` \|$/gm)];
+  expect(rows.length).toBeGreaterThan(15);
+  const wrong = rows.flatMap(([row, number = '', path = '']) => {
+    const [name = '', ...fields] = path.split('.');
+    const found = fields.reduce(
+      (from, field) => from.flatMap(({ properties }) => (properties?.[field] ? unfold(properties[field]) : [])),
+      unfold(schemas[name]!),
+    );
+    const limits = found.flatMap(({ maxLength, maxItems, maximum, maxProperties }) => [
+      maxLength,
+      maxItems,
+      maximum,
+      maxProperties,
+    ]);
+    return limits.includes(Number(number.replaceAll(',', ''))) ? [] : [row];
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('every decision is listed', () => {
   const listed = [...read('docs/decisions/README.md').matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(([, name]) => name);
   expect(listed).toEqual(globSync('*.md', { cwd: join(root, 'docs/decisions'), exclude: ['README.md'] }).toSorted());
