@@ -2,9 +2,10 @@
 import type { Noun } from './command.ts';
 
 const host = 'On the host of the service';
-const work = 'Agents and sessions (with an API key in SIGNALBOX_API_KEY)';
+const work = 'Agents and sessions (with an API key: `signalbox login`, or SIGNALBOX_API_KEY)';
 const admin = 'Settings (with an API key; `keys create` also works on the host without one)';
 const watch = 'Insight (with an API key)';
+const shell = 'On this machine';
 
 export const nouns: readonly Noun[] = [
   {
@@ -153,5 +154,23 @@ export const nouns: readonly Noun[] = [
     summary: 'Show which key is used, and what it can do',
     group: watch,
     load: async () => (await import('./commands/whoami.ts')).commands,
+  },
+  {
+    name: 'login',
+    summary: 'Store an API key, and use it from now on',
+    group: shell,
+    load: async () => (await import('./commands/login.ts')).commands,
+  },
+  {
+    name: 'logout',
+    summary: 'Forget a stored API key',
+    group: shell,
+    load: async () => (await import('./commands/logout.ts')).commands,
+  },
+  {
+    name: 'profiles',
+    summary: 'List and select stored API keys',
+    group: shell,
+    load: async () => (await import('./commands/profiles.ts')).commands,
   },
 ];

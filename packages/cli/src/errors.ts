@@ -28,7 +28,9 @@ function nextStep({ status, code }: SignalboxError, env: Terminal['env']): strin
       ? 'Check that the service is running and that SIGNALBOX_URL is right.'
       : 'Start a service with `signalbox start`, or name one with --url or SIGNALBOX_URL.';
   if (status === 401)
-    return 'Check SIGNALBOX_API_KEY. `signalbox keys create` on the host of the service creates a key.';
+    return env.SIGNALBOX_API_KEY
+      ? 'Check SIGNALBOX_API_KEY. `signalbox keys create` on the host of the service creates a key.'
+      : 'Log in with another key: signalbox login';
   if (status === 403) return '`signalbox whoami` shows what this key can do.';
   if (status === 429) return 'Try again later, or raise the limit of the key: signalbox keys update --help';
   if (status >= 500) return 'The log of the service has the cause, with the id of this request.';

@@ -1,6 +1,7 @@
 // The connection of a command to the service. It uses the public client, like any other program.
 import { Signalbox, version } from '@signalbox/client';
 import { type Input, type Options, UsageError } from './command.ts';
+import { connectionOf } from './profiles.ts';
 
 const group = 'Connection and output';
 
@@ -10,21 +11,29 @@ export const serviceOptions = {
   url: {
     type: 'string',
     value: 'URL',
-    about: 'the service (http://127.0.0.1:4500); set the API key in SIGNALBOX_API_KEY',
+    about: 'the service (http://127.0.0.1:4500), with its API key in SIGNALBOX_API_KEY',
     variable: 'SIGNALBOX_URL',
+    group,
+  },
+  profile: {
+    type: 'string',
+    value: 'NAME',
+    about: 'the service and the API key that `signalbox login` stored under this name',
+    variable: 'SIGNALBOX_PROFILE',
     group,
   },
 } as const satisfies Options;
 
-type ServiceInput = Pick<Input, 'terminal' | 'command'> & { values: { url?: string | undefined } };
+type ServiceInput = Pick<Input, 'terminal' | 'command'> & {
+  values: { url?: string | undefined; profile?: string | undefined };
+};
 
 /** Throws `UsageError` if the key is missing or the URL is invalid. `otherwise` names an alternative to the key. */
 export function serviceOf({ values, terminal, command }: ServiceInput, otherwise = ''): Signalbox {
-  const { SIGNALBOX_API_KEY: apiKey, SIGNALBOX_URL: url } = terminal.env;
   // There is no option for the key, because other users of the machine can read the options of a process.
-  if (!apiKey) throw new UsageError(`${command}: set SIGNALBOX_API_KEY${otherwise}`, `${command} --help`);
+  const { apiKey, url } = connectionOf(values, terminal.env, command, otherwise);
   try {
-    return new Signalbox({ apiKey, baseUrl: values.url ?? (url || undefined), userAgent: `signalbox-cli/${version}` });
+    return new Signalbox({ apiKey, baseUrl: url, userAgent: `signalbox-cli/${version}` });
   } catch (error) {
     throw new UsageError(`${command}: ${(error as Error).message}`, `${command} --help`);
   }

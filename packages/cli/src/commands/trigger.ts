@@ -14,7 +14,7 @@ const trigger = command({
     'The events are sent as those of any session: to the webhook subscription of the environment, to `signalbox listen` and to streams. ' +
       'The agent needs no model key and calls nothing. It is created once for each event, and used again.',
     ...names.map((name) => `${name}: ${triggerEvents[name]!.about}`),
-  ].join('\n'),
+  ].join('\n\n'),
   arguments: { event: { about: 'the event to cause' } },
   options: {
     environment: { type: 'string', value: 'NAME', about: 'where the session is opened', required: true },

@@ -37,7 +37,8 @@ export function onTerminal(args: readonly string[], env: Record<string, string>)
       void closed.then(() => {
         isOver = true;
       });
-      while (screen.search(text) < 0) {
+      const isShown = () => (typeof text === 'string' ? screen.includes(text) : text.test(screen));
+      while (!isShown()) {
         if (isOver) throw new Error(`It ended without showing ${text}:\n${screen}`);
         await Promise.race([once(child.stdout, 'data'), closed]);
       }
