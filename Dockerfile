@@ -28,7 +28,7 @@ COPY --from=console /signalbox/packages/console/dist packages/console/dist
 
 FROM ${NODE_IMAGE}
 COPY --from=service /signalbox /signalbox
-RUN ln -s /signalbox/packages/cli/src/main.ts /usr/local/bin/signalbox \
+RUN ln -s /signalbox/node_modules/.bin/signalbox /usr/local/bin/signalbox \
     && mkdir /data && chown 1000:1000 /data && chmod 700 /data
 ENV NODE_ENV=production \
     SIGNALBOX_HOST=0.0.0.0 \
