@@ -38,28 +38,36 @@ export class Chat {
     const { signal } = this.#leaving;
     if (this.#lines.isTTY)
       await stderr.write(`${sessionId}. Ctrl-C stops a turn; Ctrl-D leaves, and the session stays open.\n`);
+    const start = status === 'idle' ? cursor : this.#session.turn < 2 ? null : `turn_${this.#session.turn}:seq_0`;
+    const onConnection = connectionLog(this.#terminal);
+    const chunks = chunksOf(this.#client.sessions.stream(sessionId, { cursor: start, onConnection }, { signal }));
+    let isOver = false;
     try {
-      const start = status === 'idle' ? cursor : this.#session.turn < 2 ? null : `turn_${this.#session.turn}:seq_0`;
-      const onConnection = connectionLog(this.#terminal);
-      const stream = this.#client.sessions.stream(sessionId, { cursor: start, onConnection }, { signal });
-      const chunks = chunksOf(stream);
-      // The session may be busy, or wait for a decision.
-      let isOver = status === 'idle' ? false : await this.#follow(chunks, 0);
-      while (!isOver) {
-        const text = await this.#lines.ask(this.#terminal.stdout.styled('bold', '> '));
-        if (text === undefined || signal.aborted) break;
-        if (text.trim() === '') continue;
-        const sent = await this.#client.sessions.sendMessage(sessionId, { content: text });
-        // The stream may still have the end of an earlier turn, which is not the end of this one.
-        isOver = await this.#follow(chunks, sequenceIn(sent.session.cursor));
-      }
-      if (!isOver) await stderr.write(`\nContinue with: signalbox sessions chat ${sessionId}\n`);
+      isOver = await this.#converse(chunks);
     } catch (error) {
       if (!signal.aborted) throw error;
-      await stderr.write(`\nContinue with: signalbox sessions chat ${sessionId}\n`);
     } finally {
       this.#leaving.abort();
+      // An open stream would keep the process alive.
+      await chunks.return(undefined).catch(() => {});
     }
+    if (!isOver) await stderr.write(`\nContinue with: signalbox sessions chat ${sessionId}\n`);
+  }
+
+  /** True if the session has ended. */
+  async #converse(chunks: AsyncGenerator<Chunk>): Promise<boolean> {
+    const { sessionId, status } = this.#session;
+    // The session may be busy, or wait for a decision.
+    let isOver = status === 'idle' ? false : await this.#follow(chunks, 0);
+    while (!isOver) {
+      const text = await this.#lines.ask(this.#terminal.stdout.styled('bold', '> '));
+      if (text === undefined || this.#leaving.signal.aborted) return false;
+      if (text.trim() === '') continue;
+      const sent = await this.#client.sessions.sendMessage(sessionId, { content: text });
+      // The stream may still have the end of an earlier turn, which is not the end of this one.
+      isOver = await this.#follow(chunks, sequenceIn(sent.session.cursor));
+    }
+    return true;
   }
 
   /** Shows chunks until the session waits for a message; true if it has ended. */
@@ -185,7 +193,7 @@ function isShown(chunk: Chunk): boolean {
   return chunk.type !== 'session.status';
 }
 
-async function* chunksOf(stream: AsyncIterable<{ chunks: Chunk[] }>): AsyncGenerator<Chunk, void, undefined> {
+async function* chunksOf(stream: AsyncIterable<{ chunks: Chunk[] }>): AsyncGenerator<Chunk> {
   for await (const { chunks } of stream) yield* chunks;
 }
 
