@@ -64,7 +64,7 @@ export function commandHelp(fullName: string, command: Command, output: Output):
 
 const ofAdmin: readonly Scope[] = ['keys:manage', 'secrets:manage', 'organization:manage'];
 
-function needsText(needs: readonly Scope[]): string {
+export function needsText(needs: readonly Scope[]): string {
   if (needs.length === 0) return 'Works with any API key.';
   const permission = needs.some((scope) => ofAdmin.includes(scope))
     ? 'admin'
@@ -90,7 +90,7 @@ function sections(rows: readonly { group: string; row: readonly [string, string]
 }
 
 /** `sessions watch SESSION`. */
-function usageOf(noun: string, { name, arguments: args = {}, options = {} }: Command): string {
+export function usageOf(noun: string, { name, arguments: args = {}, options = {} }: Command): string {
   const words = Object.entries(args).map(([argument, { optional, many }]) => {
     const word = argument.toUpperCase() + (many ? '…' : '');
     return optional ? `[${word}]` : word;
@@ -101,14 +101,18 @@ function usageOf(noun: string, { name, arguments: args = {}, options = {} }: Com
   return [noun, name, ...words, ...required].filter(Boolean).join(' ');
 }
 
-function visible(options: Options): [string, Option][] {
+export function visible(options: Options): [string, Option][] {
   return Object.entries(options).filter(([, { hidden }]) => !hidden);
 }
 
 const hasOptions = (options: Options) => visible(options).some(([, { required }]) => !required);
 
 /** `-q, --quiet` or `--status STATUS`. */
-function optionUsage(name: string, { type, value, short, choices, multiple, variable }: Option, whole = true): string {
+export function optionUsage(
+  name: string,
+  { type, value, short, choices, multiple, variable }: Option,
+  whole = true,
+): string {
   const placeholder = value ?? (choices && choices.length <= 4 ? choices.join('|') : placeholders[type]);
   const text = `--${name}${placeholder === '' ? '' : ` ${placeholder}`}`;
   if (!whole) return text;
@@ -125,7 +129,7 @@ const placeholders: Record<Option['type'], string> = {
   list: 'A,B',
 };
 
-function aboutOf({ about, choices, value, multiple }: Option): string {
+export function aboutOf({ about, choices, value, multiple }: Option): string {
   const isListed = choices && (choices.length > 4 || value !== undefined);
   return `${about}${isListed ? `: ${choices.join(', ')}` : ''}${multiple ? '; can be repeated' : ''}`;
 }

@@ -67,7 +67,7 @@ test('a conversation shows responses, asks for approvals and tool results inline
   expect(decided).toMatchObject({ status: 'approved', editedInput: { cents: 400 } });
 });
 
-test('Ctrl-C stops the turn and the conversation goes on; a second one leaves', async () => {
+test('Ctrl-C stops the turn and the conversation continues; a second one leaves', async () => {
   const slow = { text: 'word '.repeat(2_000), tokenDelayMs: 50 };
   const agentId = await agent([slow, { text: 'Back again.' }, slow]);
   const terminal = chat(agentId, '--environment', 'staging');

@@ -5,6 +5,7 @@ const distribute = command({
   name: 'distribute',
   summary: 'Shard the database of DATABASE_URL by organization with Citus',
   details: 'Stop all nodes of the installation first. See docs/operations/sharding.md.',
+  examples: [['DATABASE_URL=postgres://… signalbox database distribute', 'once, with all nodes stopped']],
   async run({ terminal }) {
     const { distributeOnHost, readConfig } = await import('@signalbox/server');
     const tables = await distributeOnHost(readConfig({}));

@@ -20,6 +20,7 @@ const reseal = command({
     'again. Afterwards the old key can be removed. See docs/guides/keys.md.',
   options: { 'data-dir': dataDir, json },
   variables,
+  examples: [['keys reseal', 'after the new master key was put first']],
   async run({ values, terminal }) {
     const { readConfig, resealOnHost } = await import('@signalbox/server');
     const progress = progressLine(terminal);
@@ -47,6 +48,7 @@ const unreadable = command({
     'Everything else stays.',
   options: { delete: { type: 'boolean', about: 'delete them, so that the service starts' }, 'data-dir': dataDir, json },
   variables,
+  examples: [['keys unreadable', 'what the lost master key had encrypted']],
   async run({ values, terminal }) {
     const { deleteUnreadableOnHost, listUnreadableOnHost, readConfig } = await import('@signalbox/server');
     const config = readConfig({ 'data-dir': values['data-dir'] });

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { page, referenceOf } from '../scripts/write-reference.ts';
+import { runCli } from '../test/support/cli.ts';
+import { nouns } from './commands.ts';
+
+test('the reference of the command line has every command as it is; `npm run generate` updates it', async () => {
+  const text = await readFile(page, 'utf8');
+  expect(text).toBe(await referenceOf(text));
+});
+
+test('every command has help with its arguments, its options and an example, in lines that fit the terminal', async () => {
+  for (const { name: noun, load } of nouns) {
+    for (const { name, arguments: args = {}, options = {}, examples = [] } of await load()) {
+      const argv = [noun, name].filter(Boolean);
+      const { code, stdout, stderr } = await runCli([...argv, '--help'], { columns: 80, env: { NO_COLOR: '1' } });
+      expect([code, stderr], argv.join(' ')).toEqual([0, '']);
+      for (const argument of Object.keys(args)) expect(stdout).toContain(argument.toUpperCase());
+      for (const [option, { hidden }] of Object.entries(options)) if (!hidden) expect(stdout).toContain(`--${option}`);
+      expect(examples.length, argv.join(' ')).toBeGreaterThan(0);
+      expect(await runCli(['help', ...argv], { columns: 80, env: { NO_COLOR: '1' } })).toMatchObject({ stdout });
+    }
+    const help = await runCli([noun, '--help'], { columns: 80, env: { NO_COLOR: '1' } });
+    expect([help.code, help.stderr]).toEqual([0, '']);
+  }
+});
+
+test('wrong words are told with what would be right, and exit status 2', async () => {
+  const wrong: [string[], string][] = [
+    [['sesions', 'list'], 'there is no command "sesions" (did you mean sessions?)'],
+    [['list', 'sessions'], '(did you mean sessions list?)'],
+    [['--json', 'sessions'], 'options follow the command, but --json is first'],
+    [['sessions', 'lst'], 'there is no "lst" (did you mean list?)'],
+    [['files', 'frown'], 'there is no "frown"; there are upload, list'],
+    [['sessions', 'list', '--limt', '3'], 'there is no option --limt (did you mean --limit?)'],
+    [['agents', 'get'], 'agents get: needs AGENT'],
+    [['whoami'], 'set SIGNALBOX_API_KEY'],
+  ];
+  for (const [argv, words] of wrong) {
+    const { code, stdout, stderr } = await runCli(argv);
+    expect([code, stdout, stderr.trimEnd().split('\n')], argv.join(' ')).toEqual([
+      2,
+      '',
+      [expect.stringContaining(words)],
+    ]);
+  }
+});
