@@ -18,8 +18,12 @@ const proofs = [
   { name: 'forks', files: ['proofs/forks.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'compactions', files: ['proofs/compactions.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
-  { name: 'upgrade', files: ['proofs/upgrade.test.ts'], env: { SIGNALBOX_UPGRADES: '8' } },
   { name: 'poolers', files: ['proofs/poolers.test.ts'], env: { SIGNALBOX_POOLERS: '1' } },
+  {
+    name: 'upgrade',
+    files: ['proofs/upgrade.test.ts'],
+    env: { SIGNALBOX_UPGRADES: '8', SIGNALBOX_UPGRADE_ROWS: '300000' },
+  },
   { name: 'families', files: ['packages/server/test/nodes/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',

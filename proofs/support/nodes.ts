@@ -14,6 +14,8 @@ const MAX_RETRIES = 30;
 
 export interface Nodes {
   urls: readonly string[];
+  /** The environment of each node. */
+  env: NodeJS.ProcessEnv;
   /** An admin key. */
   apiKey: string;
   /** With that key, one for each node. They retry for minutes. */
@@ -79,6 +81,7 @@ export async function startNodes(
   }
   return {
     urls,
+    env,
     apiKey,
     clients: urls.map((baseUrl) => new Signalbox({ apiKey, baseUrl, maxRetries: MAX_RETRIES })),
     kill: (index) => replace(index, nodes[index]!.command, 'SIGKILL'),
