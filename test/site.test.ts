@@ -16,6 +16,8 @@ const files = (pattern: string) => globSync(pattern, { cwd: site }).toSorted();
 const fileAt = (address: string) => `${address.slice(1)}${address.endsWith('/') ? 'index' : ''}.html`;
 
 beforeAll(() => {
+  const console = spawnSync(process.execPath, [join(root, 'scripts/build-console.mjs')], { encoding: 'utf8' });
+  expect(console.status, console.stderr).toBe(0);
   const vitepress = join(root, 'node_modules/vitepress/bin/vitepress.js');
   const { status, stderr, stdout } = spawnSync(process.execPath, [vitepress, 'build', 'docs', '--outDir', site], {
     cwd: root,
@@ -98,4 +100,16 @@ test('what a page shows between braces is text, not an expression of the framewo
     .replaceAll('&#123;', '{')
     .replaceAll(/<[^>]+>/g, '');
   expect(shown).toContain('{{input.cents}}');
+});
+
+test('the API reference is the page of the service, without what only a service can do, and has all of its files', () => {
+  const page = read('reference/api.html');
+  expect(page).not.toContain('nonce');
+  const scripts = [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, address = '']) => address);
+  expect(scripts.length).toBeGreaterThan(3);
+  expect(scripts.filter((address) => !existsSync(join(site, address)))).toEqual([]);
+  const code = files('console/assets/reference-*.js').map(read).join();
+  const [scalar = ''] = code.match(/\/console\/assets\/scalar-[\w-]+\.js/) ?? [];
+  expect(existsSync(join(site, scalar))).toBe(true);
+  expect(JSON.parse(read('openapi.json'))).toHaveProperty('openapi');
 });

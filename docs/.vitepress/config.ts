@@ -3,6 +3,7 @@ import { copyFileSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderMermaidSVG } from 'beautiful-mermaid';
 import { defineConfig } from 'vitepress';
+import { copyReference } from './api-reference.ts';
 import { llmsFullTxt, llmsTxt, markdownOf } from './llms.ts';
 import { addressOf, anchorOf, decisions, groups, pages, placeOf, read, resolveLink, root } from './pages.ts';
 
@@ -98,6 +99,7 @@ export default defineConfig({
       { text: 'Guides', link: '/guides/models', activeMatch: '^/guides/' },
       { text: 'Operations', link: '/operations/postgresql', activeMatch: '^/operations/' },
       { text: 'Reference', link: '/reference/configuration', activeMatch: '^/reference/' },
+      { text: 'API', link: '/reference/api.html', target: '_self' },
       { text: version, link: '/changelog' },
     ],
     sidebar: [
@@ -112,6 +114,7 @@ export default defineConfig({
     writeFileSync(join(outDir, 'llms.txt'), llmsTxt());
     writeFileSync(join(outDir, 'llms-full.txt'), llmsFullTxt());
     copyFileSync(join(root, 'openapi.json'), join(outDir, 'openapi.json'));
+    copyReference(outDir);
     for (const file of pages) {
       const place = join(outDir, placeOf(file));
       mkdirSync(dirname(place), { recursive: true });

@@ -1,4 +1,4 @@
-// The API reference at /docs: Scalar (decision 44) over the service's own openapi.json. Nothing is loaded from another host, and what
+// The API reference at /docs, and in the site of the documentation: Scalar (decision 44) over openapi.json. Nothing is loaded from another host, and what
 // the reader types stays in this page's memory.
 import scalarUrl from 'virtual:scalar';
 import { chosenTheme } from '../theme.ts';
@@ -16,12 +16,16 @@ declare global {
   }
 }
 
+// The service puts it into its page. The copy of the page in the documentation's site has no service to send requests to.
+const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.content;
+const service = nonce === undefined ? 'http://127.0.0.1:4500' : location.origin;
+
 await open().catch(() => {
   document.body.textContent = 'The reference could not be loaded. Reload the page to try again.';
 });
 
 async function open(): Promise<void> {
-  giveNonces();
+  if (nonce !== undefined) giveNonces(nonce);
   const [content] = await Promise.all([readDocument(), loadScalar()]);
   const wanted = decodeURIComponent(location.hash.slice(1));
   const isCode = wanted in content.components.examples;
@@ -31,7 +35,8 @@ async function open(): Promise<void> {
   document.querySelector('.loading')!.remove();
   window.Scalar.createApiReference('#reference', {
     content,
-    servers: [{ url: location.origin, description: 'This service' }],
+    servers: [{ url: service, description: nonce === undefined ? 'Your service' : 'This service' }],
+    hideTestRequestButton: nonce === undefined,
     theme: 'none',
     ...(theme !== 'system' && { darkMode: theme === 'dark' }),
     // Signed-in readers have a cookie; a request to try has only the key that the reader typed, and goes nowhere else.
@@ -55,8 +60,9 @@ async function open(): Promise<void> {
 async function readDocument(): Promise<OpenApiDocument> {
   const response = await fetch('/openapi.json');
   if (!response.ok) throw new Error(`openapi.json: ${response.status}`);
-  const withAddress = `new Signalbox({ baseUrl: '${location.origin}' })`;
-  return JSON.parse((await response.text()).replaceAll('new Signalbox()', withAddress));
+  const text = await response.text();
+  if (nonce === undefined) return JSON.parse(text);
+  return JSON.parse(text.replaceAll('new Signalbox()', `new Signalbox({ baseUrl: '${service}' })`));
 }
 
 function loadScalar(): Promise<void> {
@@ -70,8 +76,7 @@ function loadScalar(): Promise<void> {
 }
 
 /** Scalar creates some of its style sheets without the nonce that the policy asks for. */
-function giveNonces(): void {
-  const { content: nonce } = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')!;
+function giveNonces(nonce: string): void {
   const create = document.createElement.bind(document);
   document.createElement = (name: string, options?: ElementCreationOptions) => {
     const element = create(name, options);
