@@ -21,6 +21,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/users.ts')).commands,
   },
   {
+    name: 'doctor',
+    summary: 'Check an installation, and say what is wrong',
+    group: host,
+    load: async () => (await import('./commands/doctor.ts')).commands,
+  },
+  {
     name: 'backup',
     summary: 'Save the database in a file',
     group: host,

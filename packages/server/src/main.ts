@@ -49,6 +49,8 @@ export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
 export { type BackupSummary, backupOnHost } from './operator/backup.ts';
 export { distributeOnHost } from './operator/database.ts';
+export type { Finding } from './operator/doctor/check.ts';
+export { examine } from './operator/doctor/doctor.ts';
 export { type Moved, moveOnHost } from './operator/move.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator/operator.ts';
 export {

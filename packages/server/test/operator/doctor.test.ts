@@ -1,0 +1,247 @@
+// `signalbox doctor` names what is wrong: each check meets something that is really broken.
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { ask } from '../../../embedded-postgres/test/support/ask.ts';
+import { writeStartMark } from '../../src/db/start-mark.ts';
+import type { Finding } from '../../src/operator/doctor/check.ts';
+import { examine } from '../../src/operator/doctor/doctor.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { startTransactionPooler } from '../support/transaction-pooler.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const masterKey = Buffer.alloc(32, 5);
+const otherKey = Buffer.alloc(32, 6);
+
+let service: TestService;
+let directory: string;
+beforeAll(async () => {
+  service = await startTestService({ config: { masterKeys: [masterKey] } });
+  await service.client.environments.secrets.set('production', 'TOKEN', {
+    value: 'the token',
+    allowedHosts: ['a.example'],
+  });
+  directory = await mkdtemp(join(tmpdir(), 'signalbox-doctor-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+type Env = Record<string, string>;
+
+/** The findings by check, with this environment. */
+async function examineWith(env: Env, wish: Parameters<typeof examine>[1] = {}): Promise<Map<string, Finding>> {
+  const all: Env = {
+    DATABASE_URL: service.database.url,
+    SIGNALBOX_MASTER_KEY: masterKey.toString('hex'),
+    SIGNALBOX_DATA_DIR: join(directory, 'none'),
+    ...env,
+  };
+  for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
+  // It reads the settings before it waits for anything.
+  const examining = examine({}, wish);
+  vi.unstubAllEnvs();
+  return new Map((await examining).map((finding) => [finding.check, finding]));
+}
+
+/** The server of the tests does not wait for the disk, which is a problem of its own. */
+function problemsOf(findings: Map<string, Finding>): string[] {
+  return [...findings.values()]
+    .filter(({ status, check }) => status !== 'ok' && check !== 'database.durability')
+    .map(({ check, status }) => `${check} ${status}`);
+}
+
+async function listen(server: Server): Promise<string> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('nothing is wrong with an installation that works, and the checks write nothing', async () => {
+  const counts = () =>
+    ask(service.database.url, 'select (select count(*) from events_pending) + (select count(*) from events) as n');
+  const before = await counts();
+  const findings = await examineWith({ SIGNALBOX_PUBLIC_URL: service.url }, { apiKey: service.adminKey });
+  expect(problemsOf(findings)).toEqual([]);
+  expect(findings.get('secrets')!.message).toBe('the master key decrypts 1 secrets');
+  expect(findings.get('nodes')!.message).toMatch(/^1 node runs/);
+  expect(findings.get('public_url.streams')!.message).toBe('streams arrive at once');
+  expect(await counts()).toEqual(before);
+});
+
+test('every invalid setting is reported', async () => {
+  const findings = await examineWith({ SIGNALBOX_PORT: 'many' });
+  expect(findings.get('configuration')).toMatchObject({
+    status: 'failed',
+    message: expect.stringContaining('SIGNALBOX_PORT'),
+  });
+});
+
+test('a database that is down, does not exist or hangs is named, and nothing more is asked of it', async () => {
+  const missing = new URL(service.database.url);
+  missing.pathname = '/none';
+  const proxy = await startPostgresProxy(service.database.url);
+  proxy.hang();
+  const broken = [
+    ['postgres://a:b@127.0.0.1:1/c', /does not respond \(ECONNREFUSED\)/],
+    [missing.href, /does not exist\. Create it/],
+    [proxy.url, /does not respond|no response within/],
+  ] as const;
+  const examined = await Promise.all(broken.map(([url]) => examineWith({ DATABASE_URL: url })));
+  for (const [index, findings] of examined.entries()) {
+    const message = expect.stringMatching(broken[index]![1]);
+    expect(findings.get('database')).toMatchObject({ status: 'failed', message });
+    expect([...findings.keys()].filter((check) => check.startsWith('database.'))).toEqual([]);
+  }
+  await proxy.close();
+});
+
+test('a database that hangs after the first check is given up', async () => {
+  const proxy = await startPostgresProxy(service.database.url);
+  let release: (() => void) | undefined;
+  vi.stubEnv('DATABASE_URL', proxy.url);
+  vi.stubEnv('SIGNALBOX_MASTER_KEY', masterKey.toString('hex'));
+  const examining = examine({}, {}, ({ check }) => {
+    if (check === 'database') release = proxy.hang();
+  });
+  vi.unstubAllEnvs();
+  const ofDatabase = (await examining).filter(({ check }) => check.startsWith('database.'));
+  expect(ofDatabase).toEqual([expect.objectContaining({ check: 'database.settings', status: 'failed' })]);
+  release!();
+  await proxy.close();
+});
+
+test('a transaction pooler without a direct URL, and two URLs of different databases, are named', async () => {
+  const pooler = await startTransactionPooler(service.database.url);
+  const pooled = await examineWith({ DATABASE_URL: pooler.url });
+  expect(pooled.get('database.wake_ups')).toMatchObject({
+    status: 'failed',
+    fix: expect.stringContaining('SIGNALBOX_LISTEN_URL'),
+  });
+  const direct = await examineWith({ DATABASE_URL: pooler.url, SIGNALBOX_LISTEN_URL: service.database.url });
+  expect(direct.get('database.wake_ups')!.status).toBe('ok');
+  const other = await createTestDatabase();
+  const mixed = await examineWith({ SIGNALBOX_LISTEN_URL: other.url });
+  expect(mixed.get('database.wake_ups')!.message).toMatch(/different databases/);
+  await other.drop();
+  await pooler.close();
+});
+
+test('a read-only database, a missing right, tables of another user, too few connections and an idle slot are named', async () => {
+  const database = await createTestDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  const role = `doctor_${process.pid}`;
+  await ask(inject('databaseServerUrl'), `create role ${role} login password 'x' connection limit 10`);
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, 'x'];
+  await ask(database.url, `grant select on all tables in schema public to ${role}`);
+  const slot = `doctor_${process.pid}`;
+  await ask(database.url, `select pg_create_physical_replication_slot('${slot}')`);
+  try {
+    const findings = await examineWith({ DATABASE_URL: url.href });
+    expect(findings.get('database.rights')!.message).toMatch(/can't create tables|belong to another user/);
+    await ask(database.url, `grant create on schema public to ${role}`);
+    expect((await examineWith({ DATABASE_URL: url.href })).get('database.rights')!.message).toMatch(
+      /\d+ tables belong to another user/,
+    );
+    expect(findings.get('database.connections')).toMatchObject({
+      status: 'warning',
+      message: expect.stringContaining('the server allows 10'),
+    });
+    expect(findings.get('database.transactions')!.message).toContain(slot);
+  } finally {
+    await ask(database.url, `select pg_drop_replication_slot('${slot}')`);
+  }
+  await ask(database.url, `alter database ${name} set default_transaction_read_only = on`);
+  expect((await examineWith({ DATABASE_URL: database.url })).get('database')!.message).toMatch(/is read-only/);
+  await database.drop();
+  await ask(inject('databaseServerUrl'), `drop role ${role}`);
+});
+
+test('a database that was never used, and one of a newer release, are recognized', async () => {
+  const empty = await createTestDatabase({ empty: true });
+  const fresh = await examineWith({ DATABASE_URL: empty.url });
+  expect(problemsOf(fresh)).toEqual(['nodes skipped', 'secrets skipped', 'egress.webhooks skipped']);
+  expect(fresh.get('database.schema')!.message).toMatch(/next start of the service runs migrations/);
+  await empty.drop();
+  const newer = await createTestDatabase();
+  await ask(newer.url, `insert into signalbox_migrations values (9999, 'later', 'x', 9999, '9.9.9')`);
+  const { status, message } = (await examineWith({ DATABASE_URL: newer.url })).get('database.schema')!;
+  expect([status, message]).toEqual(['failed', expect.stringContaining('Start Signalbox 9.9.9 or later')]);
+  await newer.drop();
+});
+
+test('a master key that is missing, another one or readable by others is named', async () => {
+  const other = await examineWith({ SIGNALBOX_MASTER_KEY: otherKey.toString('hex') });
+  expect(other.get('secrets')!.message).toMatch(/is not the installation's/);
+  const unset = await examineWith({ SIGNALBOX_MASTER_KEY: '' });
+  expect(unset.get('master_key')).toMatchObject({ status: 'warning', fix: expect.stringContaining('same value') });
+  expect(unset.get('secrets')!.message).toMatch(/there is no master key/);
+  const dataDir = join(directory, 'keys');
+  mkdirSync(dataDir, { mode: 0o700 });
+  writeFileSync(join(dataDir, 'master.key'), masterKey.toString('hex'), { mode: 0o600 });
+  const inFile = { SIGNALBOX_MASTER_KEY: '', SIGNALBOX_DATA_DIR: dataDir };
+  expect((await examineWith(inFile)).get('secrets')!.status).toBe('ok');
+  chmodSync(join(dataDir, 'master.key'), 0o644);
+  expect((await examineWith(inFile)).get('master_key')!.message).toMatch(/Restrict it: chmod 600/);
+});
+
+test('a data directory that must not be started, is a file, or is open to others is named without a database', async () => {
+  const dataDir = join(directory, 'data');
+  const env = { DATABASE_URL: '', SIGNALBOX_DATA_DIR: dataDir };
+  expect(problemsOf(await examineWith(env))).toEqual(['database.server skipped']);
+  mkdirSync(dataDir, { mode: 0o755 });
+  expect((await examineWith(env)).get('data_directory')).toMatchObject({ status: 'warning' });
+  await writeStartMark(dataDir, { because: 'moved', to: 'db:5432/x', moveId: 'x', at: '2026-01-31T00:00:00.000Z' });
+  expect((await examineWith(env)).get('data_directory')).toMatchObject({
+    status: 'failed',
+    fix: expect.stringContaining('was moved to db:5432/x'),
+  });
+  rmSync(dataDir, { recursive: true });
+  writeFileSync(dataDir, '');
+  expect((await examineWith(env)).get('data_directory')!.status).toBe('failed');
+});
+
+test('a public URL that leads elsewhere or to nothing, and a proxy that buffers streams, are named', async () => {
+  const nothing = await examineWith({ SIGNALBOX_PUBLIC_URL: 'http://127.0.0.1:1' });
+  expect(nothing.get('public_url')!.message).toMatch(/can't be reached.*ECONNREFUSED/);
+  const elsewhere = createServer((_request, response) => response.end('hello'));
+  expect((await examineWith({ SIGNALBOX_PUBLIC_URL: await listen(elsewhere) })).get('public_url')!.message).toMatch(
+    /not as Signalbox does/,
+  );
+  elsewhere.close();
+  // It passes on nothing of a stream before its end.
+  const buffering = createServer((request, response) => {
+    if (request.url === '/healthz') response.end('{"status":"alive"}');
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  });
+  const env = { SIGNALBOX_PUBLIC_URL: await listen(buffering) };
+  expect((await examineWith(env)).get('public_url.streams')).toMatchObject({ status: 'skipped' });
+  expect((await examineWith(env, { apiKey: 'sbk_x', patienceMs: 500 })).get('public_url.streams')).toMatchObject({
+    status: 'failed',
+    fix: expect.stringContaining('Turn off buffering'),
+  });
+  buffering.closeAllConnections();
+  buffering.close();
+});
+
+test('a proxy that does not respond, a forbidden address of a webhook and a key of another form are named', async () => {
+  await service.client.webhookSubscriptions.create({ environment: 'staging', url: `http://127.0.0.1:9/` });
+  const findings = await examineWith({
+    SIGNALBOX_EGRESS_PROXY: 'http://127.0.0.1:1',
+    SIGNALBOX_PROVIDER_KEYS: 'anthropic',
+    ANTHROPIC_API_KEY: 'not-such-a-key',
+  });
+  expect(findings.get('egress.proxy')).toMatchObject({
+    status: 'failed',
+    message: expect.stringContaining('ECONNREFUSED'),
+  });
+  expect(findings.get('egress.webhooks')!.message).toContain('webhooks to 127.0.0.1:9 are not allowed');
+  expect(findings.get('provider.anthropic')).toMatchObject({ status: 'warning' });
+  expect(JSON.stringify([...findings.values()])).not.toContain('not-such-a-key');
+});
