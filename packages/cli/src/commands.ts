@@ -179,4 +179,10 @@ export const nouns: readonly Noun[] = [
     group: shell,
     load: async () => (await import('./commands/profiles.ts')).commands,
   },
+  {
+    name: 'completion',
+    summary: 'Complete commands in bash, zsh or fish',
+    group: shell,
+    load: async () => (await import('./commands/completion.ts')).commands,
+  },
 ];

@@ -7,7 +7,10 @@ import { shown } from '../text.ts';
 const list = command({
   name: 'list',
   summary: 'List the stored profiles',
-  options: { json: { type: 'boolean', about: 'print one JSON object per line' } },
+  options: {
+    json: { type: 'boolean', about: 'print one JSON object per line' },
+    quiet: { type: 'boolean', short: 'q', about: 'print only their names, one per line' },
+  },
   examples: [['profiles list', 'which services there are, and which one is used']],
   async run({ values, terminal: { env, stdout, stderr } }) {
     const { current, profiles } = readProfiles(env);
@@ -19,6 +22,7 @@ const list = command({
       isCurrent: profile === current,
     }));
     if (values.json) return stdout.write(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    if (values.quiet) return stdout.write(rows.map(({ profile }) => `${profile}\n`).join(''));
     if (rows.length === 0) return stderr.write('None. Run: signalbox login\n');
     await new Table<(typeof rows)[number]>(stdout, [
       { header: '', cell: ({ isCurrent }) => (isCurrent ? '*' : '') },
