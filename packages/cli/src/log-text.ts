@@ -63,7 +63,7 @@ const MONITORING = new Set(['/healthz', '/readyz', '/metrics']);
 function isUninteresting({ route, method, status, actorId }: LogLine): boolean {
   if (Number(status) >= 400) return false;
   if (MONITORING.has(String(route))) return true;
-  const isOfConsole = /^\/(console|docs|$)/.test(String(route)) || String(actorId).startsWith('usr_');
+  const isOfConsole = /^\/(console|docs|openapi\.json|$)/.test(String(route)) || String(actorId).startsWith('usr_');
   return isOfConsole && (method === 'GET' || method === 'HEAD');
 }
 

@@ -33,10 +33,10 @@ test('on a terminal the log is text, and the console link comes after everything
   expect(start.indexOf('/console/link#sbi_')).toBeGreaterThan(start.indexOf('started version='));
   const url = /(http:\S+)\/api\/v1/.exec(start)![1]!;
   await fetch(`${url}/healthz`);
-  await fetch(`${url}/docs`);
+  await fetch(`${url}/openapi.json`);
   await fetch(`${url}/api/v1/sessions`);
   await service.shows(/GET \/api\/v1\/sessions 401 \d+ ms req_\w+/);
-  expect(service.screen()).not.toMatch(/healthz|GET \/docs/);
+  expect(service.screen()).not.toMatch(/healthz|openapi/);
   service.type('\u0003');
   expect(await service.ended).toBe(0);
 });
