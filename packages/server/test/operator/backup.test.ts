@@ -279,6 +279,22 @@ test('a restore whose connection breaks at any table leaves an empty database, i
   await target.drop();
 });
 
+test('a restore whose database stores something else than it was given fails, and stores nothing', async () => {
+  const whole = gzipSync((await smallBackup()).join('\n'));
+  const target = await emptyDatabase();
+  await migrate(target.url, silent);
+  await ask(
+    target.url,
+    `create function change() returns trigger language plpgsql as 'begin new.name := lower(new.name); return new; end'`,
+  );
+  await ask(target.url, 'create trigger change before insert on organizations for each row execute function change()');
+  await expect(restoreOnHost(target.config, { from: Readable.from([whole]) }, quiet)).rejects.toThrow(
+    /The copy of the table organizations differs.*Nothing was changed/,
+  );
+  expect(await ask(target.url, 'select * from organizations')).toEqual([]);
+  await target.drop();
+});
+
 test('a restore reports an event log whose chain does not hold, and keeps the data', async () => {
   const fixture = await readFixture(new URL('../fixtures/database-0001.json.gz', import.meta.url));
   const source = await emptyDatabase();
