@@ -4,9 +4,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { Signalbox, webhooks } from '@signalbox/client';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../packages/embedded-postgres/test/support/ask.ts';
 import { readMigrations } from '../packages/server/src/db/migration-files.ts';
 import { nodeOf } from '../packages/server/test/support/database-state.ts';
@@ -37,7 +38,7 @@ const documented = [
   /^400 POST \S+\/schedules$/,
 ];
 
-/** What a migration does while its node is killed: `keep` is a transaction that makes it wait there. */
+/** What a migration does while its node is killed, in order: `keep` is a transaction that makes it wait there. */
 const stages = [
   {
     // An index waits for those who write its table.
@@ -111,7 +112,7 @@ test(`two releases serve together during an upgrade and on the way back, for cli
   const someWork = () => load.shown(40 + random.below(60));
   const broken = await load.during(async () => {
     await someWork();
-    await killDuringMigrations(rounds > 1 ? stages : [random.pick(stages)]);
+    await killDuringMigrations(rounds > 1 ? stages : stages.slice(0, 1));
     for (let round = 0; round < rounds; round += 1) {
       for (let index = 0; index < NODES; index += 1) {
         await nodes.replace(index, next.command, signal());
@@ -173,14 +174,18 @@ async function killDuringMigrations(during: readonly (typeof stages)[number][]):
     await other.connect();
     await other.query('begin');
     await other.query(keep);
-    const node = spawn(process.execPath, [next.command, 'start', '--port', '0'], { env: nodes.env, stdio: 'ignore' });
-    try {
-      await expect.poll(() => ask(database.url, until).catch(() => []), { timeout: 60_000 }).not.toEqual([]);
-    } finally {
-      node.kill('SIGKILL');
-      await once(node, 'close');
-      await other.end();
-    }
+    const node = spawn(process.execPath, [next.command, 'start', '--port', '0'], { env: nodes.env });
+    const printed = Promise.all([text(node.stdout), text(node.stderr)]);
+    const isThere = () =>
+      ask(database.url, until).then(
+        (found) => found.length > 0,
+        () => false,
+      );
+    const isReached = await vi.waitUntil(isThere, { timeout: 120_000 }).catch(() => false);
+    node.kill('SIGKILL');
+    await once(node, 'close');
+    await other.end();
+    if (!isReached) throw new Error(`The node did not reach: ${until}\n${(await printed).join('')}`);
   }
   isOver = true;
   await reading;
