@@ -80,7 +80,8 @@ test('every `signalbox` command in the documentation exists, with its options', 
     return !command || !options.every((name) => known.includes(name));
   });
   expect(wrong).toEqual([]);
-});
+  // `start` loads the whole service, which takes seconds on a busy machine.
+}, 300_000);
 
 test('every npm script and every program that the documentation runs exists', () => {
   const texts = [...shellLines, ...spans];

@@ -1,5 +1,6 @@
 // The documentation as a site, built as `npm run docs` builds it.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path/posix';
@@ -15,18 +16,29 @@ const files = (pattern: string) => globSync(pattern, { cwd: site }).toSorted();
 /** The file that serves an address. */
 const fileAt = (address: string) => `${address.slice(1)}${address.endsWith('/') ? 'index' : ''}.html`;
 
-beforeAll(() => {
-  const console = spawnSync(process.execPath, [join(root, 'scripts/build-console.mjs')], { encoding: 'utf8' });
-  expect(console.status, console.stderr).toBe(0);
-  const vitepress = join(root, 'node_modules/vitepress/bin/vitepress.js');
-  const { status, stderr, stdout } = spawnSync(process.execPath, [vitepress, 'build', 'docs', '--outDir', site], {
+/** Runs a script. Not synchronously: the runner of the tests would wait for this process without a sign of life. */
+async function run(script: string, ...args: string[]): Promise<void> {
+  // VitePress builds for production unless the environment says that this is a test.
+  const child = spawn(process.execPath, [join(root, script), ...args], {
     cwd: root,
-    encoding: 'utf8',
-    // VitePress builds for production unless the environment says that this is a test.
     env: { ...process.env, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
-});
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [status] = await once(child, 'close');
+  expect(status, output).toBe(0);
+}
+
+// Ten seconds on an idle machine, and more than a minute on a busy one.
+beforeAll(async () => {
+  await run('scripts/build-console.mjs');
+  await run('node_modules/vitepress/bin/vitepress.js', 'build', 'docs', '--outDir', site);
+}, 600_000);
 afterAll(() => rmSync(site, { recursive: true }));
 
 test('every page is built, as HTML and as Markdown', () => {
