@@ -331,7 +331,8 @@ test('every command names the scopes of its operations, which its help and the r
       const name = `${noun.name} ${command.name}`;
       const scopes = operations.filter(({ operationId }) => command.operations?.includes(operationId as never));
       expect(scopes.map(({ operationId }) => operationId).sort(), name).toEqual([...(command.operations ?? [])].sort());
-      if (name === 'keys create') continue;
+      // Without a key in the environment: on the host, and with the one that is typed.
+      if (['keys create', 'login '].includes(name)) continue;
       const wanted = [...new Set(scopes.flatMap((operation) => operation.scopes))].sort();
       expect(command.needs && [...command.needs].sort(), name).toEqual(command.operations ? wanted : undefined);
     }
