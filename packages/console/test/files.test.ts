@@ -70,8 +70,11 @@ test('a user attaches files by button, drop and paste, sees images, downloads th
   }
 
   // What was removed before it was sent is deleted, and a deleted image says so.
-  const { data } = await client.files.list({ environment: 'staging' });
-  expect(data.map(({ filename }) => filename).toSorted()).toEqual(['drawing.svg', 'parcel.png', 'pasted.csv']);
+  const files = async () => (await client.files.list({ environment: 'staging' })).data;
+  await expect
+    .poll(async () => (await files()).map(({ filename }) => filename).toSorted())
+    .toEqual(['drawing.svg', 'parcel.png', 'pasted.csv']);
+  const data = await files();
   await client.files.delete(data.find(({ filename }) => filename === 'parcel.png')!.fileId);
   await page.reload();
   await conversation.getByText('This file was deleted.').waitFor();
