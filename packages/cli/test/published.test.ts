@@ -83,7 +83,8 @@ test('each package contains what its sources compile to, what it declares to cop
       ...(manifest.exports['.'] ? code.map((file) => `${file}.d.ts`) : []),
       ...data,
     ];
-    const copied = (file: string) => Object.keys(manifest.build ?? {}).some((to) => file.startsWith(`${to}/`));
+    const copied = (file: string) =>
+      Object.keys(manifest.build ?? {}).some((to) => file === to || file.startsWith(`${to}/`));
     const { files } = packed[index]!;
     expect(files.filter((file) => !copied(file))).toEqual(expected.sort());
     expect(files.filter((file) => /\.test\.|node_modules|(^|\/)\.(env|vite|stamp|cache)/.test(file))).toEqual([]);
