@@ -37,6 +37,7 @@ export function useAttachments(
   const { client } = useOrganization();
   const [isOver, setOver] = useState(false);
   const uploads = useRef(new Map<string, AbortController>());
+  const removed = useRef(new Set<string>());
 
   // A file that is dropped beside the box would replace the page.
   useEffect(() => {
@@ -64,7 +65,8 @@ export function useAttachments(
         },
         { signal: stop.signal },
       );
-      change(key, { fileId, progress: 1 });
+      if (removed.current.has(key)) discard(fileId);
+      else change(key, { fileId, progress: 1 });
     } catch (error) {
       if (!stop.signal.aborted) change(key, { error: (error as Error).message });
     }
@@ -83,11 +85,17 @@ export function useAttachments(
     for (const { file, attachment } of added) if (!attachment.error) void upload(attachment.key, file);
   }
 
-  function remove({ key, fileId }: Attachment): void {
-    uploads.current.get(key)?.abort(new Error('removed'));
+  function remove({ key, fileId, progress }: Attachment): void {
+    removed.current.add(key);
+    // Once all of it has been sent, the service may have stored it: then the response is needed to delete it.
+    if (progress < 1) uploads.current.get(key)?.abort(new Error('removed'));
     setAttachments((all) => all.filter((one) => one.key !== key));
-    // Nothing names it yet. If this fails, it is deleted as unused later.
-    if (fileId) client.files.delete(fileId).catch(() => {});
+    if (fileId) discard(fileId);
+  }
+
+  /** Deletes a file that nothing names yet. If this fails, the service deletes it later, as unused. */
+  function discard(fileId: string): void {
+    client.files.delete(fileId).catch(() => {});
   }
 
   return {
