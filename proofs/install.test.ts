@@ -39,10 +39,20 @@ afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 const children: ChildProcess[] = [];
 afterEach(async () => {
   for (const child of children.splice(0)) {
-    child.kill('SIGTERM');
+    signalAll(child, 'SIGTERM');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
   }
 });
+
+/** As a terminal does at Ctrl-C: npx itself would not pass it on. */
+function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-child.pid!, signal);
+  } catch (error) {
+    // All have ended.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
 
 const isRoot = process.getuid?.() === 0;
 const users = isRoot ? (['root', 'nobody'] as const) : (['this user'] as const);
@@ -104,7 +114,7 @@ test.each(cases)(
     });
     expect((await once(demo, 'close'))[0]).toBe(0);
     expect(globSync('data/*', { cwd: app }).sort()).toEqual(['data/master.key', 'data/postgres']);
-    service.child.kill('SIGINT');
+    signalAll(service.child, 'SIGINT');
     await service.ended;
 
     const { stdout: size } = spawnSync('du', ['-sm', join(app, 'node_modules')], { encoding: 'utf8' });
