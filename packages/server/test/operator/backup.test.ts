@@ -1,6 +1,8 @@
 // Backups and restores of a database of one's own, in the process of the test.
+import { once } from 'node:events';
 import { createReadStream, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -17,6 +19,7 @@ import { dumpSchema } from '../../src/db/schema-dump.ts';
 import type { TableSum } from '../../src/db/table-sum.ts';
 import { listTables, readTable } from '../../src/db/tables.ts';
 import { backupOnHost } from '../../src/operator/backup.ts';
+import type { Progress } from '../../src/operator/progress.ts';
 import { checkBackup, restoreOnHost } from '../../src/operator/restore.ts';
 import { loadFixture, readFixture } from '../support/fixture.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -258,22 +261,51 @@ test('a file that is cut off, damaged, of another program or of a newer release 
   await target.drop();
 });
 
+/** A connection to a database that can be cut. */
+async function startLine(to: string): Promise<{ url: string; cut(): void; close(): Promise<void> }> {
+  const { hostname, port, searchParams } = new URL(to);
+  const directory = searchParams.get('host');
+  const sockets = new Set<Socket>();
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const server = createServer((client) => {
+    const upstream = directory ? connect(`${directory}/.s.PGSQL.${port}`) : connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket)).on('error', () => {});
+    }
+    client.pipe(upstream).pipe(client);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = new URL(to);
+  url.search = '';
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    cut,
+    async close() {
+      cut();
+      await once(server.close(), 'close');
+    },
+  };
+}
+
 test('a restore whose connection breaks at any table leaves an empty database, in which it can be repeated', async () => {
   const whole = gzipSync((await smallBackup()).join('\n'));
   const target = await emptyDatabase();
+  const line = await startLine(target.url);
   for (const step of ['copying', 'creating indexes and constraints', 'verifying', 'verifying the event log']) {
-    let broken: Promise<unknown> | undefined;
-    const restoring = restoreOnHost(target.config, { from: Readable.from([whole]) }, (state) => {
-      if (state.step !== step || broken) return;
-      broken = ask(
-        target.url,
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'signalbox copy' and datname = current_database()`,
-      );
-    });
+    // At once, so that nothing that the restore sends afterwards arrives.
+    const cutAt: Progress = (state) => {
+      if (state.step === step) line.cut();
+    };
+    const restoring = restoreOnHost(configFor(line.url), { from: Readable.from([whole]) }, cutAt);
     await expect(restoring, step).rejects.toThrow();
-    await broken;
     expect((await sumsOf(target.url)).organizations, step).toMatchObject({ rows: 0 });
   }
+  await line.close();
   await restoreOnHost(target.config, { from: Readable.from([whole]) }, quiet);
   expect(await schemaOf(target.url)).toBe(await schemaOf(service.database.url));
   await target.drop();
