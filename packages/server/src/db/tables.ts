@@ -42,10 +42,7 @@ export function listTables(connection: BulkConnection): Promise<Table[]> {
 
 /** The database as it is at this moment, until the connection is closed. The service may continue to write. */
 export async function snapshotOf(connection: BulkConnection): Promise<Contents> {
-  await connection.query('begin isolation level repeatable read read only');
-  const tables = await listTables(connection);
-  // Nothing may change their columns from now on. The first statement above made the snapshot.
-  await connection.query(`lock table ${[...tables.map(nameOf), name(MIGRATIONS)].join(', ')} in access share mode`);
+  const tables = await lockTables(connection);
   const migrations = await connection.query<AppliedMigration>(
     `select version, name, sha256, works_with as "worksWith", applied_by as "appliedBy" from ${MIGRATIONS} order by version`,
   );
@@ -56,6 +53,24 @@ export async function snapshotOf(connection: BulkConnection): Promise<Contents> 
     },
   };
 }
+
+/**
+ * Begins the snapshot's transaction. The tables are locked before its first query, which makes the snapshot: a migration that rewrites a
+ * table leaves it empty for snapshots from before its commit.
+ */
+async function lockTables(connection: BulkConnection): Promise<Table[]> {
+  for (;;) {
+    const names = await listNames(connection);
+    await connection.query('begin isolation level repeatable read read only');
+    await connection.query(`lock table ${[...names, MIGRATIONS].map(name).join(', ')} in access share mode`);
+    const tables = await listTables(connection);
+    if (tables.every((table) => names.includes(table.name))) return tables;
+    // A migration has added one meanwhile.
+    await connection.query('rollback');
+  }
+}
+
+const listNames = async (connection: BulkConnection) => (await listTables(connection)).map((table) => table.name);
 
 /** All rows of a table. */
 export function readTable(connection: BulkConnection, table: Table): TableRows {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { readConfig } from '../../src/config/config.ts';
@@ -17,7 +18,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { readMigrations } from '../../src/db/migration-files.ts';
 import { dumpSchema } from '../../src/db/schema-dump.ts';
 import type { TableSum } from '../../src/db/table-sum.ts';
-import { listTables, readTable } from '../../src/db/tables.ts';
+import { listTables, readTable, snapshotOf } from '../../src/db/tables.ts';
 import { backupOnHost } from '../../src/operator/backup.ts';
 import type { Progress } from '../../src/operator/progress.ts';
 import { checkBackup, restoreOnHost } from '../../src/operator/restore.ts';
@@ -160,6 +161,34 @@ test('what two nodes write while a backup runs is in it as of one moment', async
   );
   expect(torn).toEqual([]);
   await target.drop();
+});
+
+test('a backup that begins while a migration rewrites and adds tables waits for it, and has every row', async () => {
+  const source = await emptyDatabase();
+  await migrate(source.url, silent);
+  await ask(source.url, `insert into organizations values (gen_random_uuid(), 'One', now())`);
+  const migrating = new Client({ connectionString: source.url });
+  await migrating.connect();
+  await migrating.query(`
+    begin;
+    alter table organizations alter column name type varchar(100);
+    create table added (id int primary key);
+    insert into added values (7)`);
+  const connection = await openBulkConnection(source.url);
+  const snapshot = snapshotOf(connection);
+  const waiting = `select from pg_stat_activity
+    where datname = current_database() and application_name = 'signalbox copy' and wait_event_type = 'Lock'`;
+  await expect.poll(() => ask(source.url, waiting)).toHaveLength(1);
+  await migrating.query('commit');
+  await migrating.end();
+  const rowsOf: Record<string, number> = {};
+  for await (const { name, rows, sum } of (await snapshot).tables()) {
+    for await (const _ of rows);
+    rowsOf[name] = sum().rows;
+  }
+  expect(rowsOf).toMatchObject({ organizations: 1, added: 1 });
+  connection.close();
+  await source.drop();
 });
 
 test('a backup of an earlier release is restored and migrated', async () => {
