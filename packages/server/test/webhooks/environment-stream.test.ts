@@ -221,3 +221,13 @@ test('a cursor that is not a time and an unknown environment are refused, and a 
   const listening = await listen({ cursor: '2999-01-01T00:00:00Z' });
   expect(listening.cursor()).toBe(world.clock.now().toISOString());
 });
+
+test('the oldest time that can be written gets everything there is', async () => {
+  const session = await world.session();
+  await append(world, session, [status()], { isQuiet: true });
+  for (const cursor of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z']) {
+    const listening = await listen({ cursor });
+    await world.advanceUntil(() => listening.envelopes.length === 1, 0);
+    expect(listening.cursor()).toBe('1970-01-01T00:00:00.000Z');
+  }
+});

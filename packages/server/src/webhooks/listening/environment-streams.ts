@@ -83,6 +83,6 @@ function timeOf(cursor: string | undefined, now: Date): Date {
       errors: [{ path: 'cursor', message: 'is not a time' }],
     });
   }
-  // The clock of the node that it came from may be ahead.
-  return time < now ? time : now;
+  // The clock of the node that it came from may be ahead. PostgreSQL has no year 0.
+  return new Date(Math.min(Math.max(time.getTime(), 0), now.getTime()));
 }
