@@ -11,7 +11,7 @@ export async function errorText(error: Error, { stderr, env }: Terminal): Promis
     return `${name} ${shownLines(error.message)}\n${next === undefined ? '' : `${next}\n`}`;
   }
   // Anything that is not foreseen is a bug of ours, and a report of it needs the stack.
-  return `${name} ${(await isForeseen(error)) ? error.message : (error?.stack ?? error)}\n`;
+  return `${name} ${shownLines(String((await isForeseen(error)) ? error.message : (error?.stack ?? error)))}\n`;
 }
 
 /** The user can fix it: the message is enough. */

@@ -5,6 +5,7 @@ import { envelopeText } from '../listening/envelope-text.ts';
 import { type Attempt, Forwarder } from '../listening/forwarder.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import type { Terminal } from '../terminal.ts';
+import { shown } from '../text.ts';
 
 const listen = command({
   name: '',
@@ -108,7 +109,7 @@ async function print(
     return;
   }
   const time = stdout.styled('dim', new Date(clock.now()).toTimeString().slice(0, 8));
-  const what = `${time} ${sessionId} ${envelopeText(envelope)}`;
+  const what = `${time} ${shown(sessionId)} ${shown(envelopeText(envelope))}`;
   await stdout.write(`${what}${attempt ? outcomeText(stdout, attempt) : ''}\n`);
 }
 

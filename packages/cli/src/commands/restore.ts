@@ -2,7 +2,7 @@
 import { command, UsageError } from '../command.ts';
 import { printResult } from '../print.ts';
 import { progressLine } from '../progress.ts';
-import { counted } from '../text.ts';
+import { counted, shown } from '../text.ts';
 import { dataDir, printChains, readPassphrase } from './backup.ts';
 
 const restore = command({
@@ -68,7 +68,7 @@ const restore = command({
           }\n`,
         );
       for (const [store, { files }] of Object.entries(restored.otherStores))
-        await stderr.write(`The content of ${counted(files, 'file')} must be in ${store}.\n`);
+        await stderr.write(`The content of ${counted(files, 'file')} must be in ${shown(store)}.\n`);
       await printChains(terminal, restored.chains);
     });
   },
