@@ -10,6 +10,8 @@
 // Standard tools can read it (`zcat FILE`), and gzip has a checksum of its own, so damage is found even where a row would still parse.
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip, createGzip } from 'node:zlib';
+import { Type } from '@signalbox/contract';
+import { fieldErrors } from '@signalbox/contract/check';
 import type { AppliedMigration } from '../db/migrate.ts';
 import { isSameSum, type TableSum, TableSummer } from '../db/table-sum.ts';
 import { type Contents, summed, type Table, type TableRows } from '../db/tables.ts';
@@ -37,6 +39,22 @@ export interface BackupHeader {
   /** Files whose bytes are elsewhere: how many, by the name of their store. */
   otherStores?: Record<string, { files: number; bytes: number }>;
 }
+
+// A file is not trusted: what is in its header reaches the disk, statements and the operator's terminal.
+const Text = Type.String({ maxLength: 2_000 });
+const Count = Type.Integer({ minimum: 0 });
+const Header = Type.Object({
+  release: Type.String({ pattern: '^[0-9A-Za-z.+-]{1,64}$' }),
+  createdAt: Type.String({ format: 'date-time' }),
+  migrations: Type.Array(
+    Type.Object({ version: Count, name: Type.String({ pattern: '^[a-z0-9_]{1,100}$' }), sha256: Text }),
+    { minItems: 1, maxItems: 9_999 },
+  ),
+  masterKeys: Type.Optional(Type.Object({ salt: Text, nonce: Text, tag: Text, text: Text })),
+  otherStores: Type.Optional(Type.Record(Type.String(), Type.Object({ files: Count, bytes: Count }))),
+});
+/** All that is read of a header in another form. */
+const OtherHeader = Type.Pick(Header, ['release']);
 
 export type Backup = BackupHeader & Contents;
 
@@ -76,7 +94,11 @@ export async function readBackup(file: Readable, name: string): Promise<Backup> 
   const reader = new BackupReader(file, name);
   const header = (await reader.line()) as Partial<BackupHeader>;
   if (!Number.isInteger(header.signalboxBackup)) throw new OperatorError(`${name} is not a backup of Signalbox.`);
-  if (header.signalboxBackup !== FORMAT) {
+  const isKnown = header.signalboxBackup === FORMAT;
+  const [problem] = fieldErrors(isKnown ? Header : OtherHeader, header);
+  if (problem)
+    throw new OperatorError(`${name} is damaged: its first line is wrong (${problem.path}). Use another backup.`);
+  if (!isKnown) {
     throw new OperatorError(
       `${name} was written by Signalbox ${header.release} in a form that this release, ${release}, can't read. ` +
         `Restore it with Signalbox ${header.release} or later.`,
@@ -131,7 +153,7 @@ class BackupReader {
         return;
       }
       const { table: name, columns } = next;
-      if (typeof name !== 'string' || !Array.isArray(columns))
+      if (typeof name !== 'string' || !Array.isArray(columns) || columns.some((one) => typeof one !== 'string'))
         throw this.#damaged('the beginning of a table is missing');
       const summer = new TableSummer();
       yield { name, columns, rows: summed(this.#rows(), summer), sum: () => summer.sum } satisfies Table & TableRows;

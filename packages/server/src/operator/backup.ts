@@ -1,6 +1,6 @@
 // `signalbox backup`: a consistent copy of the whole database in one file, while the service runs or is stopped.
 import { createWriteStream } from 'node:fs';
-import { chmod, link, open, readdir, rm, stat } from 'node:fs/promises';
+import { link, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -135,8 +135,9 @@ async function writeNewFile(path: string, write: (file: Writable) => Promise<voi
     const isTaken = await stat(target).catch(() => undefined);
     if (isTaken) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
     await removeDrafts(directory, basename(target));
-    const file = await open(draft, 'w', 0o600);
-    await chmod(draft, 0o600);
+    // Of an earlier process with this id. In a directory of many users it could also be someone else's, or a link.
+    await rm(draft, { force: true });
+    const file = await open(draft, 'wx', 0o600);
     await write(createWriteStream(draft, { fd: file, flush: true, autoClose: true }));
     // Unlike a rename, this fails if the name is taken.
     await link(draft, target);

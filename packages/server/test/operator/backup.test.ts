@@ -1,6 +1,16 @@
 // Backups and restores of a database of one's own, in the process of the test.
 import { once } from 'node:events';
-import { createReadStream, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -268,6 +278,28 @@ test('a file that is cut off, damaged, of another program or of a newer release 
       withHeader({ migrations: newer, release: '9.9.9' }),
       /schema version \d+, of Signalbox 9\.9\.9\. .* Use Signalbox 9\.9\.9 or later/,
     ],
+    ...[
+      { migrations: 5 },
+      { migrations: [] },
+      { migrations: header.migrations.map(() => null) },
+      { migrations: header.migrations.with(0, { ...header.migrations[0], name: '\u001b[31mred' }) },
+      { masterKeys: {} },
+      { masterKeys: { salt: 1, nonce: 2, tag: 3, text: 4 } },
+      { createdAt: '\u001b]0;title\u0007' },
+      { release: '\u001b[31m' },
+      { release: '\u001b[31m', signalboxBackup: 2 },
+      { otherStores: null },
+      { otherStores: { s3: 1 } },
+    ].map((changes): (typeof wrong)[number] => [
+      JSON.stringify(changes),
+      withHeader(changes),
+      /damaged: its first line is wrong \((migrations|masterKeys|createdAt|release|otherStores)[\w.[\]]*\)/,
+    ]),
+    [
+      'columns that are not names',
+      gzipSync([lines[0], '{"table":"agents","columns":[["agent_id"],{}]}', '\\.\n'].join('\n')),
+      /the beginning of a table is missing/,
+    ],
     [
       'unreleased',
       withHeader({ migrations: header.migrations.with(0, { ...header.migrations[0], sha256: 'x' }) }),
@@ -393,6 +425,23 @@ test('a backup is whole or not there: nothing is left of one that fails, and no 
     }),
   ).rejects.toThrow('broken on the way');
   expect(readdirSync(directory).filter((name) => name.includes('next'))).toEqual([]);
+});
+
+test('a backup is never written through a link or into a file that was there before it', async () => {
+  const config = configFor(service.database.url);
+  const others = join(directory, 'others');
+  writeFileSync(others, 'theirs', { mode: 0o666 });
+  for (const [name, prepare] of [
+    ['linked', symlinkSync],
+    ['shared', linkSync],
+  ] as const) {
+    const file = join(directory, `${name}.backup`);
+    prepare(others, `${file}.${process.pid}.part`);
+    await backupOnHost(config, { into: file }, quiet);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(lstatSync(file).isSymbolicLink()).toBe(false);
+    expect(readFileSync(others, 'utf8')).toBe('theirs');
+  }
 });
 
 function createFullDisk() {
