@@ -94,7 +94,7 @@ export function StartPage() {
         </Await>
         <Step number={4} title="Run the agent and approve the call" done={progress.hasApproved}>
           {agentId === undefined ? (
-            <p className="quiet">Create the agent first.</p>
+            <p className="quiet">Create the refund desk first.</p>
           ) : (
             <Await query={sessions}>{(session) => <Run agentId={agentId} session={session} />}</Await>
           )}
