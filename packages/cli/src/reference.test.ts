@@ -25,6 +25,17 @@ test('every command has help with its arguments, its options and an example, in 
   }
 });
 
+test('every command that calls a service takes its URL and its profile', async () => {
+  for (const { name: noun, load } of nouns) {
+    for (const { name, operations, options = {} } of await load()) {
+      if (!operations?.length) continue;
+      const command = `${noun} ${name}`;
+      expect(Object.keys(options), command).toContain('url');
+      if (noun !== 'login') expect(Object.keys(options), command).toContain('profile');
+    }
+  }
+});
+
 test('wrong words are told with what would be right, and exit status 2', async () => {
   const wrong: [string[], string][] = [
     [['sesions', 'list'], 'there is no command "sesions" (did you mean sessions?)'],

@@ -5,9 +5,8 @@ import { connectionOf } from './profiles.ts';
 
 const group = 'Connection and output';
 
-/** Options of every command that calls a service. */
-export const serviceOptions = {
-  json: { type: 'boolean', about: 'print one JSON object per line, in the format of the API', group },
+/** Options of every command that calls a service: which one, and by which key. */
+export const connectionOptions = {
   url: {
     type: 'string',
     value: 'URL',
@@ -22,6 +21,12 @@ export const serviceOptions = {
     variable: 'SIGNALBOX_PROFILE',
     group,
   },
+} as const satisfies Options;
+
+/** Options of commands whose result can be read by programs as well. */
+export const serviceOptions = {
+  json: { type: 'boolean', about: 'print one JSON object per line, in the format of the API', group },
+  ...connectionOptions,
 } as const satisfies Options;
 
 type ServiceInput = Pick<Input, 'terminal' | 'command'> & {

@@ -113,4 +113,6 @@ test('piped messages are sent one after another, and only responses are printed'
   expect([code, stdout]).toEqual([0, 'First: one\nSecond: two\n']);
   const wrong = await runCli(['sessions', 'chat', agentId], { env: env() });
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('needs --environment')]);
+  const named = await runCli(['sessions', 'chat', 'Desk', '--environment', 'staging'], { env: env() });
+  expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('signalbox agents list')]);
 });

@@ -11,7 +11,7 @@ import {
 } from '@signalbox/client';
 import { CommandError, command, type Options, UsageError } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
-import { serviceOf, serviceOptions } from '../service.ts';
+import { connectionOptions, serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { padEnd, shown } from '../text.ts';
@@ -142,7 +142,7 @@ const exportLog = command({
   options: {
     format: { type: 'string', choices: ['jsonl', 'csv'], about: 'csv is for spreadsheets (jsonl)' },
     ...filters,
-    url: serviceOptions.url,
+    ...connectionOptions,
   },
   examples: [
     ['events export > events.jsonl', 'all of it, for an archive'],

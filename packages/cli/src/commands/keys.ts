@@ -244,9 +244,14 @@ function grantOf({ permission, scopes }: ApiKey): string {
   return permission ?? scopes.join(', ');
 }
 
-export function printKey(found: ApiKey, terminal: Terminal): Promise<void> {
+export function printKey(
+  found: ApiKey,
+  terminal: Terminal,
+  before: readonly (readonly [string, string])[] = [],
+): Promise<void> {
   const { maxCostUsdPerDay: most, costUsdToday: cost } = found;
   return printRecord(terminal, [
+    ...before,
     ['Key', found.keyId],
     ['Name', shown(found.name)],
     ['Can', grantOf(found)],

@@ -3,7 +3,7 @@ import type { Session } from '@signalbox/client';
 import { Chat } from '../chat.ts';
 import { command, UsageError } from '../command.ts';
 import { LineReader } from '../line-reader.ts';
-import { serviceOf, serviceOptions } from '../service.ts';
+import { connectionOptions, serviceOf } from '../service.ts';
 
 export const chat = command({
   name: 'chat',
@@ -15,7 +15,7 @@ export const chat = command({
     environment: { type: 'string', value: 'NAME', about: 'the environment of a new session' },
     'end-user': { type: 'string', value: 'ID', about: 'for whom a new session is, by your own id' },
     'agent-version': { type: 'integer', min: 1, about: 'a new session always uses this version of the agent' },
-    url: serviceOptions.url,
+    ...connectionOptions,
   },
   examples: [
     ['sessions chat agt_01k9… --environment staging', 'try an agent'],
@@ -42,7 +42,12 @@ export const chat = command({
         throw new UsageError(`${fullName}: a new session needs --environment`, `${fullName} --help`);
       const endUser = endUserId === undefined ? undefined : { id: endUserId };
       session = await client.sessions.open({ agentId: args.id, environment, endUser, agentVersion });
-    } else session = await client.sessions.get(args.id);
+    } else if (args.id.startsWith('ses_')) session = await client.sessions.get(args.id);
+    else
+      throw new UsageError(
+        `${fullName}: "${args.id}" is not the id of an agent (agt_…) or a session (ses_…)`,
+        'agents list',
+      );
     const lines = new LineReader(terminal);
     try {
       await new Chat(client, session, lines, terminal).run();

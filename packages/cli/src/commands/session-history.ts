@@ -3,7 +3,7 @@ import type { ChunkType, Message, MessagePart, Session, SessionTurn, Signalbox }
 import { command } from '../command.ts';
 import { listOptions, printList, printTexts, timeText } from '../print.ts';
 import { Screen } from '../screen.ts';
-import { serviceOf, serviceOptions } from '../service.ts';
+import { connectionOptions, serviceOf, serviceOptions } from '../service.ts';
 import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { shown, shownLines } from '../text.ts';
@@ -147,7 +147,7 @@ export const chunks = command({
   options: {
     after: { type: 'string', value: 'CURSOR', about: 'only chunks after this cursor, such as turn_1:seq_15' },
     types: { type: 'list', value: 'TYPE,TYPE', about: 'only these types, such as turn.completed,tool.call' },
-    url: serviceOptions.url,
+    ...connectionOptions,
   },
   examples: [['sessions chunks ses_01k9… --types turn.completed', 'how the turns ended']],
   needs: ['sessions:read'],

@@ -36,15 +36,20 @@ const usage = command({
     const names = agentNames(client);
     if (report.groupBy === 'agent') await names.load(report.data.map(({ group }) => group));
     const rest = report.other ? [{ ...report.other, group: 'others' }] : [];
-    const rows: UsageGroup[] = [...report.data, ...rest, { ...report.total, group: 'total' }];
+    // The report has a row for every day, also for those without use.
+    const used = report.data.filter((sum) => numbers.some((name) => sum[name]));
+    const rows: UsageGroup[] = [...used, ...rest, { ...report.total, group: 'total' }];
     await new Table(
       stdout,
       columns(report.groupBy, (group) => names.of(group)),
     ).print(rows);
-    if (report.total.unpricedSteps > 0)
+    const { unpricedSteps } = report.total;
+    if (unpricedSteps > 0) {
+      const calls = unpricedSteps === 1 ? '1 model call is' : `${unpricedSteps} model calls are`;
       await input.terminal.stderr.write(
-        `${report.total.unpricedSteps} model calls are not in the cost: their models have no price (SIGNALBOX_MODEL_PRICES).\n`,
+        `${calls} not in the cost, because the model has no price (SIGNALBOX_MODEL_PRICES).\n`,
       );
+    }
   },
 });
 

@@ -16,8 +16,9 @@ const whoami = command({
     const me = await serviceOf(input).me();
     await printResult(input, me, async () => {
       const { organizationId, name } = me.organization;
-      await printRecord(input.terminal, [['Organization', `${shown(name)} (${organizationId})`]]);
-      if (me.apiKey) await printKey(me.apiKey, input.terminal);
+      const organization = [['Organization', `${shown(name)} (${organizationId})`]] as const;
+      if (me.apiKey) await printKey(me.apiKey, input.terminal, organization);
+      else await printRecord(input.terminal, organization);
     });
   },
 });
