@@ -18,10 +18,12 @@ export async function ask({ stdin, stderr }: Terminal, question: string, fallbac
 export async function askSecret({ stdin, stderr }: Terminal, question: string): Promise<string> {
   if (!stdin.isTTY) return (await text(stdin)).trim();
   const terminal = stdin as Terminal['stdin'] & { setRawMode(isRaw: boolean): void };
-  await stderr.write(`${question}: `);
+  // Before the question, so that nothing that is typed at once is shown.
   terminal.setRawMode(true);
   try {
-    return await typed(terminal);
+    const answer = typed(terminal);
+    await stderr.write(`${question}: `);
+    return await answer;
   } finally {
     terminal.setRawMode(false);
     terminal.pause();
