@@ -82,7 +82,9 @@ async function askProvider(): Promise<string | undefined> {
 function nextSteps(folder: string, provider: string): string {
   const key = providers[provider]?.key;
   const steps = [
-    ...(resolve(folder) === process.cwd() ? [] : [`cd ${/[^\w./-]/.test(folder) ? `'${folder}'` : folder}`]),
+    ...(resolve(folder) === process.cwd()
+      ? []
+      : [`cd ${/[^\w./-]/.test(folder) ? `'${folder.replaceAll("'", "'\\''")}'` : folder}`]),
     'npm install',
     ...(key ? [`# Add your key to .env: ${key}=…`] : []),
     'npm run dev',

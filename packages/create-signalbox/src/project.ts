@@ -24,10 +24,15 @@ const fromChat = ['index.html', 'vite.config.ts', 'agent.ts', 'receiver.ts', 'se
 export function nameOf(folder: string): string {
   const name = folder
     .toLowerCase()
-    .replace(/[^a-z0-9._~-]+/g, '-')
+    .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[._-]+|-+$/g, '')
     .slice(0, 214);
   return name || 'signalbox-app';
+}
+
+/** The same for Compose, which allows fewer characters. */
+function composeNameOf(name: string): string {
+  return name.replaceAll('.', '-');
 }
 
 /** What is in the way of a project in this folder. A repository without files of its own is empty. */
@@ -93,6 +98,7 @@ export function writeProject(folder: string, { name, provider, packages }: Proje
       : 'Its model follows a script and needs no key; to use a real one, change `model.ts`.';
     return text
       .replaceAll('{{name}}', name)
+      .replaceAll('{{composeName}}', composeNameOf(name))
       .replaceAll('{{signalbox}}', packages('signalbox'))
       .replaceAll('{{model}}', model)
       .replaceAll('      {{providerKey}}\n', chosen ? `      ${chosen.key}: \${${chosen.key}:?set it in .env}\n` : '')

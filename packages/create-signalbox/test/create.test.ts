@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Signalbox } from '@signalbox/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { nameOf } from '../src/project.ts';
 import { providers } from '../src/providers.ts';
 
@@ -57,6 +58,25 @@ describe('create-signalbox', () => {
       if (file.isFile())
         expect(readFileSync(join(file.parentPath, file.name), 'utf8')).not.toMatch(/\{\{(?!input|lastToolResult)/);
     }
+  });
+
+  test.each([
+    ['2026', '2026'],
+    ['1.5', '1-5'],
+    ['no', 'no'],
+    ['my.shop_2', 'my-shop_2'],
+    ["it's ~/{{x}}`$(id)`", 'it-s'],
+  ])('names the Compose project as Compose allows, whatever the folder is called: %j', async (name, expected) => {
+    const { status, printed } = await create(name.replace('/', ''), '--provider', 'scripted');
+    expect(status, printed).toBe(0);
+    const project = parse(readFileSync(join(folder, name.replace('/', ''), 'compose.yaml'), 'utf8')) as {
+      name: unknown;
+    };
+    expect(project.name).toMatch(/^[a-z0-9][a-z0-9_-]*$/);
+    expect(project.name).toContain(expected);
+    // A shell can run what is printed.
+    const step = printed.split('\n').find((line) => line.trim().startsWith('cd '))!;
+    await promisify(execFile)('sh', ['-c', step], { cwd: folder });
   });
 
   test('writes nothing into a folder with files, and names some of them', async () => {
