@@ -1,6 +1,8 @@
 // The files with which Signalbox is deployed agree with the service and with one another. chart.test.ts renders the chart;
 // `.ci/run` checks the others with the tools that read them.
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { settings } from '@signalbox/server';
 import { Ajv } from 'ajv';
@@ -14,6 +16,8 @@ const yaml = <T>(path: string) => parse(read(path)) as T;
 
 interface Service {
   image?: string;
+  command?: string[];
+  ports?: string[];
   environment?: Record<string, string>;
   volumes?: string[];
   tmpfs?: string[];
@@ -87,6 +91,51 @@ test('compose.yaml uses only settings that exist, keeps secrets in files, and mo
     expect(service.tmpfs).toEqual(['/data:mode=0700,uid=1000,gid=1000', '/tmp']);
   }
   expect(read('compose.yaml')).not.toMatch(/PASSWORD: |MASTER_KEY: |DATABASE_URL: |TOKEN: /);
+});
+
+test('compose.yaml shows the service to this machine only, and the master key to nodes only', () => {
+  const { services } = yaml<Compose>('compose.yaml');
+  for (const port of Object.values(services).flatMap(({ ports = [] }) => ports)) {
+    expect(port).toMatch(/^\$\{SIGNALBOX_ADDRESS:-127\.0\.0\.1\}:/);
+  }
+  const readers = Object.entries(services).filter(([, { volumes = [] }]) =>
+    volumes.some((volume) => volume.startsWith('secrets:')),
+  );
+  // The last one creates it, and ends.
+  expect(readers.map(([name]) => name)).toEqual(['node-1', 'node-2', 'secrets']);
+});
+
+test('the secrets of compose.yaml are created once, each where it is read', () => {
+  const { services } = yaml<Compose>('compose.yaml');
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-compose-'));
+  try {
+    for (const name of ['secrets', 'postgres-secrets']) mkdirSync(join(folder, name));
+    const script = services
+      .secrets!.command![0]!.replaceAll('$$', '$')
+      .replaceAll(/(?<=\s)\/(?=secrets|postgres-secrets)/g, `${folder}/`);
+    const contents = () =>
+      Object.fromEntries(
+        readdirSync(folder, { recursive: true, withFileTypes: true })
+          .filter((file) => file.isFile())
+          .map(({ name, parentPath }) => [
+            `/${join(parentPath, name).slice(folder.length + 1)}`,
+            readFileSync(join(parentPath, name), 'utf8'),
+          ]),
+      );
+    execFileSync('sh', ['-euc', script]);
+    const created = contents();
+    execFileSync('sh', ['-euc', script]);
+    expect(contents()).toEqual(created);
+    for (const service of [services['node-1']!, services.postgres!]) {
+      for (const [variable, path] of Object.entries(service.environment!).filter(([name]) => name.endsWith('_FILE'))) {
+        expect(created, variable).toHaveProperty([path]);
+      }
+    }
+    expect(created['/secrets/database-url']).toContain(`:${created['/postgres-secrets/password']!.trim()}@postgres:`);
+    expect(Buffer.from(created['/secrets/master-key']!, 'base64')).toHaveLength(32);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('the unit uses only settings that exist, and keeps secrets in files', () => {
