@@ -8,6 +8,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type BulkConnection, isDiskFull, isLocked } from '../db/bulk-connection.ts';
+import { isServerError } from '../db/pipeline.ts';
 import { isSameSum, type TableSum } from '../db/table-sum.ts';
 import { type Contents, columnsOf, listTables, nameOf, readTable, type Table } from '../db/tables.ts';
 import { type ChainReport, verifyChains } from '../events/chains.ts';
@@ -52,9 +53,19 @@ export async function loadContents(
         { cause: error },
       );
     }
+    // The server's own message quotes the row.
+    if (isServerError(error) && REFUSED_DATA.test(error.code)) {
+      throw new OperatorError(
+        `What is copied is damaged: the database refuses a row (${error.code}). Nothing was changed. Use another backup.`,
+        { cause: error },
+      );
+    }
     throw error;
   }
 }
+
+// Values that their type does not allow, rows that a key or constraint does not, and bytes that are not text.
+const REFUSED_DATA = /^2[23]/;
 
 /** Locks all tables for this transaction, and refuses a database that something is in. */
 async function takeEmpty(connection: BulkConnection, tables: readonly Table[]): Promise<void> {

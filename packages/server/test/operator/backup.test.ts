@@ -307,6 +307,17 @@ test('a file that is cut off, damaged, of another program or of a newer release 
     ],
   ];
   const target = await emptyDatabase();
+  const aRow = lines.findIndex((line) => line.startsWith('{"table":"organizations"')) + 1;
+  for (const [code, rows] of [
+    ['22P02', [lines[aRow]!.replace(/^\S{8}/, 'a secret')]],
+    ['22P04', [`${lines[aRow]}\tmore`]],
+    ['23505', [lines[aRow]!, lines[aRow]!]],
+  ] as const) {
+    const from = Readable.from([gzipSync(lines.toSpliced(aRow, 1, ...rows).join('\n'))]);
+    await expect(restoreOnHost(target.config, { from }, quiet)).rejects.toThrow(
+      `What is copied is damaged: the database refuses a row (${code}). Nothing was changed. Use another backup.`,
+    );
+  }
   for (const [name, bytes, message] of wrong) {
     await expect(restoreOnHost(target.config, { from: Readable.from([bytes]) }, quiet), name).rejects.toThrow(message);
     await expect(checkBackup(Readable.from([bytes]), quiet), name).rejects.toThrow(message);

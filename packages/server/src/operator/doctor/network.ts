@@ -67,7 +67,7 @@ async function checkPublicUrl(
           `${url.origin} responds with ${status}, but not as Signalbox does`,
           'Check SIGNALBOX_PUBLIC_URL, that a node runs, and what the proxy in front of it passes on.',
         );
-      if (url.protocol === 'http:' && !/^(localhost|127\.|\[::1\])/.test(url.hostname))
+      if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
         return warning(`${url.origin} is not encrypted`, 'Serve it over https: passwords and API keys are sent there.');
       return ok(`${url.origin} responds`);
     },
