@@ -117,3 +117,15 @@ test('an account without a home directory can use variables, and the error of lo
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('Set XDG_CONFIG_HOME');
 });
+
+test('a URL with a password, a query or a fragment is refused before the key is read', async () => {
+  for (const part of ['?a=b', '#a', '@x']) {
+    const wrong = part === '@x' ? url.replace('://', '://user:hush@') : `${url}/${part}`;
+    const { code, stderr } = await run(['login', '--url', wrong], `${apiKey}\n`);
+    expect([code, stderr]).toEqual([
+      2,
+      'signalbox: login: --url must be the URL of a service, without a password, a query or a fragment. See: signalbox login --help\n',
+    ]);
+  }
+  expect(requests).toEqual([]);
+});

@@ -36,7 +36,12 @@ const login = command({
     const suggested = profiles.get(profile)?.url ?? defaultUrl;
     const url = known ?? (stdin.isTTY ? await ask(terminal, 'Service', suggested) : suggested);
     const origin = URL.canParse(url) && /^https?:/.test(url) ? new URL(url).href.replace(/\/$/, '') : undefined;
-    if (!origin) throw new UsageError(`${name}: ${shown(url)} is not the URL of a service`, `${name} --help`);
+    if (!origin || /[?#]/.test(origin) || new URL(origin).username || new URL(origin).password) {
+      throw new UsageError(
+        `${name}: --url must be the URL of a service, without a password, a query or a fragment`,
+        `${name} --help`,
+      );
+    }
     if (stdin.isTTY) {
       await stderr.write(`Create a key at ${origin}/console/keys, or on its host with \`signalbox keys create\`.\n`);
     }
@@ -60,5 +65,5 @@ export const commands = [login];
 
 function isPrivate(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
-  return protocol === 'https:' || /^(localhost|127\..*|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
