@@ -1,10 +1,8 @@
 // A service does not start with a master key that is not its installation's.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
 import { StartError } from '../../src/main.ts';
@@ -108,32 +106,5 @@ test('once a secret exists, the service needs the key that sealed it, which may 
   await expect(startWith(newKey)).rejects.toThrow(StartError);
   await expect(startWith(oldKey)).rejects.toThrow(StartError);
   await (await startWith(newKey, oldKey)).stop();
-  await receiver.close();
-});
-
-test('the statement in docs/guides/keys.md lets a service start without its lost key', async () => {
-  const text = readFileSync(new URL('../../../../docs/guides/keys.md', import.meta.url), 'utf8');
-  const [, statement] = /```sql\n(.*?)\n```/s.exec(text) ?? [];
-  const receiver = await createReceiver();
-  const database = await createTestDatabase();
-  const before = await startTestService({ database, config: { masterKeys: [oldKey] } });
-  const { agentId } = await before.client.agents.create({ name: 'A', model: 'scripted/x' });
-  const use = async (service: TestService) => {
-    expect((await put(service, 'TOKEN')).status).toBe(200);
-    await service.client.webhookSubscriptions.create({ environment: 'production', url: receiver.url });
-    await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
-  };
-  await use(before);
-  await receiver.first(1);
-  await before.stop();
-  const db = createDb({ url: database.url, max: 1 });
-  await db.execute(sql([statement!]));
-  await db.close();
-  const after = await startTestService({ database, config: { masterKeys: [newKey] } });
-  const { length } = receiver.received;
-  await use(after);
-  await receiver.first(length + 1);
-  await after.stop();
-  await database.drop();
   await receiver.close();
 });
