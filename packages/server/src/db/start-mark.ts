@@ -4,9 +4,10 @@
 // empty installation, or continue in a database whose contents are used elsewhere.
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '../lib/sync-directory.ts';
 
-export type StartMark = { at: string } & (
-  | { because: 'restoring'; from: string }
+export type StartMark = { at: string } /** `replaces`: the directory had a database before. */ & (
+  | { because: 'restoring'; from: string; replaces: boolean }
   /** `moveId` is in the other database as well, from the moment at which it has everything. */
   | { because: 'moving' | 'moved'; to: string; moveId: string }
 );
@@ -29,8 +30,10 @@ function messageOf(mark: StartMark, dataDir: string): string {
   switch (mark.because) {
     case 'restoring':
       return (
-        `A restore of ${mark.from} into ${dataDir} was interrupted (${mark.at}). Run signalbox restore again. If the directory ` +
-        `has a folder postgres, it is the database from before the restore. ${anyway}`
+        `A restore of ${mark.from} into ${dataDir} was interrupted (${mark.at}). Run signalbox restore again. ` +
+        (mark.replaces
+          ? `The database from before the restore is in postgres or, if that was replaced, in postgres.before-restore-…. ${anyway}`
+          : '')
       );
     case 'moving':
       return `A move of the database in ${dataDir} to ${mark.to} was interrupted (${mark.at}). Run signalbox move again. ${anyway}`;
@@ -61,6 +64,7 @@ export async function writeStartMark(dataDir: string, mark: StartMark): Promise<
     await file.close();
   }
   await rename(`${path}.new`, path);
+  await syncDirectory(dataDir);
 }
 
 export async function removeStartMark(dataDir: string): Promise<void> {

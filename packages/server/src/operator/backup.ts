@@ -1,6 +1,6 @@
 // `signalbox backup`: a consistent copy of the whole database in one file, while the service runs or is stopped.
 import { createWriteStream } from 'node:fs';
-import { link, open, readdir, rm, stat } from 'node:fs/promises';
+import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { type BulkConnection, openBulkConnection } from '../db/bulk-connection.ts';
 import { snapshotOf } from '../db/tables.ts';
 import { systemClock } from '../lib/clock.ts';
+import { syncDirectory } from '../lib/sync-directory.ts';
 import { masterKeyFile, readMasterKeys } from '../vault/master-key.ts';
 import { type BackupHeader, writeBackup } from './backup-file.ts';
 import { OperatorError, withDatabase } from './operator.ts';
@@ -139,16 +140,29 @@ async function writeNewFile(path: string, write: (file: Writable) => Promise<voi
     await rm(draft, { force: true });
     const file = await open(draft, 'wx', 0o600);
     await write(createWriteStream(draft, { fd: file, flush: true, autoClose: true }));
-    // Unlike a rename, this fails if the name is taken.
-    await link(draft, target);
+    await giveName(draft, target);
   } catch (error) {
     throw explainFile(error, target);
   } finally {
     await rm(draft, { force: true });
   }
-  const opened = await open(directory, 'r');
-  await opened.sync().finally(() => opened.close());
+  await syncDirectory(directory);
 }
+
+/** Fails if the name is taken, unlike a rename. */
+async function giveName(draft: string, target: string): Promise<void> {
+  try {
+    await link(draft, target);
+  } catch (error) {
+    if (!WITHOUT_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    // Takes the name first. If this is killed here, the file is empty, which a restore refuses.
+    await (await open(target, 'wx', 0o600)).close();
+    await rename(draft, target);
+  }
+}
+
+/** From file systems that have no hard links, such as those of USB disks and many network shares. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL']);
 
 /** Of backups that were killed. */
 async function removeDrafts(directory: string, name: string): Promise<void> {

@@ -3,7 +3,7 @@
 // With a data directory, everything happens in a new cluster next to the directory's own. It is renamed once it is complete and
 // verified. Until then `do-not-start.json` keeps nodes from starting (db/start-mark.ts). A command that was killed is run again, and
 // starts from the beginning.
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { DirectoryInUse, type Postgres } from '@signalbox/embedded-postgres';
@@ -12,6 +12,7 @@ import type { BulkConnection } from '../db/bulk-connection.ts';
 import { embeddedDirectory, findEmbeddedPostgres, hasEmbeddedPostgres, startDraftPostgres } from '../db/embedded.ts';
 import { readStartMark, removeStartMark, writeStartMark } from '../db/start-mark.ts';
 import { systemClock } from '../lib/clock.ts';
+import { syncDirectory } from '../lib/sync-directory.ts';
 import { masterKeyFile, parseMasterKeys, readMasterKeys, writeMasterKeys } from '../vault/master-key.ts';
 import { createVault } from '../vault/vault.ts';
 import { openFile } from './backup.ts';
@@ -137,18 +138,21 @@ async function newestFingerprint(connection: BulkConnection): Promise<Buffer | u
 /** `fill` gets the URL of the new cluster. */
 async function replaceCluster(
   dataDir: string,
-  { from, replace }: RestoreWish,
+  { from, replace = false }: RestoreWish,
   fill: (url: string) => Promise<Loaded>,
 ): Promise<{ loaded: Loaded; keptIn: string | undefined }> {
   const place = embeddedDirectory(dataDir);
   const draft = `${place}.restoring`;
-  await requireFree(dataDir, replace);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const before = await readStartMark(dataDir);
+  // A restore into an empty directory that was killed after its rename: what is there now is its result.
+  const mayReplace = replace || (before?.because === 'restoring' && !before.replaces);
+  await requireFree(dataDir, mayReplace);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const at = systemClock.now().toISOString();
   await writeStartMark(dataDir, {
     because: 'restoring',
     from: typeof from === 'string' ? basename(from) : 'a backup',
+    replaces: replace,
     at,
   });
   const unmark = () =>
@@ -160,6 +164,8 @@ async function replaceCluster(
     server = await startDraftPostgres(draft);
     loaded = await fill(server.url);
     await server.stop();
+    // Another restore may have finished meanwhile, and a node may have started on its database.
+    await requireFree(dataDir, mayReplace);
   } catch (error) {
     await server?.stop();
     // Of another restore that is running.
@@ -169,10 +175,9 @@ async function replaceCluster(
     if (before?.because !== 'restoring') await unmark();
     throw error;
   }
-  const keptIn = replace ? await setAside(place) : undefined;
+  const keptIn = mayReplace ? await setAside(place) : undefined;
   await rename(draft, place);
-  const directory = await open(dataDir, 'r');
-  await directory.sync().finally(() => directory.close());
+  await syncDirectory(dataDir);
   return { loaded, keptIn };
 }
 
@@ -194,7 +199,7 @@ async function replaceKey(dataDir: string, keys: readonly Buffer[]): Promise<voi
   await writeMasterKeys(dataDir, keys);
 }
 
-async function requireFree(dataDir: string, replace = false): Promise<void> {
+async function requireFree(dataDir: string, replace: boolean): Promise<void> {
   if (!(await hasEmbeddedPostgres(dataDir))) return;
   if (!replace) {
     throw new OperatorError(

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '../lib/sync-directory.ts';
 
 const KEY_BYTES = 32;
 const FILE = 'master.key';
@@ -117,10 +118,4 @@ async function makeKey(dataDir: string, path: string): Promise<Buffer[]> {
   }
   await syncDirectory(dataDir);
   return (await readKeys(path))!;
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const directory = await fs.open(path, 'r');
-  await directory.sync().finally(() => directory.close());
 }

@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 /** Starts the service there, and uses what was copied. */
-async function useCopy(copied: Config): Promise<void> {
+async function useCopy(copied: Config, meanwhile = async () => {}): Promise<void> {
   const service = await startService(copied, { log });
   try {
     const client = new Signalbox({ apiKey: key, baseUrl: service.url! });
@@ -57,6 +57,7 @@ async function useCopy(copied: Config): Promise<void> {
     expect(await client.events.verify()).toMatchObject({ ok: true });
     const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
     await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+    await meanwhile();
   } finally {
     await service.stop();
   }
@@ -71,31 +72,37 @@ test('a backup of a running service is restored into a new data directory, which
     { 'data-dir': elsewhere.dataDir, port: '0' },
     { SIGNALBOX_MASTER_KEY: readFileSync(join(dataDir, 'master.key'), 'utf8') },
   );
-  await useCopy(copied);
-  await expect(restoreOnHost(elsewhere, { from: join(directory, 'running.backup') }, quiet)).rejects.toThrow(
-    /There is a database in .* already/,
+  const backup = { from: join(directory, 'running.backup') };
+  await expect(restoreOnHost(elsewhere, backup, quiet)).rejects.toThrow(/There is a database in .* already/);
+
+  // With a file that turns out to be damaged, and with the service running, the database stays as it is.
+  const cut = join(directory, 'cut.backup');
+  writeFileSync(cut, readFileSync(backup.from).subarray(0, -20));
+  await expect(restoreOnHost(copied, { from: cut, replace: true }, quiet)).rejects.toThrow(/is damaged/);
+  expect(readdirSync(elsewhere.dataDir)).toEqual(['postgres']);
+  await useCopy(copied, () =>
+    expect(restoreOnHost(copied, { ...backup, replace: true }, quiet)).rejects.toThrow(
+      /Signalbox is running in .* Stop it/,
+    ),
   );
 
-  // With the service running, and with a file that turns out to be damaged, the database stays as it is.
-  const running = await startService(copied, { log });
-  const replace = { from: join(directory, 'running.backup'), replace: true };
-  await expect(restoreOnHost(copied, replace, quiet)).rejects.toThrow(/Signalbox is running in .* Stop it/);
-  await running.stop();
-  const cut = join(directory, 'cut.backup');
-  writeFileSync(cut, readFileSync(replace.from).subarray(0, -20));
-  await expect(restoreOnHost(copied, { ...replace, from: cut }, quiet)).rejects.toThrow(/is damaged/);
-  expect(readdirSync(elsewhere.dataDir)).toEqual(['postgres']);
-  await useCopy(copied);
-
-  const { keptIn } = await restoreOnHost(copied, replace, quiet);
+  const { keptIn } = await restoreOnHost(copied, { ...backup, replace: true }, quiet);
   expect(keptIn).toMatch(/postgres\.before-restore-\d{8}T\d{6}Z$/);
   expect(existsSync(keptIn!)).toBe(true);
+
+  // As if a restore into an empty directory had been killed just before its end: the same command finishes it.
+  const mark = { because: 'restoring', from: 'running.backup', at: '2026-01-31T00:00:00.000Z' } as const;
+  await writeStartMark(elsewhere.dataDir, { ...mark, replaces: false });
+  expect(existsSync((await restoreOnHost(copied, backup, quiet)).keptIn!)).toBe(true);
   await useCopy(copied);
+  // One with --force needs it again.
+  await writeStartMark(elsewhere.dataDir, { ...mark, replaces: true });
+  await expect(restoreOnHost(copied, backup, quiet)).rejects.toThrow(/There is a database in .* already/);
 });
 
 test('a database of which a restore or a move was interrupted does not start, nor one that was moved', async () => {
   const at = '2026-01-31T00:00:00.000Z';
-  await writeStartMark(dataDir, { because: 'restoring', from: 'a.backup', at });
+  await writeStartMark(dataDir, { because: 'restoring', from: 'a.backup', replaces: true, at });
   await expect(startService(config, { log })).rejects.toThrow(
     /A restore of a\.backup .* was interrupted .* Run signalbox restore again/,
   );
