@@ -63,9 +63,18 @@ function askNpm(wanted: string, mode: string): SpawnSyncReturns<string> {
   const args = ['exec', '--yes', mode, '--ignore-scripts', '--no-audit', '--no-fund', `--package=${wanted}`];
   const ask = [...args, '-c', 'node -p process.execPath'];
   const npm = findNpm();
+  const options = { encoding: 'utf8', cwd: npmDirectory() } as const;
   return npm === undefined
-    ? spawnSync('npm', ask, { encoding: 'utf8', shell: process.platform === 'win32' })
-    : spawnSync(process.execPath, [npm, ...ask], { encoding: 'utf8' });
+    ? spawnSync('npm', ask, { ...options, shell: process.platform === 'win32' })
+    : spawnSync(process.execPath, [npm, ...ask], options);
+}
+
+/**
+ * npm takes settings from the current folder, such as a registry or a shell to run. With npx, npm has read them already. A command that
+ * is installed globally may be run in a folder that someone else wrote, so npm runs where Node is.
+ */
+function npmDirectory(): string {
+  return process.env.npm_execpath === undefined ? dirname(process.execPath) : process.cwd();
 }
 
 /** The script of the npm that runs this command, else of the one that Node came with. */
@@ -81,7 +90,7 @@ function findNpm(): string | undefined {
 /** The last line, as npm may print others before it. */
 function pathOf({ stdout }: SpawnSyncReturns<string>): string | undefined {
   const path = stdout.trim().split(/\r?\n/).at(-1) ?? '';
-  const { stdout: version } = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' });
+  const version = path && spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout;
   return version && isSuitable(version)
     ? path
     : fail(`The Node that npm installed can't run here (${path}). Install Node ${OLDEST_NODE} or later.`);
