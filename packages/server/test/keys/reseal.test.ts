@@ -1,5 +1,6 @@
 // Secrets after the master key was replaced, and after it was lost.
 import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
@@ -71,20 +72,28 @@ test('secrets are sealed under the new key while nodes serve, also after an inte
   await expect(interrupted).rejects.toThrow('interrupted');
   await expect(startWith(newKey)).rejects.toThrow(/none of the configured master keys can decrypt/);
 
-  // A node sets a secret anew between the read and the write of its batch: the new value stays.
-  let isSet: Promise<unknown> | undefined;
-  const result = await resealOnHost(configWith(newKey, oldKey), () => {
-    isSet ??= nodes[0]!.client.environments.secrets.set('production', 'SECRET_7', {
-      value: 'set meanwhile',
-      allowedHosts: ['a.example'],
-    });
-  });
-  await isSet;
+  // A node sets a secret anew between the read and the write of its batch: the new value stays. It is one of those that are left.
+  const newValue = createVault([newKey]).seal(
+    'environment_secret',
+    [organizationId, 'production', 'SECRET_9'],
+    'set meanwhile',
+  );
+  const setter = new Client({ connectionString: database.url });
+  await setter.connect();
+  await setter.query('begin');
+  await setter.query(`update environment_secrets set sealed_value = $1 where name = 'SECRET_9'`, [newValue]);
+  const resealing = resealOnHost(configWith(newKey, oldKey), quiet);
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+    and query like '%update environment_secrets%'`;
+  await expect.poll(() => ask(database.url, waiting)).toHaveLength(1);
+  await setter.query('commit');
+  await setter.end();
+  const result = await resealing;
   expect(result.unreadable).toEqual([]);
   expect(result.resealed).toBeLessThan(SECRETS);
   expect(await resealOnHost(configWith(newKey, oldKey), quiet)).toEqual({ resealed: 0, unreadable: [] });
   expect(await readAll(newKey)).toEqual(
-    before.map((value) => (value === 'secret value 7' ? 'set meanwhile' : value)).toSorted(),
+    before.map((value) => (value === 'secret value 9' ? 'set meanwhile' : value)).toSorted(),
   );
   for (const node of nodes) await node.stop();
   const after = await startWith(newKey);
