@@ -104,8 +104,9 @@ test('a backup goes through standard output and input, and every failure is one 
     [['move', ...nowhere, '--to', 'postgres://a:secret@b/c'], '--to contains a password'],
     [['move', ...nowhere, '--to', 'postgres://a@b/c'], 'There is no Signalbox in'],
   ] as const;
-  for (const [args, words] of failures) {
-    const { code, stdout, stderr } = await run(...args);
+  const outcomes = await Promise.all(failures.map(([args]) => run(...args)));
+  for (const [index, [args, words]] of failures.entries()) {
+    const { code, stdout, stderr } = outcomes[index]!;
     expect([code, stdout, stderr], args.join(' ')).toEqual([1, '', expect.stringMatching(/^signalbox: [^\n]+\n$/)]);
     expect(stderr).toContain(words);
   }
