@@ -43,6 +43,10 @@ const server = createServer(async (request, response) => {
 });
 const page = await servePage();
 
+server.once('error', (error: NodeJS.ErrnoException) => {
+  console.error(error.code === 'EADDRINUSE' ? `Port ${PORT} is in use. Set PORT to another one.` : error);
+  process.exit(1);
+});
 server.listen(Number(PORT), HOST, async () => {
   const { port } = server.address() as { port: number };
   const origin = env.PAGE_URL ?? `http://localhost:${port}`;

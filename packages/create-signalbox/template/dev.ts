@@ -39,6 +39,7 @@ async function startSignalbox(): Promise<void> {
   });
   // Ctrl-C at a terminal also reaches the service; other signals reach only this process.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => service.kill(signal));
+  process.once('exit', () => service.kill());
   while (!(await isReady(url))) {
     if (hasEnded) return;
     await setTimeout(200);

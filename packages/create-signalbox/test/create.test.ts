@@ -206,6 +206,30 @@ describe('a project', () => {
       await ended;
     }
   });
+
+  test('stops Signalbox again and names the port if that of the page is in use', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const [signalboxPort, { port }] = [await freePort(), taken.address() as AddressInfo];
+    const dev = spawn(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'dev.ts'], {
+      cwd: folder,
+      env: {
+        PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+        SIGNALBOX_PORT: `${signalboxPort}`,
+        PORT: `${port}`,
+      },
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    let errors = '';
+    dev.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    // Its standard error is closed once the service, which inherits it, has ended as well.
+    const [code] = await once(dev, 'close');
+    taken.close();
+    expect([code, errors]).toEqual([1, expect.stringContaining(`Port ${port} is in use.`)]);
+    await expect(fetch(`http://127.0.0.1:${signalboxPort}/healthz`)).rejects.toThrow();
+  });
 });
 
 async function freePort(): Promise<number> {
