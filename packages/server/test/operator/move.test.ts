@@ -7,6 +7,7 @@ import { Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
+import { openBulkConnection } from '../../src/db/bulk-connection.ts';
 import { writeStartMark } from '../../src/db/start-mark.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { startService } from '../../src/main.ts';
@@ -120,9 +121,12 @@ test('a move needs no superuser, copies everything, is not done twice, and leave
   const url = new URL(target.url);
   await ask(target.url, `alter database ${url.pathname.slice(1)} owner to ${role}`);
   // What a role or a database may have set.
-  await ask(target.url, `alter role ${role} set statement_timeout = '50ms'`);
+  await ask(target.url, `alter role ${role} set statement_timeout = '20s'`);
   await ask(target.url, `alter role ${role} set "DateStyle" = 'SQL, DMY'`);
   [url.username, url.password] = [role, 'moving'];
+  const connection = await openBulkConnection(url.href);
+  expect(await connection.query('show statement_timeout')).toEqual([{ statement_timeout: '0' }]);
+  connection.close();
 
   const running = await startService(config, { log });
   await expect(moveOnHost({ ...config, databaseUrl: url.href }, undefined, quiet)).rejects.toThrow(
