@@ -54,6 +54,12 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
+/** Of npm, as this user has it; empty if there is none. */
+const setting = (name: string) =>
+  npm(['config', 'get', name])
+    .trim()
+    .replace(/^(null|undefined)$/, '');
+
 const isRoot = process.getuid?.() === 0;
 const users = isRoot ? (['root', 'nobody'] as const) : (['this user'] as const);
 const cases = ['node20', 'node26'].flatMap((node) => users.map((user) => [node, user] as const));
@@ -72,8 +78,9 @@ test.each(cases)(
       PATH: `${join(temporary, node, 'bin')}:/usr/local/bin:/usr/bin:/bin`,
       HOME: home,
       // The cache of the machine, unless another user could not write there.
-      ...(uid === undefined && { npm_config_cache: npm(['config', 'get', 'cache']).trim() }),
-      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'npm_config_registry')),
+      ...(uid === undefined && { npm_config_cache: setting('cache') }),
+      // The other user has no configuration of its own.
+      ...Object.fromEntries(['registry', 'cafile'].map((name) => [`npm_config_${name}`, setting(name)])),
       SIGNALBOX_EGRESS_ALLOW: '127.0.0.1',
       SIGNALBOX_PORT: '0',
     };
@@ -92,6 +99,7 @@ test.each(cases)(
     const start = (...args: string[]) => {
       const child = spawn(program, [npxScript, 'signalbox', ...args], {
         ...options,
+        detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       children.push(child);
