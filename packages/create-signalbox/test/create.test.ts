@@ -134,7 +134,9 @@ describe('a project', () => {
     await promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', folder]);
   });
 
-  test('starts with one command, and its chat continues after an approval; the receiver gets the webhooks', async () => {
+  test('starts with one command, and its chat continues after an approval; the receiver gets the webhooks', {
+    timeout: 300_000,
+  }, async () => {
     const [signalboxPort, port] = [await freePort(), await freePort()];
     const url = `http://localhost:${port}`;
     const dev = spawn(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'dev.ts'], {
@@ -154,7 +156,7 @@ describe('a project', () => {
     }
     const ended = once(dev, 'close');
     try {
-      await expect.poll(() => printed).toContain(`Chat on ${url}`);
+      await expect.poll(() => printed, { timeout: 240_000 }).toContain(`Chat on ${url}`);
       expect(await (await fetch(url)).text()).toContain('<div id="root">');
       const { baseUrl, agentId, environment } = await chatOf(url);
       const token = await (await fetch(`${url}/api/token`, { method: 'POST' })).text();
