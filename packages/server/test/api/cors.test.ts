@@ -161,14 +161,17 @@ test('all tokens of a session or an end user share 60 requests a minute and 3 st
 
   clock.advance(60_000);
   const closes: AbortController[] = [];
+  // A response that nothing refers to is collected, and its stream ends.
+  const responses: Response[] = [];
   const stream = async (key: string) => {
     const gone = new AbortController();
     closes.push(gone);
-    const { status } = await fetch(`${limited.url}/api/v1/sessions/${own}/stream`, {
+    const response = await fetch(`${limited.url}/api/v1/sessions/${own}/stream`, {
       headers: { authorization: `Bearer ${key}` },
       signal: gone.signal,
     });
-    return status;
+    responses.push(response);
+    return response.status;
   };
   expect([await stream(tokens[0]!), await stream(tokens[1]!), await stream(tokens[2]!)]).toEqual([200, 200, 200]);
   expect([await stream(tokens[0]!), await stream(await newToken(own))]).toEqual([429, 429]);
