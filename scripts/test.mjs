@@ -1,4 +1,4 @@
-// `npm test`: all checks and tests, the fastest first. Stops at the first failure. With `CI` set, up to three failed test files are
+// `npm test`: all checks and tests, the fastest first. Stops at the first failure. With `CI` set, up to five failed test files are
 // run once more, on their own: a test that passes then is reported as flaky, and one that fails again fails the run.
 // `npm test -- NAME …` runs some of them: `static` (everything but the tests), or projects of vitest.config.ts. A name with a slash
 // is a path, and limits the projects to the test files below it.
@@ -14,7 +14,7 @@ const statements = join(scratch, 'statements.jsonl');
 const failedTests = join(scratch, 'failed-tests.json');
 const vitest = 'node_modules/vitest/vitest.mjs';
 // More than this is no coincidence of a busy machine.
-const maxRepeatedFiles = 3;
+const maxRepeatedFiles = 5;
 
 const projects = ['unit', 'server', 'process', 'browser'];
 const paths = process.argv.slice(2).filter((name) => name.includes('/'));
