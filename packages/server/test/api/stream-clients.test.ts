@@ -63,7 +63,7 @@ function cutting(...cuts: number[]) {
         transform(bytes, controller) {
           const text = decoder.decode(bytes, { stream: true });
           for (const part of text.split(/(?<=\n\n)/)) {
-            if (left < 0) return;
+            if (left < 0) break;
             // In the middle of an event.
             controller.enqueue(encoder.encode(left === 0 ? part.slice(0, part.length / 2) : part));
             if (part.endsWith('\n\n')) left -= 1;
