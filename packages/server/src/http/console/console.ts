@@ -5,26 +5,13 @@ import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
+import { pageHeaders } from '../page-headers.ts';
 
-// In addition to those of every response (server.ts).
-const pageHeaders = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    // The images of conversations, which the page has read through the API.
-    "img-src 'self' blob:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'X-Frame-Options': 'DENY',
-  // URLs contain session ids, which other sites must not see.
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-};
+const consoleHeaders = pageHeaders({
+  styles: ["style-src 'self'"],
+  // The images of conversations, which the page has read through the API.
+  images: ['blob:'],
+});
 
 /** Serves the built console. Without one (`directory` is undefined or empty) its URLs say how to build it. */
 export async function addConsole(app: FastifyInstance, directory: string | undefined): Promise<void> {
@@ -45,7 +32,7 @@ export async function addConsole(app: FastifyInstance, directory: string | undef
     if (!isBuilt) {
       throw new ApiError('not_found', 'The console is not built. Run `npm start` or `npm run build:console`.');
     }
-    return reply.headers(pageHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
+    return reply.headers(consoleHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
   };
   app.get('/console', page);
   app.get('/console/*', page);

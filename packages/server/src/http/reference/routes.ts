@@ -7,6 +7,7 @@ import { gzip } from 'node:zlib';
 import { routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
+import { pageHeaders } from '../page-headers.ts';
 import { llmsText } from './llms.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -45,27 +46,12 @@ export function addReference(
   app.get('/', async (_, reply) => reply.redirect('/console'));
 }
 
-/** In addition to those of every response (server.ts). */
-function headersWith(nonce: string): Record<string, string> {
-  return {
-    'Content-Security-Policy': [
-      "default-src 'none'",
-      "script-src 'self'",
-      // Scalar adds style sheets, which need the nonce, and places its menus by style attributes.
-      `style-src-elem 'self' 'nonce-${nonce}'`,
-      "style-src-attr 'unsafe-inline'",
-      "img-src 'self' data: blob:",
-      "connect-src 'self'",
-      "base-uri 'none'",
-      "form-action 'none'",
-      "frame-ancestors 'none'",
-    ].join('; '),
-    'X-Frame-Options': 'DENY',
-    'Referrer-Policy': 'no-referrer',
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-  };
-}
+/** Scalar adds style sheets, which need the nonce, and places its menus by style attributes. */
+const headersWith = (nonce: string) =>
+  pageHeaders({
+    styles: [`style-src-elem 'self' 'nonce-${nonce}'`, "style-src-attr 'unsafe-inline'"],
+    images: ['data:', 'blob:'],
+  });
 
 function once<T>(build: () => Promise<T>): () => Promise<T> {
   let built: Promise<T> | undefined;
