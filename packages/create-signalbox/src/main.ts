@@ -100,7 +100,8 @@ function refuse(problem: string): number {
 try {
   process.exitCode = await main();
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
   // Thrown by parseArgs.
-  process.exitCode = String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+  const isUsage = String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
+  process.stderr.write(`${(error as Error).message}\n${isUsage ? `\n${help}` : ''}`);
+  process.exitCode = isUsage ? 2 : 1;
 }
