@@ -36,7 +36,7 @@ test('every command that calls a service takes its URL and its profile', async (
   }
 });
 
-test('wrong words are told with what would be right, and exit status 2', async () => {
+test('an unknown word gets a suggestion and exit status 2', async () => {
   const wrong: [string[], string][] = [
     [['sesions', 'list'], 'there is no command "sesions" (did you mean sessions?)'],
     [['list', 'sessions'], '(did you mean sessions list?)'],

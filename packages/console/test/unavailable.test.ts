@@ -37,7 +37,7 @@ test('a page whose files are gone since an upgrade loads the new build by itself
   expect(isGone).toBe(false);
 });
 
-test('if the files are still gone after that, the page reports it instead of reloading for ever', async () => {
+test('if the files are still gone after that, the page reports it instead of reloading again and again', async () => {
   const page = await console_.open(console_.owner, '/agents');
   let loads = 0;
   page.on('load', () => (loads += 1));
