@@ -1,11 +1,15 @@
 /** Opens responses of Server-Sent Events, and reads envelopes in them. */
+import { readBody } from './body-stream.ts';
 import { SignalboxError } from './errors.ts';
-import type { ServerSentEvent } from './sse.ts';
+import { EventParser, type ServerSentEvent } from './sse.ts';
 import type { OpenResponse, RequestOptions, Transport } from './transport.ts';
 import type { Envelope } from './types.generated.ts';
 
+/** The changes whose response the client reads as a stream. */
+export type StreamedChange = 'openSession' | 'sendMessage';
+
 /** @throws SignalboxError `unexpected_response` if the response is not of events (204 is: there are none) */
-export async function openEvents<N extends 'streamSession' | 'streamEnvironment'>(
+export async function openEvents<N extends 'streamSession' | 'streamEnvironment' | StreamedChange>(
   transport: Transport,
   route: N,
   input: Parameters<typeof transport.open<N>>[1],
@@ -25,9 +29,23 @@ export async function openEvents<N extends 'streamSession' | 'streamEnvironment'
   });
 }
 
-export function envelopeIn({ data }: Pick<ServerSentEvent, 'data'>): Envelope {
+/** The events of a response, until it ends. Closes the connection, also if the reader stops early. */
+export async function* eventsIn(
+  connection: OpenResponse,
+  { sleep }: Pick<Transport, 'sleep'>,
+): AsyncGenerator<ServerSentEvent, void, undefined> {
+  const parser = new EventParser();
+  for await (const bytes of readBody(connection, sleep)) yield* parser.push(bytes);
+}
+
+export function envelopeIn(event: Pick<ServerSentEvent, 'data'>): Envelope {
+  return dataOf<Envelope>(event);
+}
+
+/** The data of an event. */
+export function dataOf<T>({ data }: Pick<ServerSentEvent, 'data'>): T {
   try {
-    return JSON.parse(data) as Envelope;
+    return JSON.parse(data) as T;
   } catch {
     throw new SignalboxError({
       status: 200,

@@ -328,3 +328,95 @@ describe('a stream fails', () => {
     await expect(all(lost.client.sessions.stream('ses_1', {}, { signal: between.signal }))).rejects.toBe(reason);
   });
 });
+
+describe('a change that streams', () => {
+  const session = (status: string, cursor: string | null = 'turn_1:seq_1') => ({ sessionId: 'ses_1', status, cursor });
+  const idle = (seq: number): Chunk => ({ ...completed(seq), status: 'idle' }) as Chunk;
+  const first = (value: object) => `event: session\ndata: ${JSON.stringify(value)}\n\n`;
+
+  function respond(response: ServerResponse, value: object, ...envelopes: Envelope[]): void {
+    response.writeHead(201, { 'content-type': 'text/event-stream; charset=utf-8' });
+    response.write(first(value) + envelopes.map(text).join(''));
+  }
+
+  const open = (client: Awaited<ReturnType<typeof clientOf>>['client'], options = {}) =>
+    client.sessions.openAndStream({ agentId: 'agt_1', environment: 'production', input: 'Hello' }, options);
+
+  test('returns the session, and streams until it is idle, with one request whose connection can be used again', async () => {
+    const { client, seen } = await clientOf((response) => {
+      respond(response, { session: session('running') }, envelope(delta(2)), envelope(idle(3)));
+      response.end();
+    });
+    const { session: opened, stream } = await open(client);
+    expect(opened).toMatchObject({ sessionId: 'ses_1', status: 'running' });
+    expect(await all(stream)).toEqual(['1:2', '1:3']);
+    expect(seen).toMatchObject([{ method: 'POST', url: '/api/v1/sessions', headers: { accept: 'text/event-stream' } }]);
+  });
+
+  test('of a session that is idle already has an empty stream, and requests nothing more', async () => {
+    const { client, seen } = await clientOf((response) => {
+      respond(response, { session: session('idle', null) });
+      response.end();
+    });
+    expect(await all((await open(client)).stream)).toEqual([]);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('continues on the stream of the session after a lost connection, and still ends when the session is idle', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        respond(response, { session: session('running') }, envelope(delta(2)));
+        breakOff(response);
+      } else begin(response, envelope(delta(3)), envelope(idle(4)));
+    });
+    expect(await all((await open(client)).stream)).toEqual(['1:2', '1:3', '1:4']);
+    expect(seen.map(({ method }) => method)).toEqual(['POST', 'GET']);
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_2']);
+  });
+
+  test('starts after the cursor of the session if the connection is lost before the first chunk', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        respond(response, { session: session('running') });
+        breakOff(response);
+      } else begin(response, envelope(idle(2)));
+    });
+    expect(await all((await open(client)).stream)).toEqual(['1:2']);
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_1']);
+  });
+
+  test('is repeated with the same idempotency key if the service does not respond', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 0) return problem(response, 503, 'unavailable');
+      respond(response, { session: session('running') }, envelope(idle(2)));
+      response.end();
+    });
+    await open(client);
+    expect(seen).toHaveLength(2);
+    expect(seen[1]!.headers['idempotency-key']).toBe(seen[0]!.headers['idempotency-key']);
+  });
+
+  test('fails if the response ends before the session, and with the error of a refusal', async () => {
+    const cut = await clientOf((response) => {
+      response.writeHead(201, { 'content-type': 'text/event-stream' });
+      response.end('event: session\ndata: {"ses');
+    });
+    await expect(open(cut.client, { maxRetries: 0 })).rejects.toThrow('ended before its first event');
+    const refused = await clientOf((response) => problem(response, 404, 'not_found'));
+    await expect(open(refused.client)).rejects.toThrow(NotFoundError);
+  });
+
+  test('ends its request when the caller aborts', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { client } = await clientOf((response) => {
+      response.on('close', closed.resolve);
+      respond(response, { session: session('running') }, envelope(delta(2)));
+    });
+    const over = new AbortController();
+    const { stream } = await open(client, { signal: over.signal });
+    const reading = all(stream);
+    over.abort(new Error('enough'));
+    await expect(reading).rejects.toThrow('enough');
+    await closed.promise;
+  });
+});

@@ -1,19 +1,21 @@
 /**
  * Streams a session's journal.
  *
+ * The response to a change, such as a new session, can be the beginning of such a stream. That stream also ends when the session is
+ * idle.
+ *
  * One iteration uses one or more connections. Each starts after the cursor of the last envelope returned, so nothing is lost;
  * repeated chunks are dropped by position, so nothing is returned twice. A connection ends with the terminal status or with 204
  * (nothing can follow), which both end the iteration, or it is lost: cut, closed by a server that restarts, or silent although
  * the service sends a comment every 10 s. After a lost connection comes a pause and the next one.
  */
 
-import { readBody } from './body-stream.ts';
 import { cursorOf, isAfter } from './cursor.ts';
-import { envelopeIn, openEvents } from './open-events.ts';
+import { dataOf, envelopeIn, eventsIn, openEvents, type StreamedChange } from './open-events.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
-import { EventParser } from './sse.ts';
-import { connectionError, type OpenResponse, type RequestOptions, type Transport } from './transport.ts';
-import type { Chunk, ChunkType, Envelope, SessionStatus } from './types.generated.ts';
+import type { ServerSentEvent } from './sse.ts';
+import { connectionError, type Input, type RequestOptions, type Result, type Transport } from './transport.ts';
+import type { ChunkType, Envelope, Session, SessionStatus } from './types.generated.ts';
 
 export interface StreamParams {
   /** Start after this position (`turn_1:seq_12`). Default: at the session's first chunk. */
@@ -26,6 +28,33 @@ export interface StreamParams {
 
 const ended: ReadonlySet<SessionStatus> = new Set(['completed', 'failed', 'cancelled']);
 
+type Events = AsyncGenerator<ServerSentEvent, void, undefined>;
+
+/**
+ * Makes a change, and follows what the session then does.
+ *
+ * @throws what the change throws
+ */
+export async function changeAndStream<N extends StreamedChange>(
+  transport: Transport,
+  change: N,
+  input: Input<N>,
+  options: RequestOptions = {},
+): Promise<Result<N> & { stream: SessionStream }> {
+  const events = eventsIn(await openEvents(transport, change, input, options), transport);
+  try {
+    for (let next = await events.next(); !next.done; next = await events.next()) {
+      if (next.value.event !== 'session') continue;
+      const result = dataOf<Result<N> & { session: Session }>(next.value);
+      return { ...result, stream: new SessionStream(transport, result.session, { events }, options) };
+    }
+    throw connectionError(new Error('the stream ended before its first event'));
+  } catch (error) {
+    await events.return();
+    throw error;
+  }
+}
+
 /** Envelopes in order, each once. Iterating over it again continues where it stopped. */
 export class SessionStream implements AsyncIterable<Envelope> {
   readonly sessionId: string;
@@ -33,15 +62,29 @@ export class SessionStream implements AsyncIterable<Envelope> {
   readonly #types: readonly ChunkType[] | undefined;
   readonly #onConnection: StreamParams['onConnection'];
   readonly #options: RequestOptions;
+  /** It ends when the session is idle, too. */
+  readonly #untilIdle: boolean;
+  /** The first connection, if it is open already. */
+  #events: Events | undefined;
+  #isOver: boolean;
   #cursor: string | null;
 
-  constructor(transport: Transport, sessionId: string, params: StreamParams, options: RequestOptions) {
-    this.sessionId = sessionId;
+  constructor(
+    transport: Transport,
+    session: string | Session,
+    params: StreamParams & { events?: Events; untilIdle?: boolean },
+    options: RequestOptions,
+  ) {
+    const known = typeof session === 'string' ? undefined : session;
+    this.sessionId = typeof session === 'string' ? session : session.sessionId;
     this.#transport = transport;
     this.#types = params.types;
     this.#onConnection = params.onConnection;
     this.#options = options;
-    this.#cursor = params.cursor ?? null;
+    this.#events = params.events;
+    this.#untilIdle = params.untilIdle ?? known !== undefined;
+    this.#isOver = known !== undefined && isOver(known.status, true);
+    this.#cursor = params.cursor ?? known?.cursor ?? null;
   }
 
   /** The position of the last envelope returned (keep it to resume later); null before the first. */
@@ -57,7 +100,12 @@ export class SessionStream implements AsyncIterable<Envelope> {
     return new SessionStream(
       this.#transport,
       this.sessionId,
-      { cursor: cursor ?? this.#cursor, types: this.#types, onConnection: onConnection ?? this.#onConnection },
+      {
+        cursor: cursor ?? this.#cursor,
+        types: this.#types,
+        onConnection: onConnection ?? this.#onConnection,
+        untilIdle: this.#untilIdle,
+      },
       { ...this.#options, ...(signals.length > 0 && { signal: AbortSignal.any(signals) }) },
     );
   }
@@ -66,34 +114,41 @@ export class SessionStream implements AsyncIterable<Envelope> {
     const backoff = new ReconnectBackoff(this.#transport, this.#options);
     while (true) {
       try {
-        const connection = await this.#connect(backoff.options);
+        // The response to a change ends with the work, and its connection can then be used again. Any other is left.
+        const isResponse = this.#events !== undefined;
+        const events = this.#events ?? (await this.#connect(backoff.options));
+        this.#events = undefined;
         backoff.opened();
-        if (connection.response.status === 204) {
-          connection.close();
-          return;
-        }
+        if (!events) return;
         this.#onConnection?.('open');
-        const parser = new EventParser();
-        for await (const bytes of readBody(connection, this.#transport.sleep)) {
-          for (const event of parser.push(bytes)) {
-            if (event.event !== 'session.chunks') continue;
-            backoff.progress();
-            const fresh = this.#advance(envelopeIn(event));
-            if (fresh.chunks.length > 0) yield fresh;
-            if (fresh.chunks.some(isTerminal)) return;
+        for await (const event of events) {
+          if (event.event !== 'session.chunks') continue;
+          backoff.progress();
+          const fresh = this.#advance(envelopeIn(event));
+          if (fresh.chunks.some((chunk) => chunk.type === 'session.status' && isOver(chunk.status, this.#untilIdle))) {
+            this.#isOver = true;
           }
+          if (fresh.chunks.length > 0) yield fresh;
+          if (this.#isOver && !isResponse) return;
         }
+        if (this.#isOver) return;
         throw connectionError(new Error('the stream ended before the session did'));
       } catch (error) {
+        if (this.#isOver) return;
         if (!this.#options.signal?.aborted) this.#onConnection?.('lost');
         await backoff.pauseAfter(error);
       }
     }
   }
 
-  #connect(options: RequestOptions): Promise<OpenResponse> {
+  /** Undefined if nothing can follow. */
+  async #connect(options: RequestOptions): Promise<Events | undefined> {
     const query = { cursor: this.#cursor ?? undefined, types: this.#types?.join(',') };
-    return openEvents(this.#transport, 'streamSession', { params: { sessionId: this.sessionId }, query }, options);
+    const input = { params: { sessionId: this.sessionId }, query };
+    const connection = await openEvents(this.#transport, 'streamSession', input, options);
+    if (connection.response.status !== 204) return eventsIn(connection, this.#transport);
+    connection.close();
+    return undefined;
   }
 
   /** Moves the cursor to the envelope; returns the part of it that is after the previous cursor. */
@@ -109,6 +164,6 @@ export class SessionStream implements AsyncIterable<Envelope> {
   }
 }
 
-function isTerminal(chunk: Chunk): boolean {
-  return chunk.type === 'session.status' && ended.has(chunk.status);
+function isOver(status: SessionStatus, untilIdle: boolean): boolean {
+  return ended.has(status) || (untilIdle && status === 'idle');
 }

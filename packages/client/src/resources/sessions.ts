@@ -1,5 +1,5 @@
 import { PageRequest } from '../page.ts';
-import { SessionStream, type StreamParams } from '../stream.ts';
+import { changeAndStream, SessionStream, type StreamParams } from '../stream.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   ChunkType,
@@ -39,6 +39,22 @@ export class Sessions {
    */
   async open(params: OpenSession, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('openSession', { body: params }, options)).session;
+  }
+
+  /**
+   * Opens a session and streams its first turn, with one request. The stream ends when the session is idle or has ended; until then
+   * it resumes after a lost connection. Read it, or abort `options.signal`: its connection is open.
+   *
+   *     const { session, stream } = await client.sessions.openAndStream({ agentId, environment, input: 'Hello' });
+   *     for await (const { chunks } of stream) …
+   *
+   * @throws what `open` throws
+   */
+  openAndStream(
+    params: OpenSession,
+    options?: RequestOptions,
+  ): Promise<Result<'openSession'> & { stream: SessionStream }> {
+    return changeAndStream(this.#transport, 'openSession', { body: params }, options);
   }
 
   /** Sessions, newest first; `metadata: { customer: '17' }` finds those with this value. */
@@ -91,6 +107,20 @@ export class Sessions {
    */
   sendMessage(sessionId: string, params: SendMessage, options?: RequestOptions): Promise<Result<'sendMessage'>> {
     return this.#transport.call('sendMessage', { params: { sessionId }, body: params }, options);
+  }
+
+  /**
+   * Sends a message and streams what the session then does, with one request, as `openAndStream` does. If the session is busy, that is
+   * first the rest of its current turn.
+   *
+   * @throws what `sendMessage` throws
+   */
+  sendAndStream(
+    sessionId: string,
+    params: SendMessage,
+    options?: RequestOptions,
+  ): Promise<Result<'sendMessage'> & { stream: SessionStream }> {
+    return changeAndStream(this.#transport, 'sendMessage', { params: { sessionId }, body: params }, options);
   }
 
   /** The transcript: messages, responses, tool calls and results, oldest first. `order: 'desc'`: newest first. */

@@ -39,6 +39,11 @@ export interface Route {
    * `content`: bytes, of which a range can be requested.
    */
   readonly stream?: 'sse' | 'export' | 'content';
+  /**
+   * With `Accept: text/event-stream` the response is a stream instead: first the event `session` with the result, then the chunks of
+   * the session in it, until that session is idle or has ended. The caller also needs what `streamSession` needs.
+   */
+  readonly canStream?: true;
   /** Error codes in addition to those that every route can return. */
   readonly errors?: readonly ErrorCode[];
   /**

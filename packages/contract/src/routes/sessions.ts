@@ -30,6 +30,7 @@ export const sessionRoutes = table({
     body: OpenSession,
     status: 201,
     result: one('session', Session),
+    canStream: true,
     errors: ['not_found', 'agent_archived', 'budget_invalid', 'key_budget_exceeded', 'file_invalid', 'file_not_taken'],
   },
   listSessions: {
@@ -95,6 +96,7 @@ export const sessionRoutes = table({
     body: ForkSession,
     status: 201,
     result: one('session', Session),
+    canStream: true,
     errors: [
       'turn_not_finished',
       'conflict',
@@ -118,6 +120,7 @@ export const sessionRoutes = table({
     body: SendMessage,
     status: 202,
     result: Type.Object({ session: Session, messageId: Id('msg') }),
+    canStream: true,
     errors: [
       'session_ended',
       'session_busy',
@@ -170,6 +173,7 @@ export const sessionRoutes = table({
     body: ToolResult,
     status: 200,
     result: one('session', Session),
+    canStream: true,
     errors: ['session_ended', 'conflict'],
   },
   interruptSession: {
@@ -197,6 +201,7 @@ export const sessionRoutes = table({
     params: SessionParams,
     status: 202,
     result: one('session', Session),
+    canStream: true,
     errors: ['session_ended', 'turn_not_failed', 'agent_archived', 'budget_invalid', 'key_budget_exceeded'],
   },
   compactSession: {

@@ -7,6 +7,7 @@
 //     slot            503 if this node has too many requests in flight                request/admission.ts
 //     caller          401; 403 without the route's scope, 404 for a session token;    request/auth.ts, request/token-caller.ts,
 //                     429 by address                                                  request/limits.ts
+//                     what a stream needs, if the caller asks for one                 request/event-stream.ts
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
 //   when it has arrived
 //     body            415, 413, 400                                                   request/body.ts
@@ -37,6 +38,7 @@ import { type Authorizer, callerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { environmentGateOf } from './request/environment-gate.ts';
+import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
 import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
 import { type Limits, mayWait, requireKeyBudget, requireRoom } from './request/limits.ts';
@@ -99,13 +101,17 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
     slot.identifyCaller(limits.isTrusted(caller));
     const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
     request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
+    const wantsEvents = route.canStream && acceptsEvents(request.headers);
+    if (wantsEvents) await authorizer.requireAlso(routes.streamSession, ctx);
     limits.countRequest(ctx, route, reply);
     await limits.countRequestOfKey(ctx, reply);
     if (route.upload) return slot.upload(ctx.callerId!);
-    if (!waits) return slot.work(ctx.callerId!);
-    streams.requireServing();
-    limits.countStream(ctx, reply.raw);
-    slot.release();
+    if (waits || wantsEvents) {
+      streams.requireServing();
+      limits.countStream(ctx, reply.raw);
+    }
+    if (waits) slot.release();
+    else slot.work(ctx.callerId!);
   };
 }
 
@@ -190,7 +196,12 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireKeyBudget(ctx));
     if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
 
-    const authorise = async () => enterReach(await authorizer.authorize(route, callerOf(request, reply)), given);
+    const wantsEvents = route.canStream && acceptsEvents(request.headers);
+    const authorise = async () => {
+      const again = await authorizer.authorize(route, callerOf(request, reply));
+      if (wantsEvents) await authorizer.requireAlso(routes.streamSession, again);
+      return enterReach(again, given);
+    };
     const access = reauthorisation.start(ctx, authorise);
     if (route.stream === 'sse') {
       const from = withLastEventId(input, request.headers);
@@ -205,9 +216,13 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
       const file = responseOfContent(request, reply, (await actDirectly(ctx, input)) as OpenFile);
       return file ? streams.sendFile(request, reply, access, file) : reply;
     }
-    const { status, body, replayed } = await (route.upload ? runUpload : run)(request, reply, access, input);
-    if (replayed) reply.header('Idempotent-Replayed', 'true');
-    return sendJson(reply, status, body);
+    const response = await (route.upload ? runUpload : run)(request, reply, access, input);
+    if (response.replayed) reply.header('Idempotent-Replayed', 'true');
+    if (wantsEvents && response.status < 400) {
+      request.slot?.release();
+      return streams.sendEvents(request, reply, access, eventsAfter(ctx, response), response);
+    }
+    return sendJson(reply, response.status, response.body);
   };
 }
 

@@ -39,12 +39,7 @@ export interface JournalStream {
 export interface Live {
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
-  follow(
-    head: JournalInfo,
-    after: Position,
-    types: ReadonlySet<ChunkType> | undefined,
-    forToken?: boolean,
-  ): JournalStream;
+  follow(head: JournalInfo, after: Position, options?: FollowOptions): JournalStream;
   /**
    * Runs a read of a journal once the gate admits the organization; never in a transaction, which would keep a connection while it
    * waits. Throws 503 `unavailable` if the signal is aborted first.
@@ -54,6 +49,16 @@ export interface Live {
   readers(): number;
   start(): void;
   stop(): Promise<void>;
+}
+
+/** How a journal is followed. */
+export interface FollowOptions {
+  /** Only chunks of these types. */
+  readonly types?: ReadonlySet<ChunkType> | undefined;
+  /** For a session token, which does not see all of a chunk. */
+  readonly forToken?: boolean;
+  /** The stream also ends when the session is idle. */
+  readonly untilIdle?: boolean;
 }
 
 /** A session that has readers on this node. */
@@ -68,13 +73,12 @@ interface Feed {
   isOver: boolean;
 }
 
-interface Reader {
+interface Reader extends FollowOptions {
   at: Position;
   /** The position in a long text's bytes: everything before it has been returned. */
   offset: number;
-  readonly types: ReadonlySet<ChunkType> | undefined;
-  /** It reads with a session token, which does not see all of a chunk. */
-  readonly forToken: boolean;
+  /** It has read up to where it ends. */
+  isDone: boolean;
   /** The name of the texts for its types and its view. */
   readonly name: string;
   /** How many more bytes it may get before it waits at the gate again. */
@@ -104,7 +108,7 @@ export async function streamSession(ctx: Context, input: Input<'streamSession'>)
   );
   const after = positionAfter(input.cursor, head);
   if (head.ended && comparePositions(after, head.position) === 0) return undefined;
-  return ctx.live.follow(head, after, typesOf(input), ctx.token !== undefined);
+  return ctx.live.follow(head, after, { types: typesOf(input), forToken: ctx.token !== undefined });
 }
 
 export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock'>): Live {
@@ -148,14 +152,13 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   async function* read(
     head: JournalInfo,
     after: Position,
-    types: ReadonlySet<ChunkType> | undefined,
-    forToken: boolean,
+    options: FollowOptions,
     signal: AbortSignal,
   ): AsyncGenerator<StreamPart> {
     let woken = Promise.withResolvers<void>();
-    const name = (forToken ? 'token ' : '') + (types ? [...types].sort().join() : '');
+    const name = (options.forToken ? 'token ' : '') + (options.types ? [...options.types].sort().join() : '');
     const wake = () => woken.resolve();
-    const reader: Reader = { at: after, offset: 0, types, forToken, name, allowance: READ_BYTES, wake };
+    const reader: Reader = { ...options, at: after, offset: 0, isDone: false, name, allowance: READ_BYTES, wake };
     const feed = feedOf(head);
     feed.readers.add(reader);
     const forget = onceAborted(signal, reader.wake);
@@ -166,6 +169,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
         const part = nextPart(feed, reader);
         if (part) {
           yield part;
+        } else if (reader.isDone) {
+          return;
         } else if (isAtEnd(feed, reader)) {
           if (feed.isOver) return;
           reader.allowance = READ_BYTES;
@@ -198,7 +203,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   /** Moves the reader past what it returns. Undefined if the next segment is not in memory, or the reader has to wait at the gate. */
   function nextPart(feed: Feed, reader: Reader): StreamPart | undefined {
-    while (reader.allowance > 0) {
+    while (reader.allowance > 0 && !reader.isDone) {
       const following = recent.get(feed.head.sessionId, reader.at);
       if (!following) return undefined;
       const { segment } = following;
@@ -208,6 +213,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       if (!part || part.isLast) {
         reader.at = { turn: segment.turn, seq: segment.seqTo };
         reader.offset = 0;
+        if (reader.untilIdle && following.endsWork) reader.isDone = true;
       } else {
         reader.offset += part.json.length;
       }
@@ -340,9 +346,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   return {
     committed,
     throughGate: inPlace,
-    follow: (head, after, types, forToken = false) => ({
-      read: (signal) => read(head, after, types, forToken, signal),
-    }),
+    follow: (head, after, options = {}) => ({ read: (signal) => read(head, after, options, signal) }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
       unsubscribe = wake.subscribe('journal', (hint, here) => {

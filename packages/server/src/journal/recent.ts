@@ -16,6 +16,8 @@ export interface Following {
   readonly segment: Segment;
   /** Nothing follows it. */
   readonly isTerminal: boolean;
+  /** The session is idle after it, or has ended. */
+  readonly endsWork: boolean;
 }
 
 export interface Recent {
@@ -81,7 +83,7 @@ export function createRecent(maxHalfBytes = MAX_HALF_BYTES): Recent {
       const known = find(key);
       if (known) return known;
       const bytes = ENTRY_BYTES + sizeOf(segment.body);
-      const entry: Entry = { segment, isTerminal: isTerminal(segment), texts: new Map(), bytes };
+      const entry: Entry = { segment, ...endOf(segment), texts: new Map(), bytes };
       add(key, entry);
       return entry;
     },
@@ -111,10 +113,12 @@ function sizeOf(text: string | Buffer): number {
   return typeof text === 'string' ? 2 * text.length : text.length;
 }
 
-/** The terminal status is a session's last chunk. */
-function isTerminal({ body }: Segment): boolean {
+/** A status that ends the session, or leaves it idle, is the last chunk of its segment. */
+function endOf({ body }: Segment): Pick<Following, 'isTerminal' | 'endsWork'> {
   // In text, the quotation marks are escaped.
-  if (!/"status":"(completed|failed|cancelled)"/.test(body)) return false;
+  if (!/"status":"(idle|completed|failed|cancelled)"/.test(body)) return { isTerminal: false, endsWork: false };
   const last = (JSON.parse(body) as unknown[]).at(-1) as { type?: string; status?: string };
-  return last.type === 'session.status' && ['completed', 'failed', 'cancelled'].includes(last.status ?? '');
+  const status = last.type === 'session.status' ? last.status : undefined;
+  const isTerminal = status === 'completed' || status === 'failed' || status === 'cancelled';
+  return { isTerminal, endsWork: isTerminal || status === 'idle' };
 }

@@ -23,6 +23,7 @@ import { typescriptSample } from './code-samples.ts';
 import { codesOf } from './codes.ts';
 import { description } from './description.ts';
 import { headersOf } from './headers.ts';
+import { descriptionOf } from './operation-description.ts';
 import { resourceExamples } from './resource-examples.ts';
 import { problemExample, responseExample } from './response-examples.ts';
 
@@ -199,7 +200,13 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     const example = route.stream === 'content' ? undefined : responseExample(operationId, route);
     if (!route.stream) {
       const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it is carried out later.' }[route.status];
-      return { [route.status]: { description: text, headers, content: { 'application/json': { schema, example } } } };
+      const content = {
+        'application/json': { schema, example },
+        ...(route.canStream && {
+          'text/event-stream': { schema: refer(Envelope), example: resourceExamples.Envelope },
+        }),
+      };
+      return { [route.status]: { description: text, headers, content } };
     }
     if (route.stream === 'export') {
       return {
@@ -280,30 +287,6 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       },
     },
   };
-}
-
-/** With the permission in words, for readers that do not show extensions. */
-function descriptionOf(route: Route): string {
-  const permission = permissionOf(route);
-  const having = `the permission${permission === 'admin' ? '' : 's'} ${permissions
-    .slice(permissions.indexOf(permission))
-    .map((name) => `\`${name}\``)
-    .join(', ')
-    .replace(/, ([^,]*)$/, ' and $1')}`;
-  const access = [
-    route.byPerson
-      ? `Only for a signed-in user with the permission \`${permission}\`.`
-      : route.scope === 'any'
-        ? 'Every key can call it, whatever its permission or scopes.'
-        : `Needs the scope \`${route.scope}\`, which ${having} include${permission === 'admin' ? 's' : ''}.`,
-    ...(route.token
-      ? [
-          `A session token needs the scope \`${route.token}\`${route.tokenFields ? `, and can send ${route.tokenFields.map((field) => `\`${field}\``).join(', ')}` : ''}.`,
-        ]
-      : []),
-    ...(route.alsoAtRoot ? [`Also available at \`${route.path}\`.`] : []),
-  ].join(' ');
-  return route.description === undefined ? access : `${route.description}\n\n${access}`;
 }
 
 /** Gives a body the title from which generators name its class: `SessionResult`, `SessionList`, otherwise after the operation. */

@@ -21,7 +21,7 @@ import { actorOf } from '../../people/records.ts';
 import type { Platform } from '../../platform.ts';
 import { allowOrigin } from './cors.ts';
 import { ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
-import { contextOfToken, sessionTokenIn } from './token-caller.ts';
+import { contextOfToken, requireTokenScope, sessionTokenIn } from './token-caller.ts';
 
 export interface Caller {
   requestId: string;
@@ -43,6 +43,8 @@ export function callerOf(request: FastifyRequest, reply?: FastifyReply): Caller 
 export interface Authorizer {
   /** Throws 401, or 403 if the key or the person may not use the route, or 404 if a session token may not. */
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
+  /** Throws as `authorize` does if a caller that was authorised for one route may not use this one as well. */
+  requireAlso(route: Route, ctx: PoolContext): Promise<void>;
   /** Runs `fn`, and records a 403 that it throws in the event log. */
   auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
 }
@@ -155,6 +157,10 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
         throw error;
       }
     },
+    requireAlso: (route, ctx) =>
+      auditDenials(route, ctx, () =>
+        ctx.token ? requireTokenScope(route, ctx.token, ctx.scopes) : requireScope(ctx, route),
+      ),
     auditDenials,
   };
 }

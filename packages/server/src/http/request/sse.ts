@@ -1,4 +1,5 @@
-// Server-Sent Events: `event: session.chunks`, `data` the envelope that webhooks get too, `id` the cursor.
+// Server-Sent Events: `event: session.chunks`, `data` the envelope that webhooks get too, `id` the cursor. The response to a change
+// begins with `event: session`, `data` what it would be as JSON.
 //
 // The id comes last. Some clients take it as soon as they read it, and would resume after an event that was cut off in its data.
 
@@ -10,6 +11,12 @@ import type { Write } from './unread-bound.ts';
 // Proxies close connections that are silent for about 30 seconds, and clients notice by it that the service is gone.
 const HEARTBEAT_MS = 10_000;
 
+/** The response to a change, as JSON. */
+export interface FirstEvent {
+  readonly status: number;
+  readonly body: string;
+}
+
 /** Writes until the stream ends or the client leaves. It waits for a slow client; nothing is dropped. */
 export async function writeEvents(
   response: ServerResponse,
@@ -17,23 +24,24 @@ export async function writeEvents(
   over: AbortSignal,
   write: Write,
   stream: JournalStream,
+  first?: FirstEvent,
 ): Promise<void> {
   // Headers that are passed here, rather than set one by one, are not kept in memory while the stream is open.
-  response.writeHead(200, {
+  response.writeHead(first?.status ?? 200, {
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
     // The client reconnects on a new connection, which may reach another node. Without this header a proxy could send a request on
-    // the connection that is about to close.
-    connection: 'close',
+    // the connection that is about to close. The response to a change ends by itself, soon, so its connection can be used again.
+    ...(first === undefined && { connection: 'close' }),
   });
   if (response.req.method === 'HEAD') return void response.end();
   // Sent separately, the headers are kept as one string, not as the fifty strings it was built from.
   response.flushHeaders();
   // Sent at once, so that the client knows that it is connected. The comment has no blank line after it, which some clients would
   // take for an empty message.
-  response.write(': connected\n');
+  response.write(first === undefined ? ': connected\n' : `event: session\ndata: ${first.body}\n\n`);
   const end = AbortSignal.any([closedSignal(response), over]);
   let isWithinEvent = false;
   // Only if nothing is buffered (otherwise the client has something to read), and never within an event, whose next part may still

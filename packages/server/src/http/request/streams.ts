@@ -10,7 +10,7 @@ import { onceClosed } from './closed.ts';
 import { type FileResponse, writeFile } from './file.ts';
 import { createOpenResponses, type OpenResponses } from './open-responses.ts';
 import type { OpenAccess } from './reauthorise.ts';
-import { writeEvents } from './sse.ts';
+import { type FirstEvent, writeEvents } from './sse.ts';
 import { recordRequest } from './telemetry.ts';
 import type { UnreadBound, Write } from './unread-bound.ts';
 
@@ -19,7 +19,14 @@ export interface Streams {
   requireServing(): void;
   /** Runs `fn` with a signal that is aborted when the client leaves or the service stops. */
   whileWanted<T>(response: ServerResponse, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  sendEvents(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, events: JournalStream): Promise<void>;
+  /** `first`: the response to a change, which comes before the events as one of its own. */
+  sendEvents(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    access: OpenAccess,
+    events: JournalStream,
+    first?: FirstEvent,
+  ): Promise<void>;
   sendFile(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, file: FileResponse): Promise<void>;
   /** Ends streams of events and long polls, but not files, one after another over this time. */
   endOver(ms: number): Promise<void>;
@@ -48,10 +55,11 @@ export function createStreams(
     responses: OpenResponses,
     send: Send,
   ): Promise<void> {
-    requireServing();
     reply.hijack();
     request.isStream = true;
     const over = new AbortController();
+    // What has been done is reported, although nothing can follow it here.
+    if (isStopping) over.abort(OVER);
     const forget = responses.add(() => over.abort(OVER));
     const sent = new AbortController();
     access.watch({ lost: () => reply.raw.destroy(), expired: () => over.abort(OVER) }, sent.signal);
@@ -80,10 +88,14 @@ export function createStreams(
         for (const forget of forgets) forget();
       }
     },
-    sendEvents: (request, reply, access, events) =>
-      stream(request, reply, access, open, (...to) => writeEvents(...to, events)),
-    sendFile: (request, reply, access, file) =>
-      stream(request, reply, access, openFiles, (...to) => writeFile(...to, file)),
+    async sendEvents(request, reply, access, events, first) {
+      if (first === undefined) requireServing();
+      await stream(request, reply, access, open, (...to) => writeEvents(...to, events, first));
+    },
+    async sendFile(request, reply, access, file) {
+      requireServing();
+      await stream(request, reply, access, openFiles, (...to) => writeFile(...to, file));
+    },
     endOver: (ms) => open.endOver(ms),
     endAll() {
       isStopping = true;

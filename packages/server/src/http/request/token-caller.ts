@@ -40,10 +40,19 @@ export async function contextOfToken(
     caller.allowOrigin?.(origin);
   }
   if (refusal) throw refusal;
-  if (!route.token || !claims.scopes.includes(route.token) || !canStill(ctx.scopes, route)) {
+  requireTokenScope(route, claims, ctx.scopes);
+  return ctx;
+}
+
+/** Throws 404 for a route that the token, or its key by now, may not use. */
+export function requireTokenScope(
+  route: Route,
+  { scopes }: Pick<TokenReach, 'scopes'>,
+  ofKey: ReadonlySet<Scope>,
+): void {
+  if (!route.token || !scopes.includes(route.token) || !canStill(ofKey, route)) {
     throw new ApiError('not_found', 'Not found.');
   }
-  return ctx;
 }
 
 function requireAllowed(allowedOrigins: readonly string[], origin: string): void {
