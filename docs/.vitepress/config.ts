@@ -78,7 +78,7 @@ export default defineConfig({
         for (const { children } of tokens) {
           for (const [index, token] of (children ?? []).entries()) {
             if (token.type !== 'link_open') continue;
-            const target = resolveLink(file, token.attrGet('href') ?? '');
+            const target = resolveLink(file, String(token.attrGet('href') ?? ''));
             if (target === 'outside') continue;
             if ('page' in target) token.attrSet('href', target.page);
             else if (sources) token.attrSet('href', `${sources}/blob/v${version}/${target.source}`);

@@ -3,7 +3,7 @@ import { escapeInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
-function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
+export function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
   const [copied, setCopied] = useState(false);
   const toast = useToast();
   async function copy() {

@@ -1,5 +1,5 @@
 // Untrusted text from agents, tools and users: always shown as text, with invisible characters made visible.
-import { useId, useState } from 'react';
+import { type ReactNode, useId, useState } from 'react';
 import { codePoint, splitInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
 
@@ -27,18 +27,21 @@ export function LongText({ text }: { text: string }) {
 
 /** Text with its line breaks. Invisible and bidirectional control characters are shown as code points. */
 export function PlainText({ text }: { text: string }) {
-  return (
-    <bdi className="plain-text">
-      {splitInvisible(text).map((part, index) =>
-        index % 2 === 1 ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move
-          <code className="unseen" key={index} title="An invisible character">
-            {codePoint(part)}
-          </code>
-        ) : (
-          part
-        ),
-      )}
-    </bdi>
+  return <bdi className="plain-text">{visible(text)}</bdi>;
+}
+
+/** The text, with invisible characters as code points. */
+export function visible(text: string): ReactNode {
+  const parts = splitInvisible(text);
+  if (parts.length === 1) return text;
+  return parts.map((part, index) =>
+    index % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move
+      <code className="unseen" key={index} title="An invisible character">
+        {codePoint(part)}
+      </code>
+    ) : (
+      part
+    ),
   );
 }

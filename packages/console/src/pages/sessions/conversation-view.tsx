@@ -6,7 +6,6 @@ import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Json } from '../../ui/copy.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
@@ -20,6 +19,7 @@ import { useAgent, useChildren } from './facts.tsx';
 import { FileView } from './file-view.tsx';
 import type { Followed } from './follow.ts';
 import { ForkDialog } from './fork-dialog.tsx';
+import { AgentText, MessageText } from './message.tsx';
 import { SessionErrorNotice } from './session-error.tsx';
 import { stopReasonText } from './session-text.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
@@ -95,7 +95,7 @@ export function Conversation({
                 ) : entry.kind === 'reasoning' ? (
                   <Reasoning text={entry.text} isGrowing={growing.has(entry.key)} />
                 ) : entry.kind === 'text' ? (
-                  <Text text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
+                  <AgentText text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
                 ) : (
                   <Call
                     call={entry}
@@ -174,41 +174,28 @@ const Said = memo(
         <div className="row small quiet">
           <strong>{isRepair ? 'Signalbox to the model' : 'Message'}</strong> <Time at={createdAt} />
           {turn === null && <Badge>queued</Badge>}
-          {onFork && turn !== null && !isRepair && (
-            <Button small look="bare" aria-label={`Fork at turn ${turn}`} onClick={() => onFork({ ...entry, turn })}>
-              Fork
-            </Button>
-          )}
         </div>
-        {text !== '' && <PlainText text={text} />}
         {files.map((file, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a message never changes, and may name a file twice
           <FileView file={file} key={index} />
         ))}
+        <MessageText
+          text={text}
+          actions={
+            onFork &&
+            turn !== null &&
+            !isRepair && (
+              <Button small look="bare" aria-label={`Fork at turn ${turn}`} onClick={() => onFork({ ...entry, turn })}>
+                Fork
+              </Button>
+            )
+          }
+        />
       </div>
     );
   },
   (before, after) => before.entry.key === after.entry.key && before.entry.turn === after.entry.turn,
 );
-
-const Text = memo(function Text({
-  text,
-  isGrowing,
-  isStructured,
-}: {
-  text: string;
-  isGrowing: boolean;
-  /** The agent's output is JSON. */
-  isStructured: boolean;
-}) {
-  const value = isStructured && !isGrowing ? readStructured(text) : undefined;
-  if (value) return <Json value={value} />;
-  return (
-    <div className="text" aria-busy={isGrowing || undefined}>
-      <PlainText text={text} />
-    </div>
-  );
-});
 
 /** Closed, because few readers want it. */
 const Reasoning = memo(function Reasoning({ text, isGrowing }: { text: string; isGrowing: boolean }) {
@@ -219,16 +206,6 @@ const Reasoning = memo(function Reasoning({ text, isGrowing }: { text: string; i
     </details>
   );
 });
-
-/** The text as an object or array; any other output reads the same as text. */
-function readStructured(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   if (!turn) return null;

@@ -1,0 +1,69 @@
+// A message in a conversation: of the agent, as Markdown or as its source, and of a user or the service.
+import { memo, type ReactNode, useState } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { CopyButton, Json } from '../../ui/copy.tsx';
+import { Markdown } from '../../ui/markdown/markdown.tsx';
+import { PlainText } from '../../ui/text.tsx';
+
+/** What the model said. */
+export const AgentText = memo(function AgentText({
+  text,
+  isGrowing,
+  isStructured,
+}: {
+  text: string;
+  isGrowing: boolean;
+  /** The agent's output is JSON. */
+  isStructured: boolean;
+}) {
+  const value = isStructured && !isGrowing ? readStructured(text) : undefined;
+  if (value) return <Json value={value} />;
+  return (
+    <div className="text">
+      <MessageText text={text} isGrowing={isGrowing} />
+    </div>
+  );
+});
+
+/** A text as Markdown, or as it is written. */
+export function MessageText({
+  text,
+  isGrowing = false,
+  actions,
+}: {
+  text: string;
+  isGrowing?: boolean;
+  actions?: ReactNode;
+}) {
+  const [isSource, setSource] = useState(false);
+  return (
+    <>
+      <div className="message-text" aria-busy={isGrowing || undefined}>
+        {isSource ? <PlainText text={text} /> : <Markdown text={text} isGrowing={isGrowing} />}
+      </div>
+      {!isGrowing && (
+        <div className="message-actions">
+          {text !== '' && (
+            <>
+              <CopyButton text={text} />
+              <Button small look="bare" aria-pressed={isSource} onClick={() => setSource(!isSource)}>
+                Show source
+              </Button>
+            </>
+          )}
+          {actions}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The text as an object or array; any other output reads the same as text. */
+function readStructured(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
