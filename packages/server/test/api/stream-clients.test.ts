@@ -42,6 +42,8 @@ const clients: Record<string, Read> = {
   },
 };
 
+const encoder = new TextEncoder();
+
 /** A network that cuts the first connections after so many events, and tells the client to connect again soon. */
 function cutting(...cuts: number[]) {
   const resumedAt: (string | null)[] = [];
@@ -54,26 +56,22 @@ function cutting(...cuts: number[]) {
     const response = await globalThis.fetch(input, { ...init, headers, signal });
     const cut = cuts.shift();
     if (!response.body || cut === undefined) return response;
-    let left = cut;
-    const decoder = new TextDecoder();
-    const encoder = new TextEncoder();
-    const body = response.body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        start: (controller) => controller.enqueue(encoder.encode('retry: 1\n\n')),
-        transform(bytes, controller) {
-          const text = decoder.decode(bytes, { stream: true });
-          for (const part of text.split(/(?<=\n\n)/)) {
-            if (left < 0) break;
-            // In the middle of an event.
-            controller.enqueue(encoder.encode(left === 0 ? part.slice(0, part.length / 2) : part));
-            if (part.endsWith('\n\n')) left -= 1;
-          }
-          if (left >= 0) return;
-          controller.error(new TypeError('the network was cut'));
+    // A generator is asked for one part at a time, so what comes before the cut is always read.
+    const parts = async function* () {
+      yield encoder.encode('retry: 1\n\n');
+      let left = cut;
+      for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
+        for (const part of text.split(/(?<=\n\n)/)) {
+          // In the middle of an event.
+          yield encoder.encode(left === 0 ? part.slice(0, part.length / 2) : part);
+          if (part.endsWith('\n\n')) left -= 1;
+          if (left >= 0) continue;
           over.abort();
-        },
-      }),
-    );
+          throw new TypeError('the network was cut');
+        }
+      }
+    };
+    const body = ReadableStream.from(parts()) as ReadableStream<Uint8Array<ArrayBuffer>>;
     const cutResponse = new Response(body, response);
     // A response that was built has no URL of its own.
     Object.defineProperty(cutResponse, 'url', { value: response.url });
