@@ -1,6 +1,7 @@
-// Whether "Getting started" is in the navigation. Each person dismisses it for themselves; the browser remembers it, as it does the theme.
+// Whether "Getting started" is in the navigation, and how much of it is done. Each person dismisses it for themselves; the browser
+// remembers it, as it does the theme.
 import { useSyncExternalStore } from 'react';
-import { useOrganization } from './organization.tsx';
+import { useApiQuery, useOrganization } from './organization.tsx';
 
 const keyOf = (userId: string) => `signalbox.getting-started.${userId}`;
 const listeners = new Set<() => void>();
@@ -13,6 +14,34 @@ export function useGettingStarted(): { isShown: boolean; show(): void; dismiss()
     isShown: may('write') && !isDismissed,
     show: () => change(() => localStorage.removeItem(key)),
     dismiss: () => change(() => localStorage.setItem(key, 'dismissed')),
+  };
+}
+
+/** What has been done in the organization, in these steps or in any other way: a program may have been first. */
+export function useProgress({ everyMs }: { everyMs?: number } = {}) {
+  const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
+  const approved = useApiQuery(
+    ['approvals', 'approved'],
+    async (client) => (await client.approvals.list({ status: 'approved', limit: 1 })).data.length,
+  );
+  const subscriptions = useApiQuery(
+    ['webhooks', 'all'],
+    async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
+    { everyMs },
+  );
+  const hasAgent = (agents.data ?? 0) > 0;
+  const hasApproved = (approved.data ?? 0) > 0;
+  const hasSubscription = (subscriptions.data?.length ?? 0) > 0;
+  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null) ?? false;
+  const steps = [hasAgent, hasSubscription, hasApproved, hasDelivered];
+  return {
+    hasAgent,
+    hasApproved,
+    hasSubscription,
+    hasDelivered,
+    done: steps.filter(Boolean).length,
+    of: steps.length,
+    isComplete: hasAgent && hasApproved && hasDelivered,
   };
 }
 

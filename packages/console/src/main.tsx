@@ -1,3 +1,4 @@
+import './styles/fonts.css';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/ui.css';
@@ -10,6 +11,7 @@ import { queryClient } from './account.ts';
 import { router } from './router.tsx';
 import { applyTheme } from './theme.ts';
 import { Toasts } from './ui/toast.tsx';
+import { Tooltips } from './ui/tooltip.tsx';
 import { reloadIfUpgraded } from './unavailable.tsx';
 
 applyTheme();
@@ -18,7 +20,9 @@ createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
       <Toasts>
-        <RouterProvider router={router} />
+        <Tooltips>
+          <RouterProvider router={router} />
+        </Tooltips>
       </Toasts>
     </QueryClientProvider>
   </StrictMode>,

@@ -7,8 +7,11 @@ import {
   lazyRouteComponent,
   Outlet,
   redirect,
+  retainSearchParams,
 } from '@tanstack/react-router';
 import { accountQuery, queryClient } from './account.ts';
+import { rememberedEnvironment } from './frame/environment.tsx';
+import { Shell } from './frame/shell.tsx';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search-params.ts';
 import { approvalsSearch } from './pages/approvals/search-params.ts';
 import { eventsSearch } from './pages/events/search-params.ts';
@@ -16,7 +19,7 @@ import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params
 import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
 import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
-import { Shell } from './shell.tsx';
+import { environmentPattern, textIn } from './search-params.ts';
 import { Loading } from './ui/list.tsx';
 import { StandalonePage } from './ui/standalone-page.tsx';
 import { FailedPage } from './unavailable.tsx';
@@ -77,11 +80,24 @@ const newOrganization = createRoute({
 const organization = createRoute({
   getParentRoute: () => root,
   path: '/$organizationId',
-  beforeLoad: async ({ params, location }) => {
+  // Every link keeps the environment, unless it names another.
+  validateSearch: (search: Record<string, unknown>): { environment?: string | undefined } =>
+    textIn(search, 'environment', environmentPattern),
+  search: { middlewares: [retainSearchParams(['environment'])] },
+  beforeLoad: async ({ params, search, location, cause }) => {
     const account = await loadAccount();
     const membership = account.organizations.find((one) => one.organizationId === params.organizationId);
     if (!account.user || !membership) throw home(account, location.href);
     localStorage.setItem('signalbox.organization', membership.organizationId);
+    const environment = rememberedEnvironment(membership.organizationId);
+    if (cause === 'enter' && search.environment === undefined && environment !== undefined) {
+      throw redirect({
+        to: location.pathname,
+        search: { ...location.search, environment },
+        hash: location.hash,
+        replace: true,
+      });
+    }
   },
   component: Shell,
 });
@@ -186,8 +202,6 @@ const keys = createRoute({
 const environments = createRoute({
   ...inOrganization,
   path: '/environments',
-  validateSearch: (search: Record<string, unknown>): { environment?: string } =>
-    typeof search.environment === 'string' ? { environment: search.environment } : {},
   component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
 });
 

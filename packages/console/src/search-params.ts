@@ -24,8 +24,7 @@ export function textIn<K extends string>(
   return typeof value === 'string' && pattern.test(value) ? ({ [name]: value } as { [name in K]: string }) : {};
 }
 
-/** The filters with one changed. An empty value removes it. */
+/** The filters with one changed. An empty value removes it: undefined rather than absent, because links keep the environment. */
 export function withFilter<T extends object, K extends keyof T>(search: T, name: K, value: T[K] | ''): T {
-  const { [name]: _, ...rest } = search;
-  return (value ? { ...rest, [name]: value } : rest) as T;
+  return { ...search, [name]: value || undefined };
 }

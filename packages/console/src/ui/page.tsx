@@ -1,5 +1,6 @@
 import type { RouteName } from '@signalbox/contract';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { useSetPageTitle } from '../frame/crumbs.tsx';
 import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
 import { Loading } from './list.tsx';
@@ -24,6 +25,8 @@ export function Page({
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const pending = usePending();
+  const setPageTitle = useSetPageTitle();
+  useEffect(() => setPageTitle(title), [title, setPageTitle]);
   useEffect(() => {
     document.title = `${pending > 0 ? `(${capped(pending)}) ` : ''}${title} · Signalbox`;
   }, [title, pending]);

@@ -1,5 +1,6 @@
 // The current state: pending approvals and problems first, then sessions, usage and the latest events.
 import { Link } from '@tanstack/react-router';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -15,7 +16,12 @@ import './overview.css';
 const AGAIN_MS = 30_000;
 
 export function OverviewPage() {
-  const query = useApiQuery(['overview'], (client) => client.overview(), { everyMs: AGAIN_MS });
+  const environment = useEnvironment();
+  const query = useApiQuery(
+    ['overview', environment],
+    (client) => client.overview(environment === undefined ? {} : { environment }),
+    { everyMs: AGAIN_MS },
+  );
   return (
     <Page title="Overview">
       <FirstMinutes />

@@ -3,7 +3,7 @@
 import type { ApiKeyWithSecret, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
-import { useGettingStarted } from '../../getting-started.ts';
+import { useGettingStarted, useProgress } from '../../getting-started.ts';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -30,7 +30,8 @@ export function StartPage() {
     return data.find(({ environment }) => environment === ENVIRONMENT) ?? null;
   });
   const agentId = agents.data?.agentId;
-  const progress = useProgress();
+  // A delivery is not an event.
+  const progress = useProgress({ everyMs: 5_000 });
   const sessions = useApiQuery(
     ['sessions', 'first-minutes', agentId],
     async (client) =>
@@ -110,27 +111,6 @@ export function StartPage() {
       <NavigationEntry />
     </Page>
   );
-}
-
-/** What has been done in the organization, in these steps or in any other way: a program may have been first. */
-function useProgress() {
-  const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
-  const approved = useApiQuery(
-    ['approvals', 'approved'],
-    async (client) => (await client.approvals.list({ status: 'approved', limit: 1 })).data.length,
-  );
-  const subscriptions = useApiQuery(
-    ['webhooks', 'all'],
-    async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
-    // A delivery is not an event.
-    { everyMs: 5_000 },
-  );
-  const hasAgent = (agents.data ?? 0) > 0;
-  const hasApproved = (approved.data ?? 0) > 0;
-  const hasSubscription = (subscriptions.data?.length ?? 0) > 0;
-  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null) ?? false;
-  const isComplete = hasAgent && hasApproved && hasDelivered;
-  return { hasAgent, hasApproved, hasSubscription, hasDelivered, isComplete };
 }
 
 function NavigationEntry() {

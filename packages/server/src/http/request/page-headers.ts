@@ -8,6 +8,7 @@ export function pageHeaders(policy: { styles: readonly string[]; images: readonl
       "script-src 'self'",
       ...policy.styles,
       `img-src 'self' ${policy.images.join(' ')}`,
+      "font-src 'self'",
       "connect-src 'self'",
       "base-uri 'none'",
       "form-action 'none'",

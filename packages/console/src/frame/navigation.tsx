@@ -1,0 +1,80 @@
+// The pages at the side: with their names if there is room, else as icons.
+import { Link, type LinkComponentProps } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useGettingStarted } from '../getting-started.ts';
+import { useOrganization } from '../organization.tsx';
+import { usePending } from '../pending.tsx';
+import { capped } from '../text-format.ts';
+import { Tooltip } from '../ui/tooltip.tsx';
+import { places } from './places.ts';
+import { ProgressRing } from './progress-ring.tsx';
+import { useIsRail } from './width.ts';
+
+export function Navigation() {
+  const { organizationId, may } = useOrganization();
+  const gettingStarted = useGettingStarted();
+  return (
+    <nav aria-label="Pages">
+      {gettingStarted.isShown && (
+        <ul>
+          <li>
+            <Entry to="/$organizationId/start" label="Getting started" icon={<ProgressRing />} />
+          </li>
+        </ul>
+      )}
+      {places.map(({ group, places }) => {
+        const shown = places.filter(({ needs }) => needs === undefined || may(needs));
+        if (shown.length === 0) return null;
+        return (
+          <section key={group}>
+            <h2>{group}</h2>
+            <ul>
+              {shown.map(({ to, label, icon: Icon }) => (
+                <li key={to}>
+                  <Entry
+                    to={to}
+                    params={{ organizationId }}
+                    activeOptions={{ exact: to === '/$organizationId' }}
+                    label={label}
+                    icon={<Icon aria-hidden="true" />}
+                  >
+                    {label === 'Approvals' && <PendingCount />}
+                  </Entry>
+                </li>
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Entry({
+  label,
+  icon,
+  children,
+  ...link
+}: LinkComponentProps & { label: string; icon: ReactNode; children?: ReactNode }) {
+  const isRail = useIsRail();
+  const { organizationId } = useOrganization();
+  return (
+    <Tooltip text={label} side="right" isOff={!isRail}>
+      <Link params={{ organizationId }} {...link}>
+        {icon}
+        <span className="label">{label}</span>
+        {children}
+      </Link>
+    </Tooltip>
+  );
+}
+
+export function PendingCount() {
+  const pending = usePending();
+  if (pending === 0) return null;
+  return (
+    <span className="count">
+      {capped(pending)} <span className="visually-hidden">pending</span>
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+// The layout around every page of an organization.
+import type { Account } from '@signalbox/contract/console';
+import { useQuery } from '@tanstack/react-query';
+import { Outlet, useParams, useRouter, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { accountQuery } from '../account.ts';
+import { useLive } from '../live.ts';
+import { OrganizationProvider } from '../organization.tsx';
+import { PendingProvider } from '../pending.tsx';
+import { useIsOnline } from '../unavailable.tsx';
+import { BottomBar } from './bottom-bar.tsx';
+import { CrumbsProvider } from './crumbs.tsx';
+import { Navigation } from './navigation.tsx';
+import { OrganizationSwitch } from './organization-switch.tsx';
+import { PersonMenu } from './person-menu.tsx';
+import { TopBar } from './top-bar.tsx';
+
+export function Shell() {
+  const { organizationId } = useParams({ from: '/$organizationId' });
+  const { data: account } = useQuery(accountQuery);
+  const membership = account?.organizations.find((one) => one.organizationId === organizationId);
+  const router = useRouter();
+  const isOut = account !== undefined && !membership;
+  // Signed out or removed while the page was open: the router decides again where to go.
+  useEffect(() => {
+    if (isOut) void router.invalidate();
+  }, [isOut, router]);
+  if (!account?.user || !membership) return null;
+  return (
+    // The key remounts everything when the organization changes.
+    <OrganizationProvider account={account} membership={membership} key={organizationId}>
+      <PendingProvider>
+        <CrumbsProvider>
+          <Frame account={account} />
+        </CrumbsProvider>
+      </PendingProvider>
+    </OrganizationProvider>
+  );
+}
+
+function Frame({ account }: { account: Account }) {
+  useLive();
+  // On a phone, the navigation is a sheet that the bottom bar opens.
+  const [isOpen, setOpen] = useState(false);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: close the sheet after navigation
+  useEffect(() => setOpen(false), [path]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => event.key === 'Escape' && setOpen(false);
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      {isOpen && <button type="button" className="scrim" aria-label="Close the menu" onClick={() => setOpen(false)} />}
+      <div className="side" data-open={isOpen}>
+        <OrganizationSwitch account={account} />
+        <Navigation />
+        <PersonMenu />
+      </div>
+      <div className="content">
+        <TopBar />
+        <Outlet />
+      </div>
+      <Offline />
+      <BottomBar isOpen={isOpen} onMore={() => setOpen(!isOpen)} />
+    </div>
+  );
+}
+
+/** The pages stay, and load what they missed when the connection is back. */
+function Offline() {
+  const isOnline = useIsOnline();
+  return (
+    <div className="offline" role="status">
+      {!isOnline && 'You are offline. Pages update when the connection is back.'}
+    </div>
+  );
+}

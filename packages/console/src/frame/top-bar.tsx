@@ -1,0 +1,19 @@
+import { BookOpen } from 'lucide-react';
+import { Tooltip } from '../ui/tooltip.tsx';
+import { Crumbs } from './crumbs.tsx';
+import { EnvironmentSwitch } from './environment.tsx';
+
+/** What every page has above it. */
+export function TopBar() {
+  return (
+    <header className="top-bar">
+      <Crumbs />
+      <EnvironmentSwitch />
+      <Tooltip text="API reference" side="bottom">
+        <a className="button bare icon" href="/docs" target="_blank" rel="noopener" aria-label="API reference">
+          <BookOpen aria-hidden="true" />
+        </a>
+      </Tooltip>
+    </header>
+  );
+}
