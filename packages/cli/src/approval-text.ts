@@ -18,8 +18,15 @@ export function approvalText(approval: Approval): string {
   return (
     `${operationId}  ${shown(name)}  ${status}${by}${why}\n` +
     `  in ${sessionId}, ${environment}, requested ${requestedAt}${until}\n` +
-    `  input ${shown(JSON.stringify(input))}\n${edited}${approvers}${decisions}${grants}`
+    `  input ${shown(JSON.stringify(input))}\n${edited}${approvers}${decisions}${grants}${contextText(approval)}`
   );
+}
+
+/** The last messages before the call, a line each. */
+function contextText({ context = [] }: Approval): string {
+  return context
+    .map(({ role, text, isCut }) => `  ${role}: ${shown(text).replaceAll(/\s+/g, ' ')}${isCut ? '…' : ''}\n`)
+    .join('');
 }
 
 /** Who may decide, and what is missing: one line. */

@@ -177,6 +177,23 @@ test('a session is opened, followed, continued, decided, forked, read and delete
   await expect.poll(() => status(deny)).toBe('waiting');
   await ok('approvals', 'deny', await ok('approvals', 'list', '--session-id', deny, '-q'));
   expect(await ok('approvals', 'list', '--session-id', deny, '--status', 'denied', '--json')).toContain('"denied"');
+  const several = await Promise.all(
+    ['y', 'z'].map((text) => ok('sessions', 'open', agentId, '--environment', 'staging', '--input', text)),
+  );
+  const pending = await Promise.all(
+    several.map(async (id) => {
+      await expect.poll(() => status(id)).toBe('waiting');
+      return ok('approvals', 'list', '--session-id', id, '-q');
+    }),
+  );
+  expect(await ok('approvals', 'list', '--session-id', several[0]!, '--context')).toMatch(
+    /\n {2}user: y\n {2}assistant: I ask\.$/,
+  );
+  const [first = '', second = ''] = pending;
+  expect(await ok('approvals', 'deny', ...pending)).toBe(`${first}  denied\n${second}  denied`);
+  const late = await run('approvals', 'approve', ...pending, '--json');
+  expect([late.code, late.stdout.match(/"approval_already_resolved"/g)?.length]).toEqual([1, 2]);
+  expect((await run('approvals', 'approve', ...pending, '--input', '{}')).code).toBe(2);
 });
 
 test('a secret comes from standard input, and no command takes it as an option', async () => {

@@ -144,6 +144,8 @@ export interface Approval {
   requestedAt: string;
   resolvedAt: string | null;
   expiresAt: string | null;
+  /** With `include=context`: the last 3 messages before the call that have text, oldest first. The message with the call itself is one of them if it has text. */
+  context?: ContextMessage[];
 }
 
 export interface ApprovalDecidedChunk {
@@ -166,6 +168,20 @@ export interface ApprovalDecision {
   /** The input that was approved. Absent: as the model requested it. */
   input?: unknown;
   scope: 'once' | 'session';
+}
+
+export interface ApprovalOutcome {
+  operationId: string;
+  /** Its status now: `pending` if more approvers are needed. null: it was refused. */
+  status: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | null;
+  /** null: it was refused. */
+  progress: ApprovalProgress | null;
+  /** The error that deciding this approval alone would have had; null: it was decided. */
+  error: {
+    status: number;
+    code: string;
+    detail: string;
+  } | null;
 }
 
 /** `always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others. */
@@ -331,6 +347,15 @@ export interface ContextCompactedChunk {
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
   seq: number;
+}
+
+export interface ContextMessage {
+  role: 'user' | 'assistant';
+  /** Up to 500 characters of its text. */
+  text: string;
+  /** Whether the message has more text. */
+  isCut: boolean;
+  createdAt: string;
 }
 
 export interface CreateAgent {
@@ -939,6 +964,17 @@ export interface ResolveApproval {
   reason?: string | undefined;
   /** With `approved`: the complete input to use instead. It must match the tool's schema. */
   input?: unknown;
+  /** With `approved`: `session` also approves later calls of this tool in this session. Default: `"once"`. */
+  scope?: 'once' | 'session' | undefined;
+  onBehalfOf?: string | undefined;
+}
+
+export interface ResolveApprovals {
+  /** The approvals that get this decision. */
+  operationIds: string[];
+  decision: 'approved' | 'denied';
+  /** The model sees the reason of a denial. */
+  reason?: string | undefined;
   /** With `approved`: `session` also approves later calls of this tool in this session. Default: `"once"`. */
   scope?: 'once' | 'session' | undefined;
   onBehalfOf?: string | undefined;
@@ -2187,6 +2223,8 @@ export interface Operations {
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       sessionId?: string | undefined;
+      /** The messages before the call as well. Not for session tokens. */
+      include?: 'context' | undefined;
     };
     result: {
       data: Approval[];
@@ -2197,6 +2235,10 @@ export interface Operations {
   getApproval: {
     params: {
       operationId: string;
+    };
+    query: {
+      /** The messages before the call as well. Not for session tokens. */
+      include?: 'context' | undefined;
     };
     result: {
       approval: Approval;
@@ -2210,6 +2252,13 @@ export interface Operations {
     body: ResolveApproval;
     result: {
       approval: Approval;
+    };
+  };
+  /** Resolve several approvals. Makes the same decision on up to 100 approvals. Each is decided as it would be alone: one that is refused does not affect the others, and each counts as a request in rate limits. The response has a result for each, in the order of the request. With an `Idempotency-Key`, a repeated request continues where an interrupted one stopped. `POST /api/v1/approvals/resolve`, scope `approvals:decide` (permission `write`). */
+  resolveApprovals: {
+    body: ResolveApprovals;
+    result: {
+      results: ApprovalOutcome[];
     };
   };
   /** Claim a step. Waits for a step on a queue and claims it. `workerTurn` is null if none was offered within `waitSeconds`. `POST /api/v1/worker_turns/claim`, scope `workers:run` (permission `write`). */
@@ -2695,6 +2744,7 @@ export const operations = {
   listApprovals: { method: 'GET', path: '/approvals' },
   getApproval: { method: 'GET', path: '/approvals/{operationId}' },
   resolveApproval: { method: 'POST', path: '/approvals/{operationId}/resolve' },
+  resolveApprovals: { method: 'POST', path: '/approvals/resolve' },
   claimWorkerTurn: { method: 'POST', path: '/worker_turns/claim' },
   heartbeatWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/heartbeat' },
   appendToWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/append' },

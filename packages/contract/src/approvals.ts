@@ -104,6 +104,25 @@ export const ApprovalDecision = Type.Object(
 );
 export type ApprovalDecision = Static<typeof ApprovalDecision>;
 
+/** The limits of the context of an approval: it is for reading in a list, next to a link to the session. */
+export const CONTEXT_MESSAGES = 3;
+export const CONTEXT_CHARACTERS = 500;
+
+export const ContextMessage = Type.Object(
+  {
+    role: OneOf(['user', 'assistant']),
+    text: Type.String({ description: `Up to ${CONTEXT_CHARACTERS} characters of its text.` }),
+    isCut: Type.Boolean({ description: 'Whether the message has more text.' }),
+    createdAt: Timestamp,
+  },
+  { title: 'ContextMessage' },
+);
+export type ContextMessage = Static<typeof ContextMessage>;
+
+const include = Type.Optional(
+  OneOf(['context'], { description: 'The messages before the call as well. Not for session tokens.' }),
+);
+
 export const Approval = Type.Object(
   {
     operationId: Id('op', 'Stored before the approval is announced; never changes.'),
@@ -143,32 +162,82 @@ export const Approval = Type.Object(
     requestedAt: Timestamp,
     resolvedAt: Nullable(Timestamp),
     expiresAt: Nullable(Timestamp),
+    context: Type.Optional(
+      Type.Array(ContextMessage, {
+        description: `With \`include=context\`: the last ${CONTEXT_MESSAGES} messages before the call that have text, oldest first. The message with the call itself is one of them if it has text.`,
+      }),
+    ),
   },
   { title: 'Approval' },
 );
 export type Approval = Static<typeof Approval>;
 
+const how = {
+  decision: OneOf(['approved', 'denied']),
+  reason: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2_000, description: 'The model sees the reason of a denial.' }),
+  ),
+};
+const scope = Type.Optional(
+  OneOf(['once', 'session'], {
+    default: 'once',
+    description: 'With `approved`: `session` also approves later calls of this tool in this session.',
+  }),
+);
+const onBehalfOf = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
+
 export const ResolveApproval = Strict(
   {
-    decision: OneOf(['approved', 'denied']),
-    reason: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2_000, description: 'The model sees the reason of a denial.' }),
-    ),
+    ...how,
     input: Type.Optional(
       Type.Unsafe<unknown>({
         description: "With `approved`: the complete input to use instead. It must match the tool's schema.",
       }),
     ),
-    scope: Type.Optional(
-      OneOf(['once', 'session'], {
-        default: 'once',
-        description: 'With `approved`: `session` also approves later calls of this tool in this session.',
-      }),
-    ),
-    onBehalfOf: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    scope,
+    onBehalfOf,
   },
   { title: 'ResolveApproval' },
 );
+
+/** How many approvals one request can decide. */
+export const MAX_RESOLVED_AT_ONCE = 100;
+
+export const ResolveApprovals = Strict(
+  {
+    operationIds: Type.Array(Id('op'), {
+      minItems: 1,
+      maxItems: MAX_RESOLVED_AT_ONCE,
+      uniqueItems: true,
+      description: 'The approvals that get this decision.',
+    }),
+    ...how,
+    scope,
+    onBehalfOf,
+  },
+  { title: 'ResolveApprovals' },
+);
+
+/** What became of one approval of a request for several. */
+export const ApprovalOutcome = Type.Object(
+  {
+    operationId: Id('op'),
+    status: Nullable(OneOf(approvalStatuses), {
+      description: 'Its status now: `pending` if more approvers are needed. null: it was refused.',
+    }),
+    progress: Nullable(ApprovalProgress, { description: 'null: it was refused.' }),
+    error: Nullable(
+      Type.Object({
+        status: Type.Integer(),
+        code: Type.Unsafe<ErrorCode>({ type: 'string' }),
+        detail: Type.String(),
+      }),
+      { description: 'The error that deciding this approval alone would have had; null: it was decided.' },
+    ),
+  },
+  { title: 'ApprovalOutcome' },
+);
+export type ApprovalOutcome = Static<typeof ApprovalOutcome>;
 export const ApprovalParams = Strict({ operationId: Id('op') });
 export const ListApprovals = ListQuery({
   order: Type.Optional(
@@ -178,5 +247,7 @@ export const ListApprovals = ListQuery({
   agentId: Type.Optional(Id('agt', 'Only for calls of this agent, also in child sessions that it runs.')),
   environment: Type.Optional(EnvironmentName),
   sessionId: Type.Optional(Id('ses')),
+  include,
 });
+export const GetApproval = Strict({ include });
 export const ApprovalPage = Page(Approval);

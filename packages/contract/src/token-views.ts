@@ -260,6 +260,7 @@ const approval = (value: Approval): Approval =>
       requestedAt: 'show',
       resolvedAt: 'show',
       expiresAt: 'show',
+      context: 'leave out',
     },
     value,
   );

@@ -1,6 +1,6 @@
 import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Transport } from '../transport.ts';
-import type { Approval, ResolveApproval } from '../types.generated.ts';
+import type { Approval, ApprovalOutcome, ResolveApproval, ResolveApprovals } from '../types.generated.ts';
 
 /** A replacement `input`, the `scope` of the decision, the `reason`, and the user on whose behalf it is made. */
 export type ApproveParams = Omit<ResolveApproval, 'decision'>;
@@ -24,9 +24,17 @@ export class Approvals {
     );
   }
 
-  /** @throws NotFoundError */
-  async get(operationId: string, options?: RequestOptions): Promise<Approval> {
-    return (await this.#transport.call('getApproval', { params: { operationId } }, options)).approval;
+  /**
+   * `include: 'context'` adds the last messages before the call.
+   *
+   * @throws NotFoundError
+   */
+  async get(
+    operationId: string,
+    { include, ...options }: Query<'getApproval'> & RequestOptions = {},
+  ): Promise<Approval> {
+    const query = { include };
+    return (await this.#transport.call('getApproval', { params: { operationId }, query }, options)).approval;
   }
 
   /**
@@ -56,5 +64,16 @@ export class Approvals {
   /** {@link resolve} with `denied`: the call does not run, and the model receives the denial with its `reason`. */
   deny(operationId: string, params: DenyParams = {}, options?: RequestOptions): Promise<Approval> {
     return this.resolve(operationId, { ...params, decision: 'denied' }, options);
+  }
+
+  /**
+   * Makes one decision on up to 100 approvals. Each is decided as by {@link resolve}; the outcomes say for each, in the order of
+   * `operationIds`, its status, or the error it was refused with. Repeated after a lost connection, it continues where it stopped.
+   *
+   *     const outcomes = await client.approvals.resolveMany({ operationIds, decision: 'denied', reason: 'The campaign is over.' });
+   *     const refused = outcomes.filter(({ error }) => error !== null);
+   */
+  async resolveMany(params: ResolveApprovals, options?: RequestOptions): Promise<ApprovalOutcome[]> {
+    return (await this.#transport.call('resolveApprovals', { body: params }, options)).results;
   }
 }

@@ -1,4 +1,15 @@
-import { Approval, ApprovalPage, ApprovalParams, ListApprovals, ResolveApproval } from '../approvals.ts';
+import {
+  Approval,
+  ApprovalOutcome,
+  ApprovalPage,
+  ApprovalParams,
+  GetApproval,
+  ListApprovals,
+  MAX_RESOLVED_AT_ONCE,
+  ResolveApproval,
+  ResolveApprovals,
+} from '../approvals.ts';
+import { Type } from '../schema.ts';
 import { one, table } from './route.ts';
 
 export const approvalRoutes = table({
@@ -23,6 +34,7 @@ export const approvalRoutes = table({
     tag: 'Approvals',
     summary: 'Get an approval',
     params: ApprovalParams,
+    query: GetApproval,
     status: 200,
     result: one('approval', Approval),
   },
@@ -41,5 +53,18 @@ export const approvalRoutes = table({
     status: 200,
     result: one('approval', Approval),
     errors: ['not_an_approver', 'already_decided_by_you', 'approval_already_resolved'],
+  },
+  resolveApprovals: {
+    method: 'POST',
+    path: '/approvals/resolve',
+    scope: 'approvals:decide',
+    agents: 'own',
+    each: { route: 'resolveApproval', ids: 'operationIds', id: 'operationId' },
+    tag: 'Approvals',
+    summary: 'Resolve several approvals',
+    description: `Makes the same decision on up to ${MAX_RESOLVED_AT_ONCE} approvals. Each is decided as it would be alone: one that is refused does not affect the others, and each counts as a request in rate limits. The response has a result for each, in the order of the request. With an \`Idempotency-Key\`, a repeated request continues where an interrupted one stopped.`,
+    body: ResolveApprovals,
+    status: 200,
+    result: Type.Object({ results: Type.Array(ApprovalOutcome) }),
   },
 });

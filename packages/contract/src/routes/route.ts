@@ -56,6 +56,11 @@ export interface Route {
    * `Idempotency-Key` is refused until it expires.
    */
   readonly actsOutside?: true;
+  /**
+   * It does what `route` does for each of the `ids` in its body, which are that route's `id`. What the key may reach, the checks, and the
+   * effect of an `Idempotency-Key` are those of that route, for each of them.
+   */
+  readonly each?: { readonly route: string; readonly ids: string; readonly id: string };
   /** The field of the result with a plaintext secret: sealed in stored responses, never logged. */
   readonly reveals?: 'apiKey.secret' | 'signingSecret' | 'link' | 'token';
   /** Only for a user who is signed in: a stolen key could otherwise create users, who remain after it is revoked. */

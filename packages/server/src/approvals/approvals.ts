@@ -4,8 +4,9 @@
 //   decisions.ts   what a decision does: pure
 //   resolve.ts     a decision, under the lock of the session's row, so decisions on different nodes come one after another
 //   list.ts        the list of approvals
+//   context.ts     the messages before a call
 import type { Approval, Approvers, Input, Result } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { type EventSource, recordEvent, systemSource } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
@@ -15,6 +16,7 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { resolvedChunk, toolCallIdOf } from '../sessions/state/operations.ts';
 import type { SessionRow } from '../sessions/state/session.ts';
 import { type Decider, deciderOf, mayDecide } from './approvers.ts';
+import { contextIf } from './context.ts';
 import { progressOf, type StoredDecision } from './decisions.ts';
 
 export interface ApprovalRow {
@@ -39,6 +41,8 @@ export interface ApprovalRow {
   requestedAt: Date;
   resolvedAt: Date | null;
   expiresAt: Date | null;
+  /** If the request asked for it. */
+  context?: Approval['context'];
 }
 
 /** What a new approval is about. */
@@ -48,7 +52,9 @@ export type ApprovalRequest = Pick<
 >;
 
 export async function getApproval(ctx: Context, input: Input<'getApproval'>): Promise<Result<'getApproval'>> {
-  const row = await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId));
+  const { organizationId } = ctx;
+  const more = contextIf(organizationId, input);
+  const row = await readApproval(ctx.db, organizationId, uuidOf('op', input.operationId), more);
   return { approval: viewApproval(row, deciderOf(ctx)) };
 }
 
@@ -130,19 +136,30 @@ function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, o
   };
 }
 
-export async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<ApprovalRow> {
+export async function readApproval(
+  db: Queryable,
+  organizationId: string,
+  operationId: string,
+  more?: Sql,
+): Promise<ApprovalRow> {
   const [row] = await db.query<ApprovalRow>(sql`
-    ${selectApprovals()} where organization_id = ${organizationId} and operation_id = ${operationId}`);
+    ${selectApprovals({ more })} where a.organization_id = ${organizationId} and a.operation_id = ${operationId}`);
   if (!row) throw notFound('approval');
   return row;
 }
 
-/** From a table or a subquery, under the alias a. */
-export function selectApprovals(from: Sql = sql`approvals`): Sql {
+/** From a table or a subquery, under the alias a; `more`: further columns. */
+export function selectApprovals({
+  from = sql`approvals`,
+  more = empty,
+}: {
+  from?: Sql;
+  more?: Sql | undefined;
+} = {}): Sql {
   return sql`
     select a.operation_id as "operationId", a.session_id as "sessionId", a.agent_id as "agentId", a.environment, a.name, a.input,
       a.input_schema as "inputSchema", a.edited_input as "editedInput", a.once, a.approvers as by, a.requesters, a.decisions, a.status, a.reason, a.resolved_by as "resolvedBy", a.requested_at as "requestedAt", a.resolved_at as "resolvedAt",
-      a.expires_at as "expiresAt"
+      a.expires_at as "expiresAt" ${more}
     from ${from} a`;
 }
 
@@ -166,6 +183,7 @@ export function viewApproval(row: ApprovalRow, caller: Decider): Approval {
     requestedAt: row.requestedAt.toISOString(),
     resolvedAt: row.resolvedAt?.toISOString() ?? null,
     expiresAt: row.expiresAt?.toISOString() ?? null,
+    ...(row.context && { context: row.context }),
   };
 }
 

@@ -6,6 +6,7 @@ import { uuidOf } from '../lib/ids.ts';
 import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts';
 import { deciderOf } from './approvers.ts';
+import { contextIf } from './context.ts';
 
 /** Of all sessions, oldest first by default. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
@@ -25,12 +26,13 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
     order: order === 'desc' ? sql`desc` : empty,
     limit: request.limit + 1,
     ofAgent,
+    more: contextIf(organizationId, input),
   };
   const isByPlace = sessionId === undefined && (status !== undefined || environment !== undefined);
   const statement = isByPlace
     ? byPlace(page, environment, status ? [status] : approvalStatuses)
     : sql`
-        ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after} ${ofAgent}
+        ${selectApprovals(page)} where a.organization_id = ${organizationId} ${page.after} ${ofAgent}
           ${status === undefined ? empty : sql`and a.status = ${status}`}
           ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
           ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
@@ -54,10 +56,11 @@ interface Page {
   order: Sql;
   limit: number;
   ofAgent: Sql;
+  more: Sql | undefined;
 }
 
 function byPlace(
-  { organizationId, after, order, limit, ofAgent }: Page,
+  { organizationId, after, order, limit, ofAgent, more }: Page,
   environment: string | undefined,
   statuses: readonly string[],
 ): Sql {
@@ -75,7 +78,9 @@ function byPlace(
       : sql`select ${environment}::text`;
   return sql`
     with recursive places(environment) as (${places})
-    ${selectApprovals(sql`(
+    ${selectApprovals({
+      more,
+      from: sql`(
       select x.* from places p
       cross join unnest(${[...statuses]}::text[]) k(status)
       cross join lateral (
@@ -83,6 +88,7 @@ function byPlace(
         where a.organization_id = ${organizationId} and a.environment = p.environment and a.status = k.status ${after} ${ofAgent}
         order by a.operation_id ${order} limit ${limit}) x
       where p.environment is not null
-      order by x.operation_id ${order} limit ${limit})`)}
+      order by x.operation_id ${order} limit ${limit})`,
+    })}
     order by a.operation_id ${order}`;
 }

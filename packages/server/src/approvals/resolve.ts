@@ -1,7 +1,7 @@
 // A decision of one caller on one approval. It holds the lock of the session's row, and so does everything else that changes an
 // approval. Of several that arrive at the same time, on any nodes, each one therefore sees those before it: the call becomes ready
 // exactly once, in the transaction of the decision that completes the approval.
-import type { Input, Result, Role } from '@signalbox/contract';
+import type { ApprovalOutcome, Input, Result, Role } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
@@ -99,6 +99,16 @@ export async function resolveApproval(
     else await showProgress(tx, ctx, session, row, decided, input);
     return { approval: viewApproval(after, caller) };
   });
+}
+
+/** What a request for several approvals responds about one of them. */
+export function resultOfDecision(
+  operationId: string,
+  decided: Result<'resolveApproval'> | null,
+  error: ApprovalOutcome['error'],
+): ApprovalOutcome {
+  const { status = null, progress = null } = decided?.approval ?? {};
+  return { operationId, status, progress, error };
 }
 
 function requireApprover(row: ApprovalRow, caller: Decider): void {

@@ -19,6 +19,7 @@
 //     budget          429 for a key whose sessions have cost what they can in a day   request/limits.ts
 //     check           400 for what takes long to judge, before a transaction begins   handlers.ts
 //     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
+//                     a route with `each`: reach, check and act for each id           request/each.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
 //                     authorised again                                                request/reauthorise.ts
 import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contract';
@@ -31,13 +32,14 @@ import type { Context, PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
-import { checks, handlers } from './handlers.ts';
+import { checks, eachResults, handlers } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
 import { agentGateOf } from './request/agent-gate.ts';
 import { type Authorizer, callerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
-import { environmentGateOf } from './request/environment-gate.ts';
+import { type EachResult, eachOf, type Steps } from './request/each.ts';
+import { type EnvironmentGate, environmentGateOf } from './request/environment-gate.ts';
 import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
 import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
@@ -115,27 +117,47 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
   };
 }
 
-/** When the body has arrived: input, environment, check, act, respond. */
-function respond(name: RouteName, route: Route, parts: ApiParts) {
-  const { platform, identity, authorizer, reauthorisation, streams, slowBodies, loopTurn } = parts;
-  const waits = mayWait(route);
-  const validate = validatorOf(route);
+/** What the route does with an input that is valid. */
+function stepsOf(name: RouteName, route: Route, parts: ApiParts): Steps & Pick<EnvironmentGate, 'leave'> {
+  const { authorizer } = parts;
   const gate = environmentGateOf(route);
   const enterAgents = agentGateOf(route);
-  const tokenGate = tokenGateOf(route);
   const check = checks[name] as ((ctx: PoolContext, input: unknown) => Promise<void>) | undefined;
-  const act = actionOf(name, route, parts);
+  return {
+    name,
+    route,
+    leave: gate.leave,
+    async enterReach(ctx, input) {
+      if (!ctx.environments && !ctx.agents) return input;
+      return authorizer.auditDenials(route, ctx, async () => enterAgents(ctx, await gate.enter(ctx, input)));
+    },
+    async check(ctx, input) {
+      if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
+    },
+    act: actionOf(name, route, parts),
+  };
+}
 
-  /** Throws 403 for what a limited key can't reach. */
-  async function enterReach(ctx: PoolContext, input: Input): Promise<Input> {
-    if (!ctx.environments && !ctx.agents) return input;
-    return authorizer.auditDenials(route, ctx, async () => enterAgents(ctx, await gate.enter(ctx, input)));
-  }
+/** When the body has arrived: input, environment, check, act, respond. */
+function respond(name: RouteName, route: Route, parts: ApiParts) {
+  const { platform, identity, authorizer, limits, reauthorisation, streams, slowBodies, loopTurn } = parts;
+  const waits = mayWait(route);
+  const validate = validatorOf(route);
+  const tokenGate = tokenGateOf(route);
+  const { enterReach, check, act, leave } = stepsOf(name, route, parts);
+  const forEach =
+    route.each &&
+    eachOf(
+      route.each,
+      innerSteps(route.each, parts),
+      limits,
+      eachResults[name as keyof typeof eachResults] as EachResult,
+    );
 
   /** Without an idempotency record, so in no transaction of one. */
   async function actDirectly(ctx: PoolContext, input: Input): Promise<unknown> {
     const value = await act(ctx, input);
-    if (ctx.environments) await authorizer.auditDenials(route, ctx, () => gate.leave(ctx, value));
+    if (ctx.environments) await authorizer.auditDenials(route, ctx, () => leave(ctx, value));
     if (route.method !== 'GET') announceAccessChange(reauthorisation, input);
     return value;
   }
@@ -146,12 +168,31 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     input: Input,
     body: unknown,
   ): Promise<IdempotentResponse> {
-    const { headers, raw, rawBody } = request;
-    const credential = headers.authorization ?? identity.cookieIn(headers.cookie)!;
+    const { raw, rawBody } = request;
+    const credential = credentialOf(request);
     const once = { key, method: route.method, path: pathOf(raw), body, rawBody, credential };
     const response = await actOnce(request.ctx!, route, once, (inner) => act(inner, input));
     announceAccessChange(reauthorisation, input);
     return response;
+  }
+
+  function credentialOf({ headers }: FastifyRequest): string {
+    return headers.authorization ?? identity.cookieIn(headers.cookie)!;
+  }
+
+  async function runForEach(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    input: Input,
+    run: NonNullable<typeof forEach>,
+  ): Promise<IdempotentResponse> {
+    const ctx = request.ctx!;
+    const { raw, rawBody, body } = request;
+    const key = idempotencyKeyOf(request.headers['idempotency-key']);
+    const credential = credentialOf(request);
+    const all = async () => run({ ctx, reply, input, idempotencyKey: key, credential });
+    if (key === undefined) return { status: route.status, body: JSON.stringify(await all()), replayed: false };
+    return actOnce(ctx, route, { key, method: route.method, path: pathOf(raw), body, rawBody, credential }, all);
   }
 
   /** `body`: what makes two requests with the same key the same. */
@@ -194,7 +235,12 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
     if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireKeyBudget(ctx));
-    if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
+    await check(ctx, input);
+    if (forEach) {
+      const { status, body, replayed } = await runForEach(request, reply, input, forEach);
+      if (replayed) reply.header('Idempotent-Replayed', 'true');
+      return sendJson(reply, status, body);
+    }
 
     const wantsEvents = route.canStream && acceptsEvents(request.headers);
     const authorise = async () => {
@@ -226,6 +272,11 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   };
 }
 
+function innerSteps({ route }: NonNullable<Route['each']>, parts: ApiParts): Steps {
+  const name = route as RouteName;
+  return stepsOf(name, routes[name], parts);
+}
+
 /** The route reads the body itself, whatever its type. */
 function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
   scope.removeAllContentTypeParsers();
@@ -237,7 +288,7 @@ function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
 
 /** The route's handler, with what applies around it inside the same transaction. */
 function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkResponses }: ApiParts): Handler {
-  const handle = handlers[name] as Handler;
+  const handle = handlers[name as keyof typeof handlers] as Handler;
   const expected = checkResponses && !route.stream ? Compile(route.result) : undefined;
   const isLimited = maxOpenSessions > 0 && (name === 'openSession' || name === 'forkSession');
   return async (ctx, input) => {

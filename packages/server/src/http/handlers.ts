@@ -3,7 +3,7 @@ import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
 import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
-import { checkDecision, resolveApproval } from '../approvals/resolve.ts';
+import { checkDecision, resolveApproval, resultOfDecision } from '../approvals/resolve.ts';
 import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
@@ -56,7 +56,8 @@ type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { re
 /** Of an upload, with the file that was received as its body. */
 type InputOf<N extends RouteName> = Input<N> &
   (Routes[N] extends { upload: object } ? { received: ReceivedFile } : unknown);
-export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: InputOf<N>) => Promise<HandlerResult<N>> };
+type ActingRoute = { [N in RouteName]: Routes[N] extends { each: object } ? never : N }[RouteName];
+export type Handlers = { [N in ActingRoute]: (ctx: ContextOf<N>, input: InputOf<N>) => Promise<HandlerResult<N>> };
 
 /**
  * Checks that run before the request acts, outside a transaction: checking a schema may take a second, and longer under load. They
@@ -66,6 +67,11 @@ export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Inp
   createAgent: agents.checkSchemas,
   updateAgent: agents.checkSchemas,
   resolveApproval: checkDecision,
+};
+
+/** For the routes with `each`: what the response says about each id. */
+export const eachResults: { readonly [N in Exclude<RouteName, ActingRoute>]: unknown } = {
+  resolveApprovals: resultOfDecision,
 };
 
 export const handlers: Handlers = {

@@ -115,6 +115,7 @@ describe('a node whose pool has one connection', () => {
     const [approval] = (await service.client.approvals.list({ sessionId: paid })).data;
     await call('resolveApproval', { operationId: approval!.operationId, decision: 'denied' });
     await until(paid, 'idle');
+    await call('resolveApprovals', { operationIds: [approval!.operationId], decision: 'denied' });
 
     const schedule = { agentId, environment: 'production', input: 'go', cron: '0 0 1 1 *' };
     const { scheduleId } = (await call('createSchedule', schedule)).schedule;

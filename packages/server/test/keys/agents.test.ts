@@ -112,9 +112,10 @@ async function request(name: RouteName, route: Route, key: string, owned: Owned)
   );
   if (route.upload) query.set('environment', 'production');
   const example = bodyExamples[name as keyof typeof bodyExamples] as Record<string, unknown> | undefined;
-  const named = Object.fromEntries(
+  const named: Record<string, unknown> = Object.fromEntries(
     fields(route.body).flatMap((field) => (field === 'agentId' || field === 'sessionId' ? [[field, ids[field]]] : [])),
   );
+  if (route.each) named[route.each.ids] = [ids[route.each.id]];
   const response = await fetch(`${service.url}/api/v1${path}?${query}`, {
     method: route.method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -149,6 +150,8 @@ describe('on every route', () => {
       if (open.includes(name)) {
         expect(response.status).toBeLessThan(300);
         expect(response.text).not.toContain(theirs.agentId);
+      } else if (route.each) {
+        expect(JSON.parse(response.text).results).toMatchObject([{ status: null, error: REFUSED }]);
       } else if (route.byPerson) expect(outcome(response)).toEqual([403, 'person_required']);
       else expect(outcome(response)).toEqual(FORBIDDEN);
     },

@@ -65,6 +65,11 @@ export const bodyExamples = {
   sendMessage: { content: 'And tell me when it is done.', onBusy: 'queue' },
   sendToolResult: { toolCallId: 'call_01k9xq3v7gf3pbt8zn5e6m2r4c', output: { temperature: 21 } },
   resolveApproval: { decision: 'approved', reason: 'Checked the order.', onBehalfOf: 'mara@example.com' },
+  resolveApprovals: {
+    operationIds: ['op_01k9xq3v7gf3pbt8zn5e6m2r4c', 'op_01k9xq4a1mdq0s3v6w8y2b5e7h'],
+    decision: 'denied',
+    reason: 'The campaign is over.',
+  },
   updateMember: { role: 'admin' },
   createInvitation: { role: 'member', email: 'mara@example.com', name: 'Mara' },
   setOrganization: { allowedOrigins: ['https://app.example.com', 'http://localhost:5173'] },

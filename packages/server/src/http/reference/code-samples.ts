@@ -56,6 +56,7 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   listApprovals: ['approvals.list', 'approval'],
   getApproval: ['approvals.get', 'approval'],
   resolveApproval: ['approvals.resolve', 'approval'],
+  resolveApprovals: ['approvals.resolveMany', 'outcomes'],
   claimWorkerTurn: ['workers.claim', 'workerTurn'],
   heartbeatWorkerTurn: ['workers.heartbeat', 'leaseExpiresAt'],
   appendToWorkerTurn: ['workers.append', 'cursor'],

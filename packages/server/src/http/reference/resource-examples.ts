@@ -236,6 +236,12 @@ export const resourceExamples: Record<string, unknown> = {
     scopes: ['read', 'send'],
   },
   Approval: approval,
+  ApprovalOutcome: {
+    operationId: approval.operationId,
+    status: 'denied',
+    progress: { approved: 0, required: 1 },
+    error: null,
+  },
   StoredFile: file,
   Environment: environment,
   EnvironmentSecret: secret,

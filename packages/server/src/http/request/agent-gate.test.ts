@@ -9,7 +9,7 @@ const all = Object.entries<Route>(routes);
 test('the routes that a key limited to some agents may call without naming anything of them are these', () => {
   const namesOf = (reach: string) => all.filter(([, route]) => agentReachOf(route) === reach).map(([name]) => name);
   expect(namesOf('open')).toEqual(['getMe', 'listEnvironments', 'uploadFile', 'getOrganization']);
-  expect(namesOf('own')).toEqual(['listAgents', 'claimWorkerTurn']);
+  expect(namesOf('own')).toEqual(['listAgents', 'resolveApprovals', 'claimWorkerTurn']);
   expect(namesOf('ownKey')).toEqual(['rotateKey', 'deleteOldSecret', 'deleteKey']);
 });
 

@@ -18,6 +18,8 @@ test('the routes outside environments that a limited key may call are these', ()
     'getAgent',
     'listAgentVersions',
     'listEnvironments',
+    // Each approval enters the gate of resolveApproval.
+    'resolveApprovals',
     'getOrganization',
     'getEvent',
   ]);

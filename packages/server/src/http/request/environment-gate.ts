@@ -43,6 +43,8 @@ export type Reach = 'environment' | 'open' | 'closed' | 'ownKey';
 
 /** Which row of the table above applies to a route. */
 export function reachOf(route: Route): Reach {
+  // Each id enters the gate of the other route (each.ts).
+  if (route.each) return 'open';
   const named = [...namesOf(route.params), ...namesOf(route.query), ...namesOf(route.body)];
   if (named.some((name) => name === 'env' || name === 'environment')) return 'environment';
   if (namesOf(route.params).some((name) => name in holders)) return 'environment';

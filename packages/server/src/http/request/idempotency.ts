@@ -59,6 +59,11 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   return header;
 }
 
+/** The key of a part of a request with this key. No client can send it: it is not ASCII. */
+export function keyOfPart(key: string, id: string): string {
+  return `${key} → ${id}`;
+}
+
 /** Runs `act` in a transaction with the record of the request, or returns the first response again. */
 export async function actOnce(
   ctx: PoolContext,
@@ -68,7 +73,7 @@ export async function actOnce(
 ): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
   const fingerprint = fingerprintOf(request);
-  if (route.actsOutside) return await actOutsideOnce(ctx, route, request, fingerprint, act);
+  if (route.actsOutside || route.each) return await actOutsideOnce(ctx, route, request, fingerprint, act);
   try {
     return await ctx.db.transaction(async (tx) => {
       if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
@@ -102,7 +107,10 @@ function inProgress(): ApiError {
   );
 }
 
-/** The record is committed before the effect, so the effect never happens twice. */
+/**
+ * The record is committed before the effect, so the effect never happens twice. A route with `each` acts in parts that have records of
+ * their own, so a repeated request continues where an interrupted one stopped.
+ */
 async function actOutsideOnce(
   ctx: PoolContext,
   route: Route,
@@ -115,7 +123,7 @@ async function actOutsideOnce(
     .transaction(async (tx) =>
       (await insertRecord(tx, ctx, request.key, fingerprint))
         ? undefined
-        : await replay(tx, ctx, request, place, fingerprint),
+        : await replay(tx, ctx, request, place, fingerprint, route.each !== undefined),
     )
     .catch((error: unknown) => {
       throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
@@ -150,13 +158,29 @@ async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buff
   return inserted === 1;
 }
 
+function replay(
+  tx: Tx,
+  ctx: Context,
+  request: IdempotentRequest,
+  place: string[],
+  fingerprint: Buffer,
+): Promise<IdempotentResponse>;
+function replay(
+  tx: Tx,
+  ctx: Context,
+  request: IdempotentRequest,
+  place: string[],
+  fingerprint: Buffer,
+  continues: boolean,
+): Promise<IdempotentResponse | undefined>;
 async function replay(
   tx: Tx,
   ctx: Context,
   request: IdempotentRequest,
   place: string[],
   fingerprint: Buffer,
-): Promise<IdempotentResponse> {
+  continues = false,
+): Promise<IdempotentResponse | undefined> {
   const [record] = await tx.query<StoredResponse>(sql`
     select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
     where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
@@ -167,7 +191,10 @@ async function replay(
       'This Idempotency-Key was used for a request with another path or body.',
     );
   }
-  if (record.status === null) throw inProgress();
+  if (record.status === null) {
+    if (continues) return undefined;
+    throw inProgress();
+  }
   let { body } = record;
   if (record.sealedBody) {
     try {
