@@ -362,6 +362,10 @@ create table operations (
   model text,
   -- For a model call whose session waits, or waited, because no model was available: since when.
   unavailable_since timestamptz,
+  -- For people who debug a step. Of a model call: when its first token arrived and which attempts failed. Of a call of an `http` or `mcp`
+  -- tool: the head of the server's response, without secrets. What was sent is not stored, because it follows from the agent's version
+  -- and the transcript.
+  trace json,
   constraint operations_pkey primary key (organization_id, session_id, turn, step, index),
   constraint operations_organization_id_operation_id_key unique (organization_id, operation_id),
   constraint operations_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,

@@ -792,6 +792,15 @@ export interface Model {
   compaction?: ModelRef | undefined;
 }
 
+export interface ModelAttempt {
+  /** `provider/model`. */
+  model: string;
+  startedAt: string;
+  endedAt: string;
+  /** Why it failed; null if it succeeded. */
+  error: SessionError | null;
+}
+
 export interface ModelCallUsage {
   inputTokens: number;
   outputTokens: number;
@@ -1324,6 +1333,14 @@ export interface TurnOperation {
   toolCallId: string | null;
   /** For a call of an `agent` tool: the session that it opened. */
   childSessionId: string | null;
+  /** What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session. null for a model call, and if there is no such tool. */
+  toolType: 'http' | 'mcp' | 'client' | 'agent' | null;
+  /** Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters. */
+  error: string | null;
+  /** Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0. */
+  firstTokenAt: string | null;
+  /** Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded. */
+  attempts: ModelAttempt[];
   /** Of a completed model call or compaction. */
   usage: ModelCallUsage | null;
   /** For a completed compaction: the summary that the model gets instead of older messages. */

@@ -32,6 +32,17 @@ export const turnOperationStatuses = [
   ...approvalStatuses,
 ] as const;
 
+export const ModelAttempt = Type.Object(
+  {
+    model: Type.String({ description: '`provider/model`.' }),
+    startedAt: Timestamp,
+    endedAt: Timestamp,
+    error: Nullable(SessionError, { description: 'Why it failed; null if it succeeded.' }),
+  },
+  { title: 'ModelAttempt' },
+);
+export type ModelAttempt = Static<typeof ModelAttempt>;
+
 export const TurnOperation = Type.Object(
   {
     operationId: Id('op', 'An approval has the id of its tool call.'),
@@ -48,6 +59,21 @@ export const TurnOperation = Type.Object(
     endedAt: Nullable(Timestamp),
     toolCallId: Nullable(Id('call'), { description: 'As in chunks and in the transcript; null for a model call.' }),
     childSessionId: Nullable(Id('ses'), { description: 'For a call of an `agent` tool: the session that it opened.' }),
+    toolType: Nullable(OneOf(['http', 'mcp', 'client', 'agent']), {
+      description:
+        'What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session. null for a model call, and if there is no such tool.',
+    }),
+    error: Nullable(Type.String(), {
+      description: 'Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters.',
+    }),
+    firstTokenAt: Nullable(Timestamp, {
+      description:
+        'Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0.',
+    }),
+    attempts: Type.Array(ModelAttempt, {
+      description:
+        'Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded.',
+    }),
     usage: Nullable(TokensAndCost, { description: 'Of a completed model call or compaction.' }),
     compaction: Nullable(
       Type.Object(

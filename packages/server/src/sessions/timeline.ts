@@ -28,14 +28,21 @@ interface Row
     | 'childSessionId'
     | 'agentVersion'
     | 'unavailableServers'
+    | 'toolType'
+    | 'error'
   > {
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
+  firstTokenAt: string | null;
+  attempts: TurnOperation['attempts'] | null;
   compaction: (NonNullable<TurnOperation['compaction']> & { model: string | null }) | null;
   /** Of a call that needed approval. */
   approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
 }
+
+/** What a line shows of an error. */
+const ERROR_MAX_CHARACTERS = 500;
 
 /** How a turn ended. */
 type Ending = Pick<SessionTurn, 'status' | 'stopReason' | 'error' | 'endedAt'>;
@@ -96,6 +103,7 @@ async function readTurns(
 ): Promise<Map<number, Row[]>> {
   const rows = await db.query<Row>(sql`
     select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage, o.model,
+      o.tool_type as "toolType", left(o.error, ${ERROR_MAX_CHARACTERS}) as error, o.trace->>'firstTokenAt' as "firstTokenAt", o.trace->'attempts' as attempts,
       o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
       o.unavailable_servers as "unavailableServers", o.created_at as "createdAt",
       o.started_at as "startedAt", o.finished_at as "finishedAt",
@@ -179,6 +187,10 @@ function view(row: Row, model: string, isWaiting: boolean): TurnOperation[] {
     endedAt: isFinished(row) ? (finishedAt?.toISOString() ?? null) : null,
     toolCallId: isModel ? null : formatId('call', row.operationId),
     childSessionId: row.childSessionId && formatId('ses', row.childSessionId),
+    toolType: row.toolType,
+    error: row.error,
+    firstTokenAt: row.firstTokenAt,
+    attempts: row.attempts ?? [],
     usage,
     compaction: row.compaction && shownCompaction(row.compaction),
   };
@@ -190,6 +202,7 @@ function view(row: Row, model: string, isWaiting: boolean): TurnOperation[] {
     startedAt: new Date(approval.requestedAt).toISOString(),
     endedAt: approval.resolvedAt && new Date(approval.resolvedAt).toISOString(),
     childSessionId: null,
+    error: null,
     compaction: null,
   };
   return [asked, operation];

@@ -82,6 +82,11 @@ test('a fallback responds without a wait, its text replaces what was shown, and 
   expect(turns[0]!.operations).toMatchObject([
     { name: 'scripted/second', status: 'succeeded', usage: { ...usage, costUsd } },
   ]);
+  const broke = { code: 'model_unavailable', message: 'It broke off.' };
+  expect(turns[0]!.operations[0]!.attempts).toMatchObject([
+    { model: 'scripted/first', error: broke },
+    { model: 'scripted/second', error: null },
+  ]);
   expect(await world.platform.db.query(sql`select model from model_usage`)).toEqual([{ model: 'scripted/second' }]);
   const { data } = await listMessages(world.ctx, { sessionId });
   expect(data.at(-1)!.content).toEqual([{ type: 'text', text: 'ok' }]);

@@ -61,6 +61,10 @@ test('a turn shows its model calls, its approval and its tool call, each with it
   const [model, decision, call, last] = turn!.operations;
   expect(model).toMatchObject({ name: 'scripted/demo', toolCallId: null });
   expect(model!.usage!.inputTokens).toBeGreaterThan(0);
+  expect(model).toMatchObject({ toolType: null, error: null, attempts: [] });
+  expect(ms(model!.startedAt, last!.firstTokenAt)).toBeGreaterThanOrEqual(0);
+  expect(ms(last!.firstTokenAt, last!.endedAt)).toBeGreaterThanOrEqual(0);
+  expect(call).toMatchObject({ toolType: 'client', error: null, firstTokenAt: null });
   expect(decision!.operationId).toBe(call!.operationId);
   expect(call).toMatchObject({ toolCallId: waitingFor!.toolCallIds[0], usage: null, childSessionId: null });
   // One after another, all within the turn.

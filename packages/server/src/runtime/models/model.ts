@@ -1,6 +1,7 @@
 // The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
 // are ours. The other files of this folder implement it for each provider.
 import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contract';
+import type { SentWithout } from '../../sessions/state/operation-trace.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
 
@@ -60,6 +61,8 @@ export type ModelEvent =
       /** `costUsd` if the worker or the provider reports it; otherwise it is computed from the price list. */
       usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
+      /** What the request lacked, because the provider had refused it before. */
+      sentWithout?: readonly SentWithout[];
     };
 
 /** As JSON. A response with more data is stored without it. */

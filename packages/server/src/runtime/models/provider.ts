@@ -7,6 +7,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
+import type { SentWithout } from '../../sessions/state/operation-trace.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
@@ -114,13 +115,25 @@ export function createProviderModel(
         error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
       if (!isBadRequest || hasShown) throw error;
       if (call.shows?.reasoning && provider.asksForReasoning) {
-        return yield* ask({ ...call, shows: { ...call.shows, reasoning: false } }, signal);
+        return yield* lacking('reasoning', ask(withoutShownReasoning(call), signal));
       }
       if (!dependsOnProviderData(call)) throw error;
-      yield* askOnce(withoutProviderData(call), signal);
+      yield* lacking('providerData', askOnce(withoutProviderData(call), signal));
     }
   }
   return ask;
+}
+
+/** The same call that does not ask for reasoning to show. */
+function withoutShownReasoning(call: ModelCall): ModelCall {
+  return { ...call, shows: { ...call.shows, reasoning: false } };
+}
+
+/** Says in the last event what the request lacked. */
+async function* lacking(what: SentWithout, events: AsyncGenerator<ModelEvent>): AsyncGenerator<ModelEvent> {
+  for await (const event of events) {
+    yield event.type === 'finish' ? { ...event, sentWithout: [what, ...(event.sentWithout ?? [])] } : event;
+  }
 }
 
 /** Compares scheme, host and port. */

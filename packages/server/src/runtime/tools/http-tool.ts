@@ -10,10 +10,12 @@ import type { Egress, EgressResponse } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
+import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import type { Redact } from './redact.ts';
 import { prepareRequest } from './request.ts';
 import { beginningOf, RESPONSE_MAX_BYTES, shownJson, shownText, TOO_LONG, withoutResponse } from './result.ts';
 import { ReturnedFile, storeFiles } from './returned-file.ts';
+import { storedResponse } from './stored-response.ts';
 import type { RenderedRequest } from './template.ts';
 import type { RunTool, ToolOutcome } from './tool.ts';
 
@@ -31,8 +33,17 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
     const response = await send(platform.egress, run.operationId, tool, request, signal);
+    if (!(response instanceof EgressError)) run.onResponse?.(stored(response, request.redact));
     return await storeFiles(httpOutcome(response, request.redact), request.redact, run.saveFile);
   };
+}
+
+/** The result of a call has the whole body unless the call failed. */
+function stored(response: EgressResponse, redact: Redact): StoredResponse {
+  const { status, body } = response;
+  const isInResult = (status >= 200 && status < 300) || body.length === 0 || body.length > RESPONSE_MAX_BYTES;
+  const text = isInResult ? undefined : (textOf(response) ?? undefined);
+  return storedResponse(response, body.length, redact, text);
 }
 
 async function send(

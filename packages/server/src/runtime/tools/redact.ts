@@ -18,10 +18,14 @@ export function said(words: TemplateStringsArray, ...values: readonly (Redacted 
 /** `values` by name. Each value is replaced by `[secret NAME]`. */
 export function createRedaction(values: Readonly<Record<string, string>>): Redact {
   const nameOf = new Map<string, string>();
+  let room = ENCODED_MAX_TOTAL_CHARACTERS;
   for (const [name, value] of Object.entries(values)) {
     // Servers trim a header's value.
     for (const whole of [value, value.trim()]) {
-      for (const form of formsOf(whole)) if (form !== '' && !nameOf.has(form)) nameOf.set(form, name);
+      const encoded = whole.length > ENCODED_MAX_CHARACTERS ? [] : encodedForms(whole);
+      room -= encoded.reduce((sum, form) => sum + form.length, 0);
+      const forms = room < 0 ? formsOf(whole) : [...formsOf(whole), ...encoded];
+      for (const form of forms) if (form !== '' && !nameOf.has(form)) nameOf.set(form, name);
     }
   }
   if (nameOf.size === 0) return (text) => text as Redacted;
@@ -127,4 +131,31 @@ function formsOf(value: string): string[] {
     ...[value, json, ascii].flatMap((text) => [text, text.replaceAll('/', '\\/')]),
     ...[uri, strict, form].flatMap((text) => [text, text.replace(/%../g, (code) => code.toLowerCase())]),
   ];
+}
+
+/** Longer than any key. The forms of all secrets are one regular expression, whose size is limited. */
+const ENCODED_MAX_CHARACTERS = 4096;
+const ENCODED_MAX_TOTAL_CHARACTERS = 256 * 1024;
+/** Short pieces would be found in other text. */
+const ENCODED_MIN_CHARACTERS = 8;
+
+/** In base64 and in hex, also within a longer text that is encoded as a whole, such as the user and password of basic authentication. */
+function encodedForms(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString('hex');
+  // What comes before decides at which of three positions of a group the value begins, and changes the characters that it shares.
+  const base64 = [0, 1, 2].map((before) => {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes]);
+    return whole.toString('base64').slice(Math.ceil((before * 4) / 3), Math.floor((whole.length * 4) / 3));
+  });
+  const encoded = [
+    hex,
+    hex.toUpperCase(),
+    ...base64.flatMap((text) => [text, urlSafe(text), encodeURIComponent(text)]),
+  ];
+  return encoded.filter(({ length }) => length >= ENCODED_MIN_CHARACTERS);
+}
+
+function urlSafe(base64: string): string {
+  return base64.replaceAll('+', '-').replaceAll('/', '_');
 }

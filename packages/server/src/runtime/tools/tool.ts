@@ -1,5 +1,6 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
 import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool } from '@signalbox/contract';
+import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import type { Redacted } from './redact.ts';
 import type { SaveFile } from './returned-file.ts';
 
@@ -52,6 +53,8 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
   /** Stores a file that the call returns. Without it, files are described. */
   saveFile?: SaveFile;
+  /** Called with the response of the tool's server, for people who debug the call. */
+  onResponse?: (response: StoredResponse) => void;
 }
 
 /** The result that the model gets. */

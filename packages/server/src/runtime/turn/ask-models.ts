@@ -13,6 +13,8 @@
 // the reasoning in the transcript is its own. The next turn begins with the agent's own model again.
 import type { Model, SessionError } from '@signalbox/contract';
 import { exponentialMs } from '../../lib/back-off.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { recordFailedAttempt, recordFirstToken, recordSuccess } from '../../sessions/state/operation-trace.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { modelName } from '../../usage/prices.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
@@ -72,7 +74,7 @@ export async function* askModels(
 
     const failures: ModelFailure[] = [];
     for (const [index, model] of models.entries()) {
-      const outcome = yield* askModel(state, request, model, signal);
+      const outcome = yield* askModel(state, request, model, ports.clock, signal);
       if (!(outcome instanceof ModelFailure)) {
         if (isStep) state.models = [model, ...models.filter((other) => other !== model)];
         return outcome;
@@ -115,8 +117,10 @@ async function* askModel(
   state: TurnState,
   { operation, ask, callOf }: ModelRequest,
   model: Model,
+  clock: Pick<Clock, 'now'>,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, ModelResponse | ModelFailure> {
+  const startedAt = clock.now();
   const isStep = operation.kind === 'model';
   state.shownText = '';
   let text = '';
@@ -125,6 +129,12 @@ async function* askModel(
   const early = createEarlyParts();
   // A step of a worker is announced when it is offered.
   let isAnnounced = !isStep || model.provider === 'worker';
+  let hasBegun = false;
+  function failedWith(failure: ModelFailure): ModelFailure {
+    // One that was skipped is not an attempt.
+    if (!failure.isSkipped) recordFailedAttempt(operation, modelName(model), [startedAt, clock.now()], failure);
+    return failure;
+  }
   function* announced(events: readonly TurnEvent[]): Generator<TurnEvent> {
     if (!isAnnounced) yield { type: 'responding', modelCall: operation, model: modelName(model) };
     isAnnounced = true;
@@ -133,6 +143,9 @@ async function* askModel(
   try {
     for await (const event of ask(call, signal)) {
       signal.throwIfAborted();
+      // A worker's program has its own model.
+      if (!hasBegun && event.type !== 'finish' && model.provider !== 'worker') recordFirstToken(operation, clock.now());
+      hasBegun = true;
       switch (event.type) {
         case 'text':
           text += event.delta;
@@ -156,16 +169,16 @@ async function* askModel(
           break;
         case 'finish':
           yield* announced(early.rest());
+          recordSuccess(operation, modelName(model), [startedAt, clock.now()], event.sentWithout);
           return { model, text, calls, finish: event };
       }
     }
-    return new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
-      retryable: true,
-    });
+    const message = 'The model’s response ended without a finish reason.';
+    return failedWith(new ModelFailure('model_protocol', message, { retryable: true }));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ModelFailure)) throw error;
-    return error;
+    return failedWith(error);
   }
 }
 

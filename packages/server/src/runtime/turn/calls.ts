@@ -89,6 +89,7 @@ function newCall(rules: CallRules, step: number, index: number, { name, input, o
     childSessionId: null,
     agentVersion: null,
     unavailableServers: null,
+    trace: null,
   };
 }
 

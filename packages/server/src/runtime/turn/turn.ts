@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Compaction } from '../../sessions/state/compactions.ts';
+import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -286,7 +287,11 @@ async function* runCalls(
   const begin = (call: Operation, tool: TurnTool) => {
     const { organizationId, environment, endUser } = state;
     const operationId = formatId('op', call.operationId);
-    const running = ports.run({ organizationId, environment, endUser, tool, input: call.input, operationId }, signal);
+    const onResponse = (response: StoredResponse) => {
+      call.trace = { response };
+    };
+    const { input } = call;
+    const running = ports.run({ organizationId, environment, endUser, tool, input, operationId, onResponse }, signal);
     // If the turn is stopped before it awaits this call, the rejection has no other handler.
     running.catch(() => {});
     underWay.set(call, running);

@@ -7,6 +7,7 @@ import type { NewChunk } from '../../journal/segment.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
 import { roundUsd } from '../../usage/prices.ts';
+import type { OperationTrace } from './operation-trace.ts';
 
 /**
  * - `pending`: a model call or compaction without a response. → succeeded, failed, cancelled
@@ -73,6 +74,7 @@ export interface Operation {
   agentVersion: number | null;
   /** Of a turn's first model call: the MCP servers whose tools could not be listed. */
   unavailableServers: SessionTurn['unavailableToolServers'] | null;
+  trace: OperationTrace | null;
 }
 
 /** The columns of an Operation. */
@@ -81,7 +83,7 @@ export const operationColumns: Sql = sql`
   o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt",
   o.unavailable_since as "unavailableSince", o.model, o.repeatable, o.expires_at as "expiresAt",
   o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
-  o.unavailable_servers as "unavailableServers"`;
+  o.unavailable_servers as "unavailableServers", o.trace`;
 
 /** What a model call used. Of the input tokens, some came from the provider's cache, and others were written to it. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>;
@@ -134,6 +136,7 @@ function newCallOfModel(turn: number, step: number, index: number): Operation {
     childSessionId: null,
     agentVersion: null,
     unavailableServers: null,
+    trace: null,
   };
 }
 
@@ -161,7 +164,7 @@ export function updateOperation(owner: { organizationId: string }, operation: Op
       error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
       from_seq = ${operation.fromSeq}, failures = ${operation.failures}, retry_at = ${operation.retryAt},
       unavailable_since = ${operation.unavailableSince}, model = ${operation.model},
-      child_session_id = ${operation.childSessionId},
+      child_session_id = ${operation.childSessionId}, trace = ${operation.trace && JSON.stringify(operation.trace)},
       started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
     where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
 }

@@ -1,0 +1,77 @@
+// What is stored of an operation for people who debug it, in its row. It never changes what a turn does.
+import type { Operation } from './operations.ts';
+
+export interface OperationTrace {
+  /** Of a model call: when the response began. */
+  readonly firstTokenAt?: string;
+  /** Of a model call that failed at least once: the newest attempts, oldest first, with the one that succeeded. */
+  readonly attempts?: readonly StoredAttempt[];
+  /** Of a model call: what the request that succeeded lacked, because the provider had refused it. */
+  readonly sentWithout?: readonly SentWithout[];
+  /** Of a call of an `http` or `mcp` tool. */
+  readonly response?: StoredResponse;
+}
+
+/** `reasoning`: the setting that asks for it. `providerData`: the reasoning of earlier responses. */
+export type SentWithout = 'reasoning' | 'providerData';
+
+export interface StoredAttempt {
+  readonly model: string;
+  readonly startedAt: string;
+  readonly endedAt: string;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** The response of a tool's server, without secrets. */
+export interface StoredResponse {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly bytes: number;
+  /** Only if the result of the call does not have it. */
+  readonly body?: string;
+}
+
+/** An outage can have thousands. */
+const MAX_ATTEMPTS = 20;
+const MESSAGE_MAX_CHARACTERS = 300;
+
+/** The model begins to respond. */
+export function recordFirstToken(operation: Operation, now: Date): void {
+  operation.trace = { ...operation.trace, firstTokenAt: now.toISOString() };
+}
+
+export function recordFailedAttempt(
+  operation: Operation,
+  model: string,
+  [startedAt, endedAt]: readonly [Date, Date],
+  { code, message }: { code: string; message: string },
+): void {
+  // The text of an attempt that failed is void.
+  const { firstTokenAt: _, ...trace } = operation.trace ?? {};
+  const error = { code, message: message.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed() };
+  operation.trace = { ...trace, attempts: withAttempt(trace, model, startedAt, endedAt, error) };
+}
+
+/** Does nothing if there was no other attempt: the operation's own times say everything. */
+export function recordSuccess(
+  operation: Operation,
+  model: string,
+  [startedAt, endedAt]: readonly [Date, Date],
+  sentWithout: readonly SentWithout[] = [],
+): void {
+  const { trace } = operation;
+  const without = sentWithout.length === 0 ? {} : { sentWithout };
+  const attempts = trace?.attempts ? { attempts: withAttempt(trace, model, startedAt, endedAt, null) } : {};
+  operation.trace = trace || sentWithout.length > 0 ? { ...trace, ...attempts, ...without } : null;
+}
+
+function withAttempt(
+  { attempts = [] }: OperationTrace,
+  model: string,
+  startedAt: Date,
+  endedAt: Date,
+  error: StoredAttempt['error'],
+): StoredAttempt[] {
+  const added = { model, startedAt: startedAt.toISOString(), endedAt: endedAt.toISOString(), error };
+  return [...attempts, added].slice(-MAX_ATTEMPTS);
+}
