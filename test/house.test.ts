@@ -113,6 +113,7 @@ const folders = [
   'runtime/schemas',
   'observe',
   'usage',
+  'analytics',
   'vault',
   'egress',
   'wake',

@@ -1,5 +1,6 @@
 // The setup for benchmarks of webhooks: sessions that get chunks, and the dispatcher, which runs in this process.
 import sql from 'sql-template-tag';
+import { createAnalytics } from '../../packages/server/src/analytics/recorder.ts';
 import { createDb, type Db } from '../../packages/server/src/db/db.ts';
 import { createShards } from '../../packages/server/src/db/shards.ts';
 import { createEgress, type EgressRequest } from '../../packages/server/src/egress/egress.ts';
@@ -58,7 +59,11 @@ export async function startDeliveries(): Promise<Deliveries> {
   };
   const vault = createVault(parseMasterKeys(bench.masterKey));
   const shards = createShards(db);
-  const platform = { db, shards, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
+  const analytics = createAnalytics({ db, shards, clock: systemClock, log });
+  const platform = {
+    ...{ db, shards, clock: systemClock, log, wake, vault, egress: watched, metrics, analytics },
+    tracing: undefined,
+  };
   const nodeId = newUuid();
   const lease = createNodeLease(platform, { nodeId });
   await lease.start();

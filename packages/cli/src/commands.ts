@@ -132,6 +132,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/overview.ts')).commands,
   },
   {
+    name: 'analytics',
+    summary: 'Show sessions, errors, latencies and deliveries over time',
+    group: watch,
+    load: async () => (await import('./commands/analytics.ts')).commands,
+  },
+  {
     name: 'usage',
     summary: 'Show tokens, model calls and cost',
     group: watch,

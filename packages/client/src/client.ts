@@ -1,5 +1,6 @@
 /** The client: every operation of the API, grouped by resource. */
 import { Agents } from './resources/agents.ts';
+import { OrganizationAnalytics } from './resources/analytics.ts';
 import { Approvals } from './resources/approvals.ts';
 import { EndUsers } from './resources/end-users.ts';
 import { Environments } from './resources/environments.ts';
@@ -48,6 +49,7 @@ export class Signalbox {
   readonly invitations: Invitations;
   readonly organization: OwnOrganization;
   readonly usage: OrganizationUsage;
+  readonly analytics: OrganizationAnalytics;
   readonly events: Events;
   readonly #transport: Transport;
 
@@ -70,6 +72,7 @@ export class Signalbox {
     this.invitations = new Invitations(transport);
     this.organization = new OwnOrganization(transport);
     this.usage = new OrganizationUsage(transport);
+    this.analytics = new OrganizationAnalytics(transport);
     this.events = new Events(transport);
   }
 

@@ -44,6 +44,214 @@ export interface AgentTool {
   approval?: ToolApproval | undefined;
 }
 
+export interface Analytics {
+  /** The beginning of the first point. */
+  from: string;
+  /** The end of the last point; exclusive. */
+  to: string;
+  step: 'minute' | 'hour' | 'day';
+  total: AnalyticsSum;
+  /** Of the period of the same length before it. */
+  previous: AnalyticsSum;
+  /** Every minute, hour or day in order, also those without anything. */
+  points: AnalyticsPoint[];
+  /** With `groupBy`: those with the most failed turns first, then those with the most turns; at most 200. */
+  groups: AnalyticsGroup[];
+}
+
+export interface AnalyticsGroup {
+  /** An `agentId`, the name of an environment, or `provider/model`; `""` for what is of no agent or model. */
+  group: string;
+  sessions: {
+    opened: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+  };
+  turns: {
+    /** Turns that ended, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  /** How long turns worked, without the time that they waited for approvals and results. Percentiles are right to within a fifth. */
+  turnDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Time from a model call to the first piece of its response. Percentiles are right to within a fifth. */
+  firstToken: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  modelCalls: {
+    succeeded: number;
+    /** Attempts that failed, also if a retry or a fallback succeeded. */
+    failed: number;
+  };
+  toolCalls: {
+    /** Calls that the service ran itself, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  webhooks: {
+    /** Requests to your receivers, failed ones included. */
+    attempts: number;
+    failed: number;
+  };
+  /** How long receivers took to respond. Percentiles are right to within a fifth. */
+  webhookDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Input and output tokens. */
+  tokens: number;
+  /** Of the model calls with a price. */
+  costUsd: number;
+  /** Why turns failed, the most frequent error first; at most 20. */
+  failures: {
+    /** The error of the turns, such as `model_rate_limited`. */
+    code: string;
+    count: number;
+    /** The last session with the error; it may be deleted. */
+    sessionId: string | null;
+  }[];
+}
+
+export interface AnalyticsPoint {
+  /** The beginning of the minute, hour or UTC day. */
+  at: string;
+  sessions: {
+    opened: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+  };
+  turns: {
+    /** Turns that ended, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  /** How long turns worked, without the time that they waited for approvals and results. Percentiles are right to within a fifth. */
+  turnDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Time from a model call to the first piece of its response. Percentiles are right to within a fifth. */
+  firstToken: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  modelCalls: {
+    succeeded: number;
+    /** Attempts that failed, also if a retry or a fallback succeeded. */
+    failed: number;
+  };
+  toolCalls: {
+    /** Calls that the service ran itself, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  webhooks: {
+    /** Requests to your receivers, failed ones included. */
+    attempts: number;
+    failed: number;
+  };
+  /** How long receivers took to respond. Percentiles are right to within a fifth. */
+  webhookDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Input and output tokens. */
+  tokens: number;
+  /** Of the model calls with a price. */
+  costUsd: number;
+}
+
+/** Of the whole period. */
+export interface AnalyticsSum {
+  sessions: {
+    opened: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+  };
+  turns: {
+    /** Turns that ended, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  /** How long turns worked, without the time that they waited for approvals and results. Percentiles are right to within a fifth. */
+  turnDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Time from a model call to the first piece of its response. Percentiles are right to within a fifth. */
+  firstToken: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  modelCalls: {
+    succeeded: number;
+    /** Attempts that failed, also if a retry or a fallback succeeded. */
+    failed: number;
+  };
+  toolCalls: {
+    /** Calls that the service ran itself, failed ones included. */
+    ended: number;
+    failed: number;
+  };
+  webhooks: {
+    /** Requests to your receivers, failed ones included. */
+    attempts: number;
+    failed: number;
+  };
+  /** How long receivers took to respond. Percentiles are right to within a fifth. */
+  webhookDuration: {
+    /** How many were measured. */
+    count: number;
+    /** The median; null if none was measured. */
+    p50Ms: number | null;
+    /** The 95th percentile; null if none was measured. */
+    p95Ms: number | null;
+  };
+  /** Input and output tokens. */
+  tokens: number;
+  /** Of the model calls with a price. */
+  costUsd: number;
+}
+
 export interface ApiKey {
   keyId: string;
   name: string;
@@ -2562,6 +2770,24 @@ export interface Operations {
     };
     result: UsageReport;
   };
+  /** Get analytics. Sessions, turns, errors, latencies, deliveries and cost over time, and in the period before. Counts arrive some seconds late. `GET /api/v1/analytics`, scope `usage:read` (permission `read`). */
+  getAnalytics: {
+    query: {
+      /** Default: 24 hours before `to`. */
+      from?: string | undefined;
+      /** Default: now. */
+      to?: string | undefined;
+      /** The length of a point. By the minute: the last 2 hours. By the hour: at most 31 days, of the last 62. By the day: at most 366 days. Default: the finest of at most 60 points, if available. */
+      step?: 'minute' | 'hour' | 'day' | undefined;
+      /** Also lists the sums of each agent, environment or model. */
+      groupBy?: 'agent' | 'environment' | 'model' | undefined;
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+      /** Only what is of this agent; webhooks are of no agent. */
+      agentId?: string | undefined;
+    };
+    result: Analytics;
+  };
   /** List members. Newest first. `GET /api/v1/members`, scope `organization:manage` (permission `admin`). */
   listMembers: {
     query: {
@@ -2787,6 +3013,7 @@ export const operations = {
   resendDelivery: { method: 'POST', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend' },
   getOverview: { method: 'GET', path: '/overview' },
   getUsage: { method: 'GET', path: '/usage' },
+  getAnalytics: { method: 'GET', path: '/analytics' },
   listMembers: { method: 'GET', path: '/members' },
   updateMember: { method: 'PATCH', path: '/members/{userId}' },
   removeMember: { method: 'DELETE', path: '/members/{userId}' },

@@ -3,6 +3,7 @@
  * (JSON Schema and TypeScript type in one value). It does no I/O and has no other dependency.
  */
 export * from './agents.ts';
+export * from './analytics.ts';
 export * from './approvals.ts';
 export * from './chunks.ts';
 export * from './components.ts';

@@ -3,6 +3,7 @@
  * client's types are derived from it. Paths are below `/api/v1`.
  */
 import { agentRoutes } from './routes/agents.ts';
+import { analyticsRoutes } from './routes/analytics.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { endUserRoutes } from './routes/end-users.ts';
 import { environmentRoutes } from './routes/environments.ts';
@@ -35,6 +36,7 @@ export const routes = {
   ...webhookRoutes,
   ...overviewRoutes,
   ...usageRoutes,
+  ...analyticsRoutes,
   ...peopleRoutes,
   ...eventRoutes,
 };

@@ -1,4 +1,5 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
+import { createAnalytics } from './analytics/recorder.ts';
 import { type Config, oidcOf } from './config/config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
@@ -169,6 +170,9 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
+  const analytics = createAnalytics({ db, shards, clock, log });
+  analytics.start();
+  stops.push(() => analytics.stop());
   const files = createFileStores(db, log, config);
   const localRunners = createLocalRunners();
   return {
@@ -190,6 +194,7 @@ async function startPlatform(
       eventWatch,
       publicUrl,
       metrics,
+      analytics,
       tracing,
     },
     organizationId,

@@ -1,5 +1,6 @@
 // Periodic work: sequencing the event log, erasing end users, deleting expired data, and compacting usage. Every node with the role `runtime` does it;
 // two at once are harmless.
+import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
@@ -36,6 +37,8 @@ const ERASE_EVERY_MS = 1_000;
 const EXPIRE_EVERY_MS = 60_000;
 // Reports are right without it; this only makes them cheaper.
 const COMPACT_EVERY_MS = 60_000;
+// Hours are folded as a whole, so this only has to notice the next one.
+const FOLD_EVERY_MS = 300_000;
 // Retention is measured in days, so an hour does not matter.
 const DROP_EVERY_MS = 3600_000;
 const DAY_MS = 24 * 3600 * 1000;
@@ -99,6 +102,14 @@ export function createUpkeep(
     });
   }
 
+  async function fold(): Promise<void> {
+    const before = foldedBefore(clock.now());
+    await eachOf(await organizationsToFold(platform, before), 'folding analytics', async (organizationId) => {
+      while (!stopping.signal.aborted && (await foldMinutes(db, organizationId, before)));
+    });
+    await dropOldAnalytics(platform, clock.now(), stopping.signal);
+  }
+
   async function dropOldEvents(): Promise<void> {
     const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
     await eachOf(await organizationsToDropEvents(platform, before), 'deleting old events', async (organizationId) => {
@@ -156,6 +167,7 @@ export function createUpkeep(
         every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
+        every(FOLD_EVERY_MS, 'folding analytics', fold),
         every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
         every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),
         every(DROP_EVERY_MS, 'deleting unused files', dropFiles),

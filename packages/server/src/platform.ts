@@ -1,4 +1,5 @@
 // The services that every part of a node receives.
+import type { Analytics } from './analytics/recorder.ts';
 import type { Db } from './db/db.ts';
 import type { Shards } from './db/shards.ts';
 import type { Egress } from './egress/egress.ts';
@@ -36,6 +37,7 @@ export interface Platform {
   /** The console's URL; known once the node listens. */
   readonly publicUrl: () => URL;
   readonly metrics: Metrics;
+  readonly analytics: Analytics;
   /** Undefined if tracing is off, so that it costs nothing: `tracing?.span(…)`. */
   readonly tracing: Tracing | undefined;
 }

@@ -23,7 +23,10 @@ import { trimDueTranscripts } from '../sessions/kept-transcripts.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 import { eraseUsage } from '../usage/erase.ts';
 
-export type ErasurePlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics' | 'wake' | 'live' | 'files' | 'shards'>;
+export type ErasurePlatform = Pick<
+  Platform,
+  'db' | 'clock' | 'log' | 'metrics' | 'analytics' | 'wake' | 'live' | 'files' | 'shards'
+>;
 
 /** An erasure that has not finished. */
 interface RunningErasure {

@@ -1,6 +1,7 @@
 // The function that handles each route. The rest about a route is in the contract's table.
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
+import { getAnalytics } from '../analytics/report.ts';
 import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
 import { checkDecision, resolveApproval, resultOfDecision } from '../approvals/resolve.ts';
@@ -174,6 +175,7 @@ export const handlers: Handlers = {
   updateOrganization,
 
   getUsage,
+  getAnalytics,
 
   listEvents: events.listEvents,
   getEvent: events.getEvent,

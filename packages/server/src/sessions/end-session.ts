@@ -171,7 +171,7 @@ async function takeFromInbox(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
 }
 
 /** The caller of an API request, or the service itself. */
-export type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
+export type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics' | 'analytics'>;
 
 async function endSession(
   tx: Tx,
@@ -191,6 +191,9 @@ async function endSession(
     statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
     now,
   });
-  if (row.parentSessionId) tx.afterCommit(() => ctx.wake.publish('child', row));
+  tx.afterCommit(() => {
+    ctx.analytics.count(row, status === 'completed' ? 'sessionsCompleted' : 'sessionsCancelled');
+    if (row.parentSessionId) ctx.wake.publish('child', row);
+  });
   return { ...ended, nextSeq: row.nextSeq + items.length };
 }

@@ -167,8 +167,9 @@ function isIndexedBy(
 
 /** After the commit. */
 export function announceNewSession(
-  platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
+  platform: Pick<Platform, 'live' | 'wake' | 'metrics' | 'analytics'>,
   { row, segment }: NewSession,
 ): void {
+  platform.analytics.count(row, 'sessionsOpened');
   if (segment) announceCommit(platform, 'transition', row, beginning, [segment]);
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { scopesOfPermission } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
+import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
@@ -68,6 +69,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const offers = createOffers({ db, shards, wake, clock });
     offers.start();
     const eventWatch = createEventWatch({ db, shards, clock });
+    const analytics = createAnalytics({ db, shards, clock, log });
     const tracing = undefined;
     const platform: Platform = {
       db,
@@ -87,6 +89,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       eventWatch,
       publicUrl: () => new URL('http://localhost:4500'),
       metrics,
+      analytics,
       tracing,
     };
     nodes.push({

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { type Input, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
@@ -83,7 +84,8 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
   const shards = createShards(db, { clock, log });
   const vault = createVault([randomBytes(32)]);
-  const platform = { db, shards, clock, log, wake, egress, metrics, tracing: undefined, vault };
+  const analytics = createAnalytics({ db, shards, clock, log });
+  const platform = { db, shards, clock, log, wake, egress, metrics, analytics, tracing: undefined, vault };
   const started: Dispatcher[] = [];
   const endings: (() => void)[] = [];
   const receivers: Receiver[] = [];

@@ -82,6 +82,7 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   resendDelivery: ['webhookSubscriptions.deliveries.resend', 'delivery'],
   getOverview: ['overview', 'overview'],
   getUsage: ['usage.get', 'report'],
+  getAnalytics: ['analytics.get', 'analytics'],
   listMembers: ['members.list', 'member'],
   updateMember: ['members.update', 'member'],
   removeMember: ['members.remove', ''],

@@ -1,6 +1,7 @@
 // One example of each resource, by the title of its schema, for the responses in the OpenAPI document. The types of the contract keep
 // them complete; a test validates each against its schema.
 import type {
+  AnalyticsSum,
   ApiKey,
   EndUserDetails,
   Environment,
@@ -182,6 +183,19 @@ const sum: UsageSum = {
   costUsd: 1.37,
 };
 
+const analytics: AnalyticsSum = {
+  sessions: { opened: 128, completed: 121, failed: 3, cancelled: 1 },
+  turns: { ended: 164, failed: 4 },
+  turnDuration: { count: 164, p50Ms: 4_870, p95Ms: 16_380 },
+  firstToken: { count: 371, p50Ms: 610, p95Ms: 1_740 },
+  modelCalls: { succeeded: 369, failed: 6 },
+  toolCalls: { ended: 212, failed: 5 },
+  webhooks: { attempts: 540, failed: 2 },
+  webhookDuration: { count: 540, p50Ms: 84, p95Ms: 240 },
+  tokens: 204_350,
+  costUsd: 1.37,
+};
+
 const user: User = { userId: id('usr'), name: 'Mara Lindgren', email: 'mara@example.com' };
 const member: Member = { ...user, role: 'member', joinedAt: at('08:05:00.000'), lastSignedInAt: at('09:12:00.000') };
 
@@ -266,6 +280,22 @@ export const resourceExamples: Record<string, unknown> = {
     previousSecretExpiresAt: at('10:30:00.000'),
   },
   Event: event,
+  AnalyticsSum: analytics,
+  Analytics: {
+    from: '2026-01-30T10:00:00.000Z',
+    to: '2026-01-31T10:00:00.000Z',
+    step: 'hour',
+    total: analytics,
+    previous: { ...analytics, turns: { ended: 151, failed: 1 }, costUsd: 1.21 },
+    points: [{ at: '2026-01-30T10:00:00.000Z', ...analytics }],
+    groups: [
+      {
+        group: id('agt'),
+        ...analytics,
+        failures: [{ code: 'model_rate_limited', count: 4, sessionId: id('ses') }],
+      },
+    ],
+  },
   UsageReport: {
     from: '2026-01-31T00:00:00.000Z',
     to: '2026-02-01T00:00:00.000Z',

@@ -164,6 +164,7 @@ async function endWithoutNext(context: TurnContext, change: WholeChange, end: Tu
   };
   if (!(await session.commitAndRelease(last, state.operations))) return false;
   logTurn(context, end, status, row.turn);
+  if (ended) platform.analytics.count(row, error ? 'sessionsFailed' : 'sessionsCompleted');
   if (ended && row.parentSessionId) platform.wake.publish('child', row);
   return true;
 }

@@ -2,9 +2,12 @@
 //
 // A span of a turn lasts as long as a node runs it. A parked turn has no span; the node that resumes it begins another, in the
 // same trace. No span contains what was sent to models and tools.
-import { providerFacts } from '@signalbox/contract';
+import { type Model, providerFacts } from '@signalbox/contract';
+import type { Subject } from '../../analytics/recorder.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Span } from '../../observe/tracing.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
+import { modelName } from '../../usage/prices.ts';
 import { type AskModel, type ModelEvent, ModelFailure, type ModelFailureCode } from '../models/model.ts';
 import type { RunTool } from '../tools/tool.ts';
 import type { TurnContext } from './turn-context.ts';
@@ -29,6 +32,10 @@ const finishReasons = {
   toolCalls: 'tool_call',
 } satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
 
+function subjectOf({ organizationId, environment, agentId }: SessionRow, model: Model): Subject {
+  return { organizationId, environment, agentId, model: modelName(model) };
+}
+
 /** A child of the request that sent the turn's message. */
 export function turnSpan({ platform: { tracing }, session: { row }, state }: TurnContext): Span | undefined {
   return tracing?.span(
@@ -49,10 +56,17 @@ export function turnSpan({ platform: { tracing }, session: { row }, state }: Tur
 
 /** The end of a turn; one that waits has not ended. `errorCode` if it failed. */
 export function recordTurnEnd(
-  { platform: { metrics, clock }, span, startedAt }: TurnContext,
+  { platform: { metrics, clock, analytics }, session: { row }, state, span, startedAt, deadline }: TurnContext,
   outcome: string,
   errorCode?: string,
 ): void {
+  const { definition } = state;
+  const subject = subjectOf(row, definition.model);
+  // The deadline is moved by the time that the turn waits, so this is the time that it worked, on every node.
+  const leftMs = deadline.getTime() - clock.now().getTime();
+  analytics.count(subject, 'turns');
+  analytics.observe(subject, 'turnMs', definition.limits.turnTimeoutSeconds * 1000 - leftMs);
+  if (errorCode !== undefined) analytics.countFailure(subject, { code: errorCode, sessionId: row.sessionId });
   metrics.turns.inc({ outcome });
   metrics.turnSeconds.observe(Math.max(0, clock.now().getTime() - startedAt.getTime()) / 1000);
   span?.end({ 'signalbox.stop_reason': outcome }, errorCode);
@@ -60,12 +74,15 @@ export function recordTurnEnd(
 
 /** The model, with metrics and spans. */
 export function withModelTelemetry(
-  { platform: { metrics, tracing }, span: turn }: TurnContext,
+  { platform: { metrics, tracing, analytics, clock }, session: { row }, span: turn }: TurnContext,
   ask: AskModel,
 ): AskModel {
   return async function* observed(call, signal): AsyncGenerator<ModelEvent> {
     const { provider, model } = call.config;
     const took = metrics.modelSeconds.startTimer({ provider });
+    const subject = subjectOf(row, call.config);
+    const calledAt = clock.now().getTime();
+    let isFirst = true;
     const span = tracing?.span(
       `chat ${model ?? provider}`,
       'client',
@@ -80,6 +97,8 @@ export function withModelTelemetry(
     let more = {};
     try {
       for await (const event of ask(call, signal)) {
+        if (isFirst) analytics.observe(subject, 'firstTokenMs', clock.now().getTime() - calledAt);
+        isFirst = false;
         if (event.type === 'finish') {
           outcome = 'succeeded';
           more = {
@@ -100,6 +119,7 @@ export function withModelTelemetry(
     } finally {
       if (outcome !== 'skipped') took();
       metrics.modelCalls.inc({ provider, outcome });
+      if (outcome.startsWith('model_')) analytics.count(subject, 'modelCallsFailed');
       span?.end(more, outcome.startsWith('model_') ? outcome : undefined);
     }
   };
@@ -107,7 +127,7 @@ export function withModelTelemetry(
 
 /** The tools, with metrics and spans, for this session. */
 export function withToolTelemetry(
-  { platform: { metrics, tracing }, session, span: turn }: TurnContext,
+  { platform: { metrics, tracing, analytics }, session, state, span: turn }: TurnContext,
   run: RunTool,
 ): RunTool {
   const { sessionId } = session.row;
@@ -136,6 +156,8 @@ export function withToolTelemetry(
     } finally {
       took();
       metrics.toolCalls.inc({ type, outcome });
+      const subject = subjectOf(session.row, state.definition.model);
+      analytics.count(subject, 'toolCalls', ...(outcome === 'failed' ? ['toolCallsFailed' as const] : []));
       span?.end({}, outcome === 'failed' ? 'tool_error' : undefined);
     }
   };

@@ -50,7 +50,14 @@ export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | '
 
 /** Resolves however the attempt ends. The lines of `log` must name the subscription. */
 export async function attemptDelivery(
-  { clock, egress, log, metrics, tracing }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>,
+  {
+    clock,
+    egress,
+    log,
+    metrics,
+    analytics,
+    tracing,
+  }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'analytics' | 'tracing'>,
   assignment: Assignment,
   delivery: OutgoingDelivery,
   body: Buffer,
@@ -120,6 +127,14 @@ export async function attemptDelivery(
     attempts.push({ attempt, at: at.toISOString(), durationMs, ...result, secretVersion: signer.version, sent });
     const { status, error } = result;
     took();
+    if (sessionId !== null) {
+      analytics.count(
+        assignment,
+        'webhookAttempts',
+        ...(verdict === 'accepted' ? [] : ['webhookAttemptsFailed' as const]),
+      );
+      analytics.observe(assignment, 'webhookMs', durationMs);
+    }
     metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
     span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
     const secretVersion = signer.version;

@@ -39,7 +39,7 @@ export interface Dispatcher {
 
 export type DispatcherPlatform = Pick<
   Platform,
-  'db' | 'shards' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'tracing'
+  'db' | 'shards' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'analytics' | 'tracing'
 >;
 
 export interface DispatcherOptions {

@@ -33,7 +33,7 @@ import {
 import { finishRedelivery, readRedelivery } from './redeliveries.ts';
 import { disableSubscription } from './subscription-changes.ts';
 
-export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>;
+export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'analytics' | 'tracing'>;
 
 export interface LoopOptions {
   /** The version of the service, for `User-Agent`. */

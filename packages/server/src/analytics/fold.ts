@@ -1,0 +1,154 @@
+// Folding: moves minutes that are some hours old into their hour and their day, and deletes what is too old.
+//
+// A batch is one transaction: lock some minutes, add them to their hour and day, delete them. A reader of minutes and hours therefore
+// counts each once. One node at a time folds an organization, under the lock of its row; others skip it.
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { deleteAcross } from '../db/delete-in-batches.ts';
+import type { Shards } from '../db/shards.ts';
+import { addPacked } from './histogram.ts';
+import {
+  addCount,
+  type Counter,
+  counters,
+  emptyRow,
+  type Latency,
+  latencies,
+  NO_ID,
+  type Row,
+  writeRows,
+} from './rows.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+// Charts by the minute cover an hour and the hour before it.
+const MINUTES_KEPT_MS = 3 * HOUR_MS;
+const HOURS_KEPT_DAYS = 63;
+const DAYS_KEPT_DAYS = 732;
+const BATCH_ROWS = 1_000;
+const WIDER = [3600, 86_400] as const;
+
+/** The end of the minutes that are folded at a time. */
+export function foldedBefore(now: Date): Date {
+  const end = now.getTime() - MINUTES_KEPT_MS;
+  return new Date(end - (end % HOUR_MS));
+}
+
+export async function organizationsToFold({ shards }: { shards: Shards }, before: Date): Promise<string[]> {
+  const { rows } = await shards.query<{ organizationId: string }>(
+    'looking for analytics to fold',
+    (within) => sql`
+    select distinct organization_id as "organizationId" from analytics
+    where interval_seconds = 60 and starts_at < ${before} ${within()} limit 1000`,
+  );
+  return rows.map(({ organizationId }) => organizationId);
+}
+
+interface StoredRow extends Record<Counter, number>, Record<Latency, number[]> {
+  intervalSeconds: number;
+  startsAt: Date;
+  environment: string;
+  agentId: string;
+  model: string;
+  errorCode: string;
+  countedBy: string;
+  costUsd: string;
+  lastSessionId: string | null;
+}
+
+const columns = sql`
+  a.interval_seconds as "intervalSeconds", a.starts_at as "startsAt", a.environment, a.agent_id as "agentId", a.model,
+  a.error_code as "errorCode", a.counted_by as "countedBy", a.sessions_opened as "sessionsOpened",
+  a.sessions_completed as "sessionsCompleted", a.sessions_failed as "sessionsFailed",
+  a.sessions_cancelled as "sessionsCancelled", a.turns, a.turns_failed as "turnsFailed",
+  a.model_calls_failed as "modelCallsFailed", a.tool_calls as "toolCalls", a.tool_calls_failed as "toolCallsFailed",
+  a.webhook_attempts as "webhookAttempts", a.webhook_attempts_failed as "webhookAttemptsFailed",
+  a.model_calls as "modelCalls", a.tokens, a.cost_usd as "costUsd", a.first_token_ms as "firstTokenMs",
+  a.turn_ms as "turnMs", a.webhook_ms as "webhookMs", a.last_session_id as "lastSessionId"`;
+
+/** Returns whether there may be more; false as well while another node folds. */
+export function foldMinutes(
+  db: Pick<Db, 'transaction'>,
+  organizationId: string,
+  before: Date,
+  batchRows: number = BATCH_ROWS,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const isOurs = await tx.query(sql`
+      select 1 as one from organizations where organization_id = ${organizationId} for no key update skip locked`);
+    if (isOurs.length === 0) return false;
+    // Compaction may be adding calls to a minute; the minute is then folded later.
+    const minutes = await tx.query<StoredRow>(sql`
+      select ${columns} from analytics a
+      where a.organization_id = ${organizationId} and a.interval_seconds = 60 and a.starts_at < ${before}
+      order by a.starts_at limit ${batchRows} for update skip locked`);
+    if (minutes.length === 0) return false;
+    const starts = (seconds: number) => [...new Set(minutes.map((row) => startOf(row.startsAt, seconds)))];
+    const stored = await tx.query<StoredRow>(sql`
+      select ${columns} from analytics a
+      where a.organization_id = ${organizationId} and a.interval_seconds = any(${WIDER}::int[])
+        and a.starts_at = any(${WIDER.flatMap(starts).map((ms) => new Date(ms))}::timestamptz[])`);
+    const sums = new Map<string, Row>();
+    for (const row of stored) add(sums, organizationId, row, row.intervalSeconds);
+    const changed = new Set(minutes.flatMap((row) => WIDER.map((seconds) => add(sums, organizationId, row, seconds))));
+    const all = <K extends keyof StoredRow>(name: K) => minutes.map((row) => row[name]);
+    await Promise.all([
+      tx.execute(writeRows([...changed])),
+      tx.execute(sql`
+        delete from analytics a
+        using unnest(${all('startsAt')}::timestamptz[], ${all('environment')}::text[], ${all('agentId')}::uuid[],
+          ${all('model')}::text[], ${all('errorCode')}::text[], ${all('countedBy')}::uuid[])
+          as m(starts_at, environment, agent_id, model, error_code, counted_by)
+        where a.organization_id = ${organizationId} and a.interval_seconds = 60 and a.starts_at = m.starts_at
+          and a.environment = m.environment and a.agent_id = m.agent_id and a.model = m.model
+          and a.error_code = m.error_code and a.counted_by = m.counted_by`),
+    ]);
+    return minutes.length === batchRows;
+  });
+}
+
+function startOf(at: Date, seconds: number): number {
+  return at.getTime() - (at.getTime() % (seconds * 1000));
+}
+
+/** Adds a row to the sum of a longer interval; later rows come later. */
+function add(sums: Map<string, Row>, organizationId: string, row: StoredRow, intervalSeconds: number): Row {
+  const { environment, agentId, model, errorCode } = row;
+  const startsAt = startOf(row.startsAt, intervalSeconds);
+  const key = JSON.stringify([intervalSeconds, startsAt, environment, agentId, model, errorCode]);
+  const sum =
+    sums.get(key) ??
+    emptyRow({ organizationId, intervalSeconds, startsAt, environment, agentId, model, errorCode, countedBy: NO_ID });
+  sums.set(key, sum);
+  for (const name of counters) addCount(sum, name, row[name]);
+  for (const name of latencies) addPacked(sum.latencies[name], row[name]);
+  sum.costUsd = addUsd(sum.costUsd, row.costUsd);
+  sum.lastSessionId = row.lastSessionId ?? sum.lastSessionId;
+  return sum;
+}
+
+/** Exact to a billionth, as costs are. */
+function addUsd(one: string, other: string): string {
+  return ((Math.round(Number(one) * 1e9) + Math.round(Number(other) * 1e9)) / 1e9).toFixed(9);
+}
+
+export async function dropOldAnalytics({ shards }: { shards: Shards }, now: Date, signal: AbortSignal): Promise<void> {
+  for (const [seconds, days] of [
+    [3600, HOURS_KEPT_DAYS],
+    [86400, DAYS_KEPT_DAYS],
+  ] as const) {
+    const before = new Date(now.getTime() - days * DAY_MS);
+    await deleteAcross(
+      shards,
+      'deleting old analytics',
+      signal,
+      (limit, within) => sql`
+        delete from analytics a using (
+          select organization_id, starts_at, environment, agent_id, model, error_code, counted_by from analytics
+          where interval_seconds = ${seconds} and starts_at < ${before} ${within()} order by starts_at ${limit}) old
+        where a.organization_id = old.organization_id ${within(sql`a.organization_id`)} and a.interval_seconds = ${seconds}
+          and a.starts_at = old.starts_at and a.environment = old.environment and a.agent_id = old.agent_id
+          and a.model = old.model and a.error_code = old.error_code and a.counted_by = old.counted_by`,
+    );
+  }
+}
