@@ -77,6 +77,13 @@ const newOrganization = createRoute({
   component: lazyRouteComponent(() => import('./pages/organizations/new-organization.tsx'), 'NewOrganizationPage'),
 });
 
+/** Every part of ui/ in every state. It shows no data, so it needs no sign-in. */
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/_system',
+  component: lazyRouteComponent(() => import('./pages/system/system.tsx'), 'SystemPage'),
+});
+
 const organization = createRoute({
   getParentRoute: () => root,
   path: '/$organizationId',
@@ -255,6 +262,7 @@ export const router = createRouter({
     signIn,
     link,
     newOrganization,
+    system,
     organization.addChildren([
       sessions,
       session,

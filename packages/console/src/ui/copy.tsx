@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { escapeInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
+import { writeClipboard } from './clipboard.ts';
 import { useToast } from './toast.tsx';
 
 export function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
@@ -47,21 +48,6 @@ export function Json({ value }: { value: unknown }) {
   );
 }
 
-/** The end of an id, which identifies it. A click copies the whole id. */
-export function Id({ value }: { value: string }) {
-  const toast = useToast();
-  const [prefix = '', body = value] = value.split('_');
-  const short = body.length > 10 ? `${prefix}_…${body.slice(-6)}` : value;
-  const copy = async () => void ((await writeClipboard(value)) && toast('Copied'));
-  return (
-    <button type="button" className="id mono" title={`${value}: copy`} onClick={copy}>
-      {/* The visible text is part of the accessible name, as voice control needs it. */}
-      {short}
-      <span className="visually-hidden">: copy</span>
-    </button>
-  );
-}
-
 // Longer texts are shown without colours, because each token is a DOM node.
 const MAX_COLOURED = 20_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
@@ -83,21 +69,4 @@ function coloured(text: string): ReactNode {
   }
   parts.push(text.slice(end));
   return parts;
-}
-
-/** Without https there is no clipboard API; execCommand still works. */
-async function writeClipboard(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = document.createElement('textarea');
-    area.value = text;
-    area.className = 'visually-hidden';
-    (document.querySelector('dialog[open]') ?? document.body).append(area);
-    area.select();
-    const done = document.execCommand('copy');
-    area.remove();
-    return done;
-  }
 }

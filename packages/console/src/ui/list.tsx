@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { ListQuery } from '../organization.tsx';
 import { Button } from './button.tsx';
 import { ErrorNotice } from './notice.tsx';
+import { SkeletonRows } from './skeleton.tsx';
 
 export interface Column<T> {
   /** Empty for the column of actions. */
@@ -88,11 +89,5 @@ export function Rows<T>({
 }
 
 export function Loading() {
-  return (
-    <div className="empty" role="status">
-      <span>
-        <span className="spinner" aria-hidden="true" /> Loading…
-      </span>
-    </div>
-  );
+  return <SkeletonRows />;
 }

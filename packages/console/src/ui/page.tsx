@@ -3,8 +3,8 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { useSetPageTitle } from '../frame/crumbs.tsx';
 import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
-import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
+import { SkeletonCards } from './skeleton.tsx';
 
 /**
  * A page with its title, a sentence about it, and its actions. `operation` is what a program would call: a link to it in the API
@@ -69,7 +69,8 @@ interface Asked<T> {
 /** Shows a query's data, or that it is loading, or its error. */
 export function Await<T>({ query, children }: { query: Asked<T>; children: (data: T) => ReactNode }) {
   const { data, error, refetch } = query;
-  if (data === undefined) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
+  if (data === undefined)
+    return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonCards cards={1} />;
   return (
     <>
       {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}

@@ -3,8 +3,8 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { Id } from '../../ui/copy.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -30,7 +30,7 @@ export function AgentPage() {
       about={
         agent && (
           <>
-            Version {agent.version}, saved <Time at={agent.updatedAt} /> · <Id value={agentId} />
+            Version {agent.version}, saved <Time at={agent.updatedAt} /> · <IdChip value={agentId} />
           </>
         )
       }

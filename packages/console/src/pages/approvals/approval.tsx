@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { useApiQuery } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
-import { Id } from '../../ui/copy.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
@@ -67,7 +67,7 @@ export function ApprovalPage() {
                 )}
                 <dt>Operation</dt>
                 <dd>
-                  <Id value={operationId} />
+                  <IdChip value={operationId} />
                 </dd>
               </dl>
             </article>

@@ -5,8 +5,9 @@ import { eventText } from '../../event-text.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Id, Json } from '../../ui/copy.tsx';
+import { Json } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
@@ -59,14 +60,14 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
           <PlainText text={actor.name} /> <span className="quiet small">{actor.type}</span>{' '}
           {actor.id && (
             <>
-              <Id value={actor.id} />{' '}
+              <IdChip value={actor.id} />{' '}
               <Only filters={filters} by={{ actorId: actor.id }} of="all events by this actor" />
             </>
           )}
         </Fact>
         <Fact name="Resource">
           <span className="quiet small">{resource.type}</span>{' '}
-          {/_/.test(resource.id) ? <Id value={resource.id} /> : resource.id}{' '}
+          {/_/.test(resource.id) ? <IdChip value={resource.id} /> : resource.id}{' '}
           <Only filters={filters} by={{ resourceId: resource.id }} of="all events of this resource" />
         </Fact>
         {environment && <Fact name="Environment">{environment}</Fact>}

@@ -4,8 +4,8 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
-import { Id } from '../../ui/copy.tsx';
 import { Select } from '../../ui/field.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -126,7 +126,7 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       </dd>
       <dt>Id</dt>
       <dd>
-        <Id value={schedule.scheduleId} />{' '}
+        <IdChip value={schedule.scheduleId} />{' '}
         <Link to="/$organizationId/events" params={{ organizationId }} search={{ resourceId: schedule.scheduleId }}>
           Change history
         </Link>

@@ -2,7 +2,7 @@ import type { Agent, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
-import { Id } from '../../ui/copy.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
@@ -23,7 +23,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
             <PlainText text={agent.name} />
           </Link>
         ) : (
-          <Id value={session.agentId} />
+          <IdChip value={session.agentId} />
         )}
         {session.agentVersion !== null && <span className="quiet small"> version {session.agentVersion}</span>}
       </dd>
@@ -128,7 +128,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       ))}
       <dt>Id</dt>
       <dd>
-        <Id value={session.sessionId} />
+        <IdChip value={session.sessionId} />
       </dd>
     </dl>
   );

@@ -5,7 +5,7 @@ import { useApiMutation, useApiQuery, useOrganization } from '../../organization
 import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Id } from '../../ui/copy.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
@@ -108,7 +108,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           </dd>
           <dt>Id</dt>
           <dd>
-            <Id value={deliveryId} />
+            <IdChip value={deliveryId} />
           </dd>
           <dt>Session</dt>
           <dd>

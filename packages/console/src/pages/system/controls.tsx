@@ -1,0 +1,154 @@
+import { Plus, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { SavedViews } from '../../ui/saved-views.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { type Range, TimeRange } from '../../ui/time-range.tsx';
+import { Tooltip } from '../../ui/tooltip.tsx';
+import { Specimen } from './system.tsx';
+
+const none = () => {};
+
+export function Controls() {
+  return (
+    <>
+      <Specimen name="Buttons">
+        <div className="row">
+          <Button look="primary">Create key</Button>
+          <Button>Rotate secret</Button>
+          <Button look="danger">Delete agent</Button>
+          <Button look="bare">Cancel</Button>
+          <Button disabled>Disabled</Button>
+          <Button busy>Busy</Button>
+        </div>
+        <div className="row">
+          <Button small>Small</Button>
+          <Button small look="primary">
+            <Plus aria-hidden="true" /> With an icon
+          </Button>
+          <Tooltip text="Delete">
+            <Button look="bare" className="icon" aria-label="Delete">
+              <Trash2 aria-hidden="true" />
+            </Button>
+          </Tooltip>
+          <Menu
+            label="More actions"
+            items={[
+              { label: 'Duplicate', icon: Plus, onSelect: none },
+              { label: 'Chosen', isChecked: true, onSelect: none },
+              { label: 'Not available', disabled: true, onSelect: none },
+              { label: 'Delete', icon: Trash2, danger: true, group: 'danger', onSelect: none },
+            ]}
+          />
+        </div>
+      </Specimen>
+      <Specimen name="Fields">
+        <div className="columns">
+          <TextField label="Name" hint="Shown in lists." defaultValue="Refund desk" />
+          <TextField label="Email" error="Enter an address such as ana@example.com." defaultValue="ana@" />
+          <TextField label="Key" mono placeholder="sk_…" disabled />
+          <Select
+            label="Permission"
+            options={[
+              { value: 'read', label: 'Read' },
+              { value: 'write', label: 'Write' },
+            ]}
+          />
+          <TextArea label="Instructions" rows={3} defaultValue="You are the refund desk of a small shop." />
+          <div className="stack">
+            <Choices
+              label="Delivery"
+              value="each"
+              onChange={none}
+              options={[
+                { value: 'each', label: 'Every chunk', about: 'as it is written' },
+                { value: 'end', label: 'At the end of a turn' },
+              ]}
+            />
+            <Checkbox label="Close after the first answer" defaultChecked />
+          </div>
+        </div>
+      </Specimen>
+      <Specimen name="Choices">
+        <SegmentedStates />
+      </Specimen>
+      <Specimen name="Filters">
+        <FilterStates />
+      </Specimen>
+    </>
+  );
+}
+
+function SegmentedStates() {
+  const [size, setSize] = useState<'day' | 'week' | 'month'>('week');
+  const [tab, setTab] = useState<'one' | 'two'>('one');
+  return (
+    <>
+      <Segmented
+        label="Period"
+        value={size}
+        onChange={setSize}
+        options={[
+          { value: 'day', label: 'Day' },
+          { value: 'week', label: 'Week' },
+          { value: 'month', label: 'Month' },
+        ]}
+      />
+      <Tabs
+        label="Tabs"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          { value: 'one', label: 'Conversation', content: <p>The first tab.</p> },
+          { value: 'two', label: 'Trace', content: <p>The second tab.</p> },
+        ]}
+      />
+    </>
+  );
+}
+
+interface Filters {
+  status?: string | undefined;
+  user?: string | undefined;
+}
+
+function FilterStates() {
+  const [text, setText] = useState('');
+  const [range, setRange] = useState<Range | undefined>('24h');
+  const [filters, setFilters] = useState<Filters>({ status: 'failed' });
+  const all: Filter[] = [
+    {
+      label: 'Status',
+      value: filters.status,
+      options: ['running', 'waiting', 'failed'].map((value) => ({ value, label: value })),
+      onChange: (status) => setFilters((all) => ({ ...all, status })),
+    },
+    {
+      label: 'End user',
+      value: filters.user,
+      placeholder: 'cus_1181',
+      onChange: (user) => setFilters((all) => ({ ...all, user })),
+    },
+  ];
+  return (
+    <>
+      <SavedViews
+        name="system"
+        views={[
+          { label: 'All', search: {} },
+          { label: 'Failed', search: { status: 'failed' } },
+        ]}
+        search={filters}
+        onChoose={setFilters}
+      />
+      <FilterBar search={{ label: 'Search sessions', value: text, onChange: setText }} filters={all}>
+        <TimeRange value={range} onChange={setRange} isOptional />
+      </FilterBar>
+      <FilterBar filters={all.map((filter) => ({ ...filter, value: undefined }))} />
+    </>
+  );
+}

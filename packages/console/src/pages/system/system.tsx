@@ -1,0 +1,37 @@
+// Every part of ui/ in every state, for people who build pages, and for the test that compares pictures of it (test/system.test.ts).
+import { type ReactNode, useEffect } from 'react';
+import { Controls } from './controls.tsx';
+import { Data } from './data.tsx';
+import { Feedback } from './feedback.tsx';
+import { Foundations } from './foundations.tsx';
+import './system.css';
+
+export function SystemPage() {
+  useEffect(() => {
+    document.title = 'Parts · Signalbox';
+  }, []);
+  return (
+    <main className="page system" id="main">
+      <header>
+        <div>
+          <h1>Parts of the console</h1>
+          <p className="quiet">Every part in every state. Pages are made of these, and of the tokens that they use.</p>
+        </div>
+      </header>
+      <Foundations />
+      <Controls />
+      <Data />
+      <Feedback />
+    </main>
+  );
+}
+
+/** A part with its name. The test takes one picture of each. */
+export function Specimen({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <section className="specimen" data-specimen={name.toLowerCase().replaceAll(/\W+/g, '-')} aria-label={name}>
+      <h2>{name}</h2>
+      {children}
+    </section>
+  );
+}

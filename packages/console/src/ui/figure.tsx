@@ -1,0 +1,80 @@
+import { ArrowDownRight, ArrowRight, ArrowUpRight } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+export interface Change {
+  /** Against the period before: 0.12 is 12 % more. Undefined if there was nothing before. */
+  ratio: number | undefined;
+  /** Which direction is good, if one is. */
+  good?: 'up' | 'down';
+  /** What it is compared with: "the 7 days before". */
+  against: string;
+}
+
+/** A number that answers a question, with its change and its course. */
+export function Figure({
+  label,
+  value,
+  about,
+  change,
+  points,
+}: {
+  label: string;
+  value: string;
+  /** In small type after the value: "p95 4.1 s". */
+  about?: ReactNode;
+  change?: Change;
+  /** From old to new. */
+  points?: readonly number[];
+}) {
+  return (
+    <div className="figure-card">
+      <h3>{label}</h3>
+      <div className="value">
+        <strong>{value}</strong>
+        {about && <span className="quiet small">{about}</span>}
+      </div>
+      {change && <ChangeText {...change} />}
+      {points && points.length > 1 && <Sparkline points={points} />}
+    </div>
+  );
+}
+
+// Smaller changes are noise.
+const LEAST_RATIO = 0.005;
+const MOST_RATIO = 9.99;
+
+function ChangeText({ ratio, good, against }: Change) {
+  if (ratio === undefined) return <p className="change quiet small">nothing in {against}</p>;
+  const isSame = Math.abs(ratio) < LEAST_RATIO;
+  const direction = ratio > 0 ? 'up' : 'down';
+  const tone = isSame || good === undefined ? 'same' : good === direction ? 'better' : 'worse';
+  const Arrow = isSame ? ArrowRight : ratio > 0 ? ArrowUpRight : ArrowDownRight;
+  const percent = `${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)} %`;
+  return (
+    <p className={`change small ${tone}`} title={`Compared with ${against}`}>
+      <Arrow aria-hidden="true" />
+      {isSame ? 'same' : `${percent} ${direction === 'up' ? 'more' : 'less'}`}
+      <span className="visually-hidden"> than in {against}</span>
+    </p>
+  );
+}
+
+const WIDTH = 100;
+const HEIGHT = 28;
+
+/** A line without axes, which shows only the course. */
+function Sparkline({ points }: { points: readonly number[] }) {
+  const top = Math.max(...points);
+  const bottom = Math.min(0, ...points);
+  const span = top - bottom || 1;
+  const at = points.map((point, index) => {
+    const x = (index / (points.length - 1)) * WIDTH;
+    return `${x.toFixed(1)},${(HEIGHT - 1 - ((point - bottom) / span) * (HEIGHT - 2)).toFixed(1)}`;
+  });
+  return (
+    <svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <polygon points={`0,${HEIGHT} ${at.join(' ')} ${WIDTH},${HEIGHT}`} />
+      <polyline points={at.join(' ')} />
+    </svg>
+  );
+}

@@ -1,0 +1,325 @@
+// A list as a table: one line a row, two on a phone. Loading, empty and failed are its states, not the page's.
+import { Link, type LinkComponentProps } from '@tanstack/react-router';
+import { ArrowDown, ArrowUp, Columns3 } from 'lucide-react';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { counted } from '../text-format.ts';
+import { Button } from './button.tsx';
+import { Menu } from './menu.tsx';
+import { ErrorNotice } from './notice.tsx';
+import { Bone } from './skeleton.tsx';
+import { type Column, useColumns } from './table/columns.ts';
+import { useTableKeys } from './table/keys.ts';
+import { useRowWindow } from './table/rows.ts';
+import './table.css';
+
+export type { Column } from './table/columns.ts';
+
+/** A query of `useList`, or of `useApiQuery` for an array. */
+interface Asked<T> {
+  data: readonly T[] | undefined;
+  error: unknown;
+  refetch: () => unknown;
+  hasNextPage?: boolean;
+  isFetchingNextPage?: boolean;
+  fetchNextPage?: () => unknown;
+}
+
+export interface Selection<T> {
+  /** Keys of rows. */
+  selected: ReadonlySet<string>;
+  onChange: (selected: ReadonlySet<string>) => void;
+  /** Buttons for the selected rows that are loaded. */
+  actions: (items: readonly T[]) => ReactNode;
+}
+
+interface Sort {
+  /** The id of a column. */
+  by: string;
+  isDescending: boolean;
+  onChange: (by: string, isDescending: boolean) => void;
+}
+
+/** For `query`, if the rows are already there. */
+export function loaded<T>(data: readonly T[]): Asked<T> {
+  return { data, error: null, refetch: () => {} };
+}
+
+export function Table<T>({
+  name,
+  caption,
+  query,
+  columns: all,
+  rowKey,
+  rowLink,
+  actions,
+  selection,
+  sort,
+  empty,
+}: {
+  /** Of the list, for the browser's storage. */
+  name: string;
+  /** What is listed, for screen readers. */
+  caption: string;
+  query: Asked<T>;
+  columns: readonly Column<T>[];
+  rowKey: (item: T) => string;
+  /** The page of a row's item: a click on the row opens it. */
+  rowLink?: (item: T) => LinkComponentProps;
+  /** Buttons or a menu, shown on the row that has the pointer or the focus. */
+  actions?: (item: T) => ReactNode;
+  selection?: Selection<T>;
+  sort?: Sort;
+  /** An `EmptyState`. */
+  empty: ReactNode;
+}) {
+  const { data, error, refetch } = query;
+  const { shown, optional, isShown, toggle } = useColumns(name, all);
+  const table = useRef<HTMLTableElement>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const items = data ?? [];
+  const window = useRowWindow(items.length, body);
+  const select = selection && ((index: number) => toggleSelected(selection, rowKey(items[index]!)));
+  useTableKeys({ table, count: items.length, show: window.show, onToggle: select });
+  if (!data && error) return <ErrorNotice error={error} retry={() => void refetch()} />;
+  if (data?.length === 0) return <div className="data-frame">{empty}</div>;
+  const hasLast = actions !== undefined || optional.length > 0;
+  const span = shown.length + (selection ? 1 : 0) + (hasLast ? 1 : 0);
+  return (
+    <div className="stack">
+      {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}
+      <div className="data-frame">
+        <table className="table" ref={table} data-keys aria-rowcount={items.length + 1} aria-busy={!data || undefined}>
+          <caption className="visually-hidden">{data ? caption : 'Loading…'}</caption>
+          <colgroup>
+            {selection && <col className="select" />}
+            {shown.map(({ id, width, from }) => (
+              <col key={id} data-from={from} style={{ width }} />
+            ))}
+            {hasLast && <col className="last" />}
+          </colgroup>
+          <thead>
+            <tr>
+              {selection && (
+                <th scope="col" className="select">
+                  <SelectAll selection={selection} keys={items.map(rowKey)} />
+                </th>
+              )}
+              {shown.map((column) => (
+                <Head key={column.id} column={column} sort={sort} />
+              ))}
+              {hasLast && (
+                <th scope="col" className="last">
+                  {optional.length === 0 ? (
+                    <span className="visually-hidden">Actions</span>
+                  ) : (
+                    <Menu
+                      label="Columns"
+                      items={optional.map((column) => ({
+                        label: column.label,
+                        isChecked: isShown(column),
+                        onSelect: () => toggle(column),
+                      }))}
+                    >
+                      <Columns3 aria-hidden="true" />
+                    </Menu>
+                  )}
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {!data && <BoneRows columns={shown} before={selection ? 1 : 0} after={hasLast ? 1 : 0} />}
+            <Gap px={window.beforePx} span={span} />
+            {window.rows.map((index) => {
+              const item = items[index]!;
+              const key = rowKey(item);
+              const isSelected = selection?.selected.has(key);
+              return (
+                <tr
+                  key={key}
+                  data-index={index}
+                  data-item
+                  tabIndex={rowLink ? undefined : -1}
+                  aria-rowindex={index + 2}
+                  aria-selected={isSelected}
+                >
+                  {selection && (
+                    <td className="select">
+                      <input
+                        type="checkbox"
+                        aria-label="Select"
+                        checked={isSelected}
+                        onChange={() => toggleSelected(selection, key)}
+                      />
+                    </td>
+                  )}
+                  {shown.map((column, at) => (
+                    <Cell key={column.id} column={column} isFirst={at === 0} item={item} link={rowLink?.(item)} />
+                  ))}
+                  {hasLast && (
+                    <td className="last">
+                      <div>{actions?.(item)}</div>
+                    </td>
+                  )}
+                </tr>
+              );
+            })}
+            <Gap px={window.afterPx} span={span} />
+          </tbody>
+        </table>
+        {selection && selection.selected.size > 0 && (
+          <BulkBar selection={selection} items={items.filter((item) => selection.selected.has(rowKey(item)))} />
+        )}
+      </div>
+      <More query={query} />
+    </div>
+  );
+}
+
+function Head<T>({ column: { id, label, end, sorts, from }, sort }: { column: Column<T>; sort: Sort | undefined }) {
+  const isSorted = sort?.by === id;
+  const Arrow = sort?.isDescending ? ArrowDown : ArrowUp;
+  return (
+    <th
+      scope="col"
+      data-from={from}
+      className={end ? 'end' : undefined}
+      aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : undefined}
+    >
+      {sorts && sort ? (
+        // The first click shows the latest, longest or most.
+        <button type="button" onClick={() => sort.onChange(id, isSorted ? !sort.isDescending : true)}>
+          {label}
+          {isSorted && <Arrow aria-hidden="true" />}
+        </button>
+      ) : (
+        label
+      )}
+    </th>
+  );
+}
+
+function Cell<T>({
+  column: { cell, end, from, phone },
+  isFirst,
+  item,
+  link,
+}: {
+  column: Column<T>;
+  isFirst: boolean;
+  item: T;
+  link: LinkComponentProps | undefined;
+}) {
+  return (
+    <td
+      data-from={from}
+      data-phone={phone ?? (isFirst ? 'title' : undefined)}
+      className={end ? 'end number' : undefined}
+    >
+      {isFirst && link ? (
+        <Link {...link} className="row-link">
+          {cell(item)}
+        </Link>
+      ) : (
+        <div>{cell(item)}</div>
+      )}
+    </td>
+  );
+}
+
+function Gap({ px, span }: { px: number; span: number }) {
+  if (px <= 0) return null;
+  return (
+    <tr className="gap" style={{ height: px }}>
+      <td colSpan={span} />
+    </tr>
+  );
+}
+
+const SKELETON_ROWS = 8;
+
+function BoneRows<T>({ columns, before, after }: { columns: readonly Column<T>[]; before: number; after: number }) {
+  return Array.from({ length: SKELETON_ROWS }, (_, row) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
+    <tr key={row}>
+      {before > 0 && <td className="select" />}
+      {columns.map(({ id, from, phone }, at) => (
+        <td key={id} data-from={from} data-phone={phone ?? (at === 0 ? 'title' : undefined)}>
+          <Bone at={row + at} />
+        </td>
+      ))}
+      {after > 0 && <td className="last" />}
+    </tr>
+  ));
+}
+
+function toggleSelected<T>({ selected, onChange }: Selection<T>, key: string): void {
+  const next = new Set(selected);
+  if (!next.delete(key)) next.add(key);
+  onChange(next);
+}
+
+function SelectAll<T>({
+  selection: { selected, onChange },
+  keys,
+}: {
+  selection: Selection<T>;
+  keys: readonly string[];
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  const isAll = keys.length > 0 && keys.every((key) => selected.has(key));
+  const isSome = !isAll && selected.size > 0;
+  useEffect(() => {
+    input.current!.indeterminate = isSome;
+  }, [isSome]);
+  return (
+    <input
+      ref={input}
+      type="checkbox"
+      aria-label="Select all"
+      checked={isAll}
+      onChange={() => onChange(new Set(isAll ? [] : keys))}
+    />
+  );
+}
+
+function BulkBar<T>({ selection, items }: { selection: Selection<T>; items: readonly T[] }) {
+  return (
+    <div className="bulk-bar" role="toolbar" aria-label="Selected rows">
+      <strong>{items.length.toLocaleString('en')} selected</strong>
+      {selection.actions(items)}
+      <Button look="bare" small onClick={() => selection.onChange(new Set())}>
+        Clear
+      </Button>
+    </div>
+  );
+}
+
+/** The next page is loaded before the end is in sight. The button is for those who go there by keyboard. */
+function More<T>({ query: { data, hasNextPage, isFetchingNextPage, fetchNextPage } }: { query: Asked<T> }) {
+  const end = useRef<HTMLDivElement>(null);
+  const fetchMore = useRef(fetchNextPage);
+  fetchMore.current = fetchNextPage;
+  const count = data?.length ?? 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: observed again after each page, because the end may still be in sight
+  useEffect(() => {
+    if (!hasNextPage || isFetchingNextPage || !end.current) return;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting) void fetchMore.current?.();
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(end.current);
+    return () => observer.disconnect();
+  }, [hasNextPage, isFetchingNextPage, count]);
+  if (!hasNextPage) return null;
+  return (
+    <div className="row" ref={end}>
+      <Button busy={isFetchingNextPage ?? false} onClick={() => void fetchNextPage?.()}>
+        Show more
+      </Button>
+      <span className="quiet small">{counted(count, 'row')} shown</span>
+    </div>
+  );
+}
