@@ -159,6 +159,11 @@ test('a session is opened, followed, continued, decided, forked, read and delete
   await ok('sessions', 'update', sessionId, '--metadata', '{"customer":"18"}');
   expect(await ok('sessions', 'get', sessionId)).toContain('{"customer":"18"}');
   watchSecret(await ok('sessions', 'create-token', sessionId, '--scopes', 'read,send'));
+  const shareLink = await ok('sessions', 'share', sessionId, '--title', 'Order 1042', '--include-tools');
+  watchSecret(new URL(shareLink).hash.slice(1));
+  expect(await ok('sessions', 'shares', sessionId)).toMatch(/SHARE +TITLE +TOOLS .*\nshr_\w+ +Order 1042 +shown /);
+  const shareId = await ok('sessions', 'shares', sessionId, '-q');
+  expect(await ok('sessions', 'unshare', sessionId, shareId)).toBe(`revoked: ${shareId}`);
   const fork = JSON.parse(await ok('sessions', 'fork', sessionId, '--json')).sessionId;
   expect(await ok('sessions', 'list', '--forked-from', sessionId, '-q')).toBe(fork);
   await ok('sessions', 'send', fork, 'And again?');

@@ -648,6 +648,14 @@ export interface CreateSchedule {
   closeOnIdle?: boolean | undefined;
 }
 
+export interface CreateSessionShare {
+  title?: string | undefined;
+  /** Also show tool calls with their inputs and results. Default: `false`. */
+  includesTools?: boolean | undefined;
+  /** At most a year from now; by default in 7 days. */
+  expiresAt?: string | undefined;
+}
+
 export interface CreateSessionToken {
   scopes: ('read' | 'send' | 'decide')[];
   /** How long the token is valid. The page that uses it can get a new one at any time. Default: `3600`. */
@@ -666,6 +674,12 @@ export interface CreateWebhookSubscription {
 export interface CreatedInvitation {
   invitation: Invitation;
   /** Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another sign-in. */
+  link?: string;
+}
+
+export interface CreatedSessionShare {
+  share: SessionShare;
+  /** Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another key or sign-in. */
   link?: string;
 }
 
@@ -771,7 +785,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -1331,6 +1345,20 @@ export interface Session {
 export interface SessionError {
   code: string;
   message: string;
+}
+
+/** A link by which anyone who has it can read a session. */
+export interface SessionShare {
+  shareId: string;
+  sessionId: string;
+  /** What its page is called; null: "Shared conversation". */
+  title: string | null;
+  /** Whether it shows tool calls with their inputs and results, and the files that tools created. */
+  includesTools: boolean;
+  /** The name of the person or API key. */
+  createdBy: string;
+  expiresAt: string;
+  createdAt: string;
 }
 
 export type SessionStatus = 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
@@ -2349,6 +2377,41 @@ export interface Operations {
     };
     result: Envelope;
   };
+  /** Share a session. Creates a link by which anyone can read the conversation of this session, without signing in, until the link expires or is deleted. It shows messages and their files; tool calls only with `includesTools`; never metadata, the end user, the agent, usage or costs. The link is in this response only. `POST /api/v1/sessions/{sessionId}/shares`, scope `sessions:run` (permission `write`). */
+  createSessionShare: {
+    params: {
+      sessionId: string;
+    };
+    body: CreateSessionShare;
+    result: CreatedSessionShare;
+  };
+  /** List the share links of a session. Those that have not expired, newest first. `GET /api/v1/sessions/{sessionId}/shares`, scope `sessions:read` (permission `read`). */
+  listSessionShares: {
+    params: {
+      sessionId: string;
+    };
+    query: {
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the previous page. */
+      cursor?: string | undefined;
+    };
+    result: {
+      data: SessionShare[];
+      page: PageInfo;
+    };
+  };
+  /** Revoke a share link. The link is invalid from then on, also for pages that are open. `DELETE /api/v1/sessions/{sessionId}/shares/{shareId}`, scope `sessions:run` (permission `write`). */
+  deleteSessionShare: {
+    params: {
+      sessionId: string;
+      shareId: string;
+    };
+    result: {
+      shareId: string;
+      deleted: true;
+    };
+  };
   /** Create a token for a session. For the page of an end user: it reaches this session only. The token is in this response only, and it can do nothing that the key which creates it can not. `POST /api/v1/sessions/{sessionId}/tokens`, scope `sessions:run` (permission `write`). */
   createSessionToken: {
     params: {
@@ -2975,6 +3038,9 @@ export const operations = {
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },
   streamSession: { method: 'GET', path: '/sessions/{sessionId}/stream' },
+  createSessionShare: { method: 'POST', path: '/sessions/{sessionId}/shares' },
+  listSessionShares: { method: 'GET', path: '/sessions/{sessionId}/shares' },
+  deleteSessionShare: { method: 'DELETE', path: '/sessions/{sessionId}/shares/{shareId}' },
   createSessionToken: { method: 'POST', path: '/sessions/{sessionId}/tokens' },
   createEndUserToken: { method: 'POST', path: '/session_tokens' },
   getEndUser: { method: 'GET', path: '/end_users/{endUserId}' },

@@ -34,6 +34,8 @@ export const eventKinds: Record<EventType, Kind> = {
   'session.compaction_requested': { label: 'Session compacted', did: 'compacted a session' },
   'session.closing': { label: 'Session closed', did: 'closed a session' },
   'session.deleted': { label: 'Session deleted', did: 'deleted a session and all of its data' },
+  'session.shared': { label: 'Session shared', did: 'created a link that shows a session to anyone' },
+  'session.share_revoked': { label: 'Share link revoked', did: 'revoked a share link of a session' },
   'session.waiting': { label: 'Session waiting', said: 'A session is waiting' },
   'session.idle': { label: 'Session idle', said: 'A session finished its turn' },
   'session.completed': { label: 'Session completed', said: 'A session was completed' },

@@ -9,6 +9,8 @@ import type { TObject } from 'typebox';
 import { Email, Role } from './people.ts';
 import { Id, Json, Name, Nullable, OneOf, type Static, Strict, Timestamp, type TSchema, Type } from './schema.ts';
 import { Permission } from './scopes.ts';
+import { SessionStatus } from './session-state.ts';
+import { Message } from './sessions.ts';
 
 // The password rules refuse long ones anyway; this only bounds the work.
 const Password = Type.String({ minLength: 1, maxLength: 1000 });
@@ -75,6 +77,17 @@ const Credential = Type.Object({});
 /** What a browser's passkey dialog takes: `PublicKeyCredentialCreationOptionsJSON` or its counterpart for signing in. */
 const PasskeyOptions = Json;
 
+/** What a share link shows of its session. */
+const SharedPage = Type.Object({
+  title: Nullable(Type.String()),
+  includesTools: Type.Boolean(),
+  expiresAt: Timestamp,
+  status: SessionStatus,
+  createdAt: Timestamp,
+  messages: Type.Array(Message, { description: 'Newest first.' }),
+  page: Type.Object({ hasMore: Type.Boolean(), nextCursor: Type.String() }),
+});
+
 const Empty = Strict({});
 
 interface ConsoleRoute {
@@ -103,6 +116,11 @@ export const consoleRoutes = table({
     }),
     result: Account,
   },
+  'POST /shares/read': {
+    body: Strict({ token: Token, cursor: Type.Optional(Type.String({ maxLength: 500 })) }),
+    result: SharedPage,
+  },
+  'POST /shares/file': { body: Strict({ token: Token, fileId: Id('file') }), result: Json },
   'POST /organizations': { body: Strict({ name: Name }), result: Account },
   'POST /password': { body: Strict({ currentPassword: Password, newPassword: Password }), result: Account },
   'GET /sign_ins': { result: Type.Object({ signIns: Type.Array(SignIn), ways: Ways }) },
@@ -155,3 +173,5 @@ export type Link = Static<typeof Link>;
 /** One browser in which the person is signed in. */
 export type SignIn = Static<typeof SignIn>;
 export type Passkey = Static<typeof Passkey>;
+/** What a share link shows, a page at a time. */
+export type SharedPage = Static<typeof SharedPage>;

@@ -37,6 +37,8 @@ export const eventTypes = [
   'session.compaction_requested',
   'session.closing',
   'session.deleted',
+  'session.shared',
+  'session.share_revoked',
   'session.waiting',
   'session.idle',
   'session.completed',

@@ -24,6 +24,7 @@ export * from './schema.ts';
 export * from './scopes.ts';
 export * from './session-state.ts';
 export * from './sessions.ts';
+export * from './shares.ts';
 export * from './signing.ts';
 export * from './timeline.ts';
 export * from './token-views.ts';

@@ -14,6 +14,7 @@ import { overviewRoutes } from './routes/overview.ts';
 import { peopleRoutes } from './routes/people.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
 import { sessionRoutes } from './routes/sessions.ts';
+import { shareRoutes } from './routes/shares.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { webhookRoutes } from './routes/webhook-subscriptions.ts';
@@ -27,6 +28,7 @@ export const routes = {
   ...agentRoutes,
   ...environmentRoutes,
   ...sessionRoutes,
+  ...shareRoutes,
   ...tokenRoutes,
   ...endUserRoutes,
   ...fileRoutes,

@@ -73,6 +73,7 @@ export const idPrefixes = [
   'file',
   'usr',
   'inv',
+  'shr',
 ] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 

@@ -15,6 +15,7 @@ import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import { dropOldSessions } from './sessions/retention.ts';
+import { dropExpiredShares } from './sessions/shares.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
   clearSessions,
@@ -156,6 +157,7 @@ export function createUpkeep(
     await dropRetiredSecrets(platform, now, stopping.signal);
     await dropAccessDenials(platform, now, stopping.signal);
     await dropExpiredLinks(platform, now, stopping.signal);
+    await dropExpiredShares(platform, now, stopping.signal);
     await dropExpiredSignIns(platform, now, stopping.signal);
   }
 

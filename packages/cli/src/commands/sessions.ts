@@ -11,6 +11,7 @@ import type { Terminal } from '../terminal.ts';
 import { counted, shown } from '../text.ts';
 import { chat } from './session-chat.ts';
 import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
+import { share, shares, unshare } from './session-shares.ts';
 
 const statuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
@@ -326,6 +327,9 @@ export const commands = [
   turns,
   chunks,
   fork,
+  share,
+  shares,
+  unshare,
   acting('interrupt', 'Stop the current turn'),
   acting('retry', 'Continue the last turn, if it failed'),
   acting('compact', 'Summarise the messages of an idle session for its model'),

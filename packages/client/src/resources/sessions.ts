@@ -3,6 +3,8 @@ import { changeAndStream, SessionStream, type StreamParams } from '../stream.ts'
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   ChunkType,
+  CreatedSessionShare,
+  CreateSessionShare,
   CreateSessionToken,
   Envelope,
   ForkSession,
@@ -10,6 +12,7 @@ import type {
   OpenSession,
   SendMessage,
   Session,
+  SessionShare,
   SessionToken,
   SessionTurn,
   ToolResult,
@@ -188,6 +191,39 @@ export class Sessions {
    */
   createToken(sessionId: string, params: CreateSessionToken, options?: RequestOptions): Promise<SessionToken> {
     return this.#transport.call('createSessionToken', { params: { sessionId }, body: params }, options);
+  }
+
+  /**
+   * Creates a link by which anyone can read the conversation, without signing in, until it expires (by default in 7 days) or is
+   * revoked. The link is in this response only.
+   *
+   * @throws NotFoundError
+   * @throws ConflictError `conflict` if the session has 50 links
+   */
+  share(sessionId: string, params: CreateSessionShare = {}, options?: RequestOptions): Promise<CreatedSessionShare> {
+    return this.#transport.call('createSessionShare', { params: { sessionId }, body: params }, options);
+  }
+
+  /** The share links of a session that have not expired, newest first. */
+  shares(
+    sessionId: string,
+    params: Query<'listSessionShares'> = {},
+    options?: RequestOptions,
+  ): PageRequest<SessionShare> {
+    return new PageRequest(
+      (cursor) =>
+        this.#transport.call('listSessionShares', { params: { sessionId }, query: { ...params, cursor } }, options),
+      params.cursor,
+    );
+  }
+
+  /**
+   * Revokes a share link: it shows nothing from then on.
+   *
+   * @throws NotFoundError also if it has expired
+   */
+  unshare(sessionId: string, shareId: string, options?: RequestOptions): Promise<Result<'deleteSessionShare'>> {
+    return this.#transport.call('deleteSessionShare', { params: { sessionId, shareId } }, options);
   }
 
   /**

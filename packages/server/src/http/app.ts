@@ -12,6 +12,7 @@ import type { Platform } from '../platform.ts';
 import { API_PREFIX, addApi } from './api.ts';
 import { addConsoleApi } from './console/api.ts';
 import { addConsole } from './console/console.ts';
+import { addSharedSessions } from './console/shared.ts';
 import { addOtherSignIns } from './console/sign-in.ts';
 import { addMonitoring, type Monitoring } from './monitoring.ts';
 import { addReference } from './reference/routes.ts';
@@ -156,6 +157,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const consoleParts = { ...options, limits, admission, reauthorisation };
   addConsoleApi(app, platform, consoleParts);
   addOtherSignIns(app, platform, consoleParts);
+  addSharedSessions(app, platform, consoleParts);
   await addConsole(app, options.consoleDir);
 
   return {

@@ -31,6 +31,7 @@ import { listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
 import { retrySession } from '../sessions/retry.ts';
 import * as sessions from '../sessions/sessions.ts';
+import * as shares from '../sessions/shares.ts';
 import { listTurns } from '../sessions/timeline.ts';
 import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
@@ -121,6 +122,10 @@ export const handlers: Handlers = {
   sendToolResult: toolResults.sendToolResult,
   listChunks,
   streamSession,
+
+  createSessionShare: shares.createSessionShare,
+  listSessionShares: shares.listSessionShares,
+  deleteSessionShare: shares.deleteSessionShare,
 
   createSessionToken: sessionTokens.createSessionToken,
   createEndUserToken: sessionTokens.createEndUserToken,

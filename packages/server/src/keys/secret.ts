@@ -2,21 +2,21 @@
 //
 //   sbk_ ‖ organization (22) ‖ key (22) ‖ random (33) ‖ checksum (6)        all base62
 //
-// `sbi_` of an invitation and `sbr_` of a password reset have the same form. A secret names its organization and key, so that the
+// `sbi_` of an invitation, `sbr_` of a password reset and `sbs_` of a share link have the same form. A secret names its organization and key, so that the
 // look-up needs no global table. 33 random characters are 196 bits. The checksum (CRC-32 of all before it) recognizes a mistyped key
 // without a look-up. Only a hash is stored; with 196 random bits a slow hash would add nothing.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** What a secret opens. */
-export type SecretKind = 'sbk' | 'sbi' | 'sbr';
+export type SecretKind = 'sbk' | 'sbi' | 'sbr' | 'sbs';
 
 const PREFIX_LENGTH = 4;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UUID_LENGTH = 22;
 const RANDOM_LENGTH = 33;
 const CHECKSUM_LENGTH = 6;
-const PATTERN = new RegExp(`^sb[kir]_[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const PATTERN = new RegExp(`^sb[kirs]_[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 const PREVIEW_TAIL = 4;
 
 /** A secret that names its key (or invitation, or reset). It proves nothing until its hash has been compared. */

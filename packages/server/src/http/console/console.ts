@@ -7,11 +7,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import { pageHeaders } from '../request/page-headers.ts';
 
-const consoleHeaders = pageHeaders({
-  styles: ["style-src 'self'"],
-  // The images of conversations, which the page has read through the API.
-  images: ['blob:'],
-});
+const consoleHeaders = {
+  // Nothing in the console is for search engines, and a share link least of all.
+  'X-Robots-Tag': 'noindex, nofollow',
+  ...pageHeaders({
+    styles: ["style-src 'self'"],
+    // The images of conversations, which the page has read through the API.
+    images: ['blob:'],
+  }),
+};
 
 /** Serves the built console. Without one (`directory` is undefined or empty) its URLs say how to build it. */
 export async function addConsole(app: FastifyInstance, directory: string | undefined): Promise<void> {

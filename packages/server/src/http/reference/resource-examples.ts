@@ -14,6 +14,7 @@ import type {
   Overview,
   Schedule,
   ScheduleRun,
+  SessionShare,
   StoredFile,
   UsageSum,
   User,
@@ -209,6 +210,16 @@ const invitation: Invitation = {
   createdAt: at('08:02:00.000'),
 };
 
+const share: SessionShare = {
+  shareId: id('shr'),
+  sessionId: id('ses'),
+  title: 'Refund of order 1041',
+  includesTools: false,
+  createdBy: 'Ida Berg',
+  expiresAt: '2026-02-07T09:30:00.000Z',
+  createdAt: at('09:30:00.000'),
+};
+
 const organization: Organization = {
   organizationId: id('org'),
   name: 'Acme',
@@ -308,6 +319,8 @@ export const resourceExamples: Record<string, unknown> = {
   Member: member,
   Invitation: invitation,
   CreatedInvitation: { invitation, link: 'https://signalbox.example.com/console/link#the_token_of_the_invitation' },
+  SessionShare: share,
+  CreatedSessionShare: { share, link: 'https://signalbox.example.com/console/share#the_token_of_the_link' },
   PasswordReset: {
     link: 'https://signalbox.example.com/console/link#the_token_of_the_reset',
     expiresAt: '2026-02-01T09:30:00.000Z',

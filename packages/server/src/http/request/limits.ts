@@ -5,6 +5,7 @@
 //                            looked up, so that callers that share an address, or a proxy that is not configured as trusted,
 //                            do not lock each other out
 //   signing in               429 for an address or an email that was tried too often in a minute
+//   share links              429 for an address that reads them too often in a minute
 //   requests of a caller     429 by reads, writes and key management, if the operator set limits for a minute
 //   requests of a key        429 by the key's own limit, over all nodes (keys/request-limits.ts)
 //   streams of a caller      429: open streams and long polls count here instead of as requests in flight
@@ -60,6 +61,8 @@ export interface Limits {
   ): Promise<T | undefined>;
   /** Counts a start of a sign-in, which needs no credential and costs a row for minutes. Throws 429 `rate_limited`. */
   startSignIn(ipAddress: string): void;
+  /** Counts a read of a share link. Throws 429 `rate_limited`. */
+  readShare(ipAddress: string): void;
   /** Counts the request and sets the `RateLimit` headers. Throws 429 `rate_limited`. */
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
   /** The same for a key with a limit of its own. */
@@ -74,6 +77,9 @@ const SIGN_INS_OF_ADDRESS_AND_EMAIL = 10;
 const SIGN_INS_OF_EMAIL = 100;
 // For an office behind one address; a person starts one or two.
 const BEGINNINGS_OF_ADDRESS = 120;
+
+// For an office in which many read the same link: an open page asks every three seconds.
+const SHARE_READS_OF_ADDRESS = 600;
 
 // A request without a key guesses none and costs no look-up. A sign-in or a session token that has ended was valid once.
 const notGuesses: ReadonlySet<ErrorCode> = new Set([
@@ -96,6 +102,7 @@ export function createLimits(settings: LimitSettings, { db, clock }: Pick<Platfo
   const requestsOfKeys = createRequestLimits({ db, clock });
   const failures = createWindows(clock);
   const signIns = createWindows(clock);
+  const shareReads = createWindows(clock);
   const trusted = createTrusted(clock);
   const streams = new Map<string, number>();
 
@@ -154,6 +161,15 @@ export function createLimits(settings: LimitSettings, { db, clock }: Pick<Platfo
       const { used, resetSeconds } = signIns.add(`begin ${networkOf(ipAddress)}`);
       if (used > BEGINNINGS_OF_ADDRESS) {
         throw new ApiError('rate_limited', 'Too many sign-ins were started from your address. Wait a minute.', {
+          retryAfterSeconds: resetSeconds,
+        });
+      }
+    },
+
+    readShare(ipAddress) {
+      const { used, resetSeconds } = shareReads.add(networkOf(ipAddress));
+      if (used > SHARE_READS_OF_ADDRESS) {
+        throw new ApiError('rate_limited', 'Too many requests from your address. Wait a minute.', {
           retryAfterSeconds: resetSeconds,
         });
       }
