@@ -1,4 +1,4 @@
-// From `POST /sessions` with input to the first delta on the session's stream, one session after another; the model
+// From `POST /sessions` with input to the first delta in the stream of its response, one session after another; the model
 // responds at once. The limit: the two commits that must precede it, one after the other.
 import pg from 'pg';
 import { type Benchmark, durations, measurePairs, startBench } from './support/harness.ts';

@@ -8,6 +8,7 @@ import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { files } from './files.ts';
 import { firstToken } from './first-token.ts';
+import { floor } from './floor.ts';
 import { forks } from './forks.ts';
 import { growth } from './growth.ts';
 import { lists } from './lists.ts';
@@ -27,6 +28,7 @@ const benchmarks = [
   append,
   firstToken,
   sessions,
+  floor,
   webhooks,
   webhookLatency,
   slowReceiver,

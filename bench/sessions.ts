@@ -1,15 +1,14 @@
-// Sessions per second, from `POST /sessions` with input until their stream reports `idle`, with a model that responds at once in 20
+// Sessions per second, from `POST /sessions` with input until the stream in its response reports `idle`, with a model that responds at once in 20
 // deltas. The limit: the commits per second of the database for as many clients, divided by the commits that one session needs.
 import pg from 'pg';
 import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './support/harness.ts';
-import { createScriptedAgent, createSessionClient, type SessionClient } from './support/session-client.ts';
+import { createScriptedAgent, createSessionClient, IDLE, type SessionClient } from './support/session-client.ts';
 import { type Row, rowOf } from './support/table.ts';
 
 const AT_A_TIME = [10, 100];
 // As many connections as the service has.
 const MAX_CONNECTIONS = 20;
 const COUNTED_SESSIONS = 100;
-const IDLE = '"status":"idle"';
 
 export const sessions: Benchmark = {
   name: 'sessions',

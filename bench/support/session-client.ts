@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import type { Bench } from './harness.ts';
 
 export interface SessionClient {
-  /** Opens a session with input and reads its stream until it contains this text. */
+  /** Opens a session with input, and reads the stream in the response until it contains this text. */
   openAndReadUntil(text: string): Promise<void>;
 }
 
@@ -19,34 +19,32 @@ export async function createScriptedAgent(bench: Bench): Promise<string> {
   return agent.agentId;
 }
 
-export function createSessionClient(bench: Bench, agentId: string, connections: number): SessionClient {
-  const calls = new Pool(bench.url, { connections, pipelining: 1 });
-  // Leaving the stream ends its connection.
-  const streams = new Pool(bench.url, { connections, pipelining: 1 });
-  const authorization = `Bearer ${bench.adminKey}`;
+export const IDLE = '"status":"idle"';
+
+export function createSessionClient(
+  { url, adminKey }: Pick<Bench, 'url' | 'adminKey'>,
+  agentId: string,
+  connections: number,
+): SessionClient {
+  const pool = new Pool(url, { connections, pipelining: 1 });
+  const headers = {
+    authorization: `Bearer ${adminKey}`,
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+  };
   const body = JSON.stringify({ agentId, environment: 'production', input: 'Hello' });
   return {
     async openAndReadUntil(text) {
-      const opened = await calls.request({
-        method: 'POST',
-        path: '/api/v1/sessions',
-        headers: { authorization, 'content-type': 'application/json' },
-        body,
-      });
-      const answer = await opened.body.text();
-      if (opened.statusCode !== 201) throw new Error(`opening a session: ${opened.statusCode} ${answer}`);
-      const { session } = JSON.parse(answer);
-      const stream = await streams.request({
-        method: 'GET',
-        path: `/api/v1/sessions/${session.sessionId}/stream`,
-        headers: { authorization },
-      });
+      const response = await pool.request({ method: 'POST', path: '/api/v1/sessions', headers, body });
       let seen = '';
-      for await (const part of stream.body) {
+      let isSeen = false;
+      for await (const part of response.body) {
         seen += part;
-        if (seen.includes(text)) return;
+        isSeen = seen.includes(text);
+        // The response ends by itself when the session is idle; its connection is then used again.
+        if (isSeen && text !== IDLE) return;
       }
-      throw new Error(`a stream ended before ${text}: ${seen}`);
+      if (!isSeen || response.statusCode !== 201) throw new Error(`${response.statusCode}, without ${text}: ${seen}`);
     },
   };
 }
