@@ -343,6 +343,39 @@ test('a notice in the console uses the Notice component, which puts text in a pa
   ).toEqual([]);
 });
 
+test('the styles of the console take colours, type, radii, layers and lengths in pixels from its tokens', () => {
+  const directory = join(root, 'packages/console/src');
+  const tokens = readFileSync(join(directory, 'styles/tokens.css'), 'utf8');
+  const namesIn = (css: string) => [...css.matchAll(/(?<![\w-])(--[\w-]+):/g)].map(([, name]) => name!);
+  const known = new Set(namesIn(tokens));
+  const raw: Record<string, RegExp> = {
+    colour: /#[\da-f]{3,8}\b|\b(rgba?|hsla?|hwb|lab|lch|oklab|oklch|light-dark)\(|:\s*(white|black|red|gray|grey)\b/i,
+    'font-size': /font-size:(?!.*var\(--size-|\s*(inherit|1rem|[\d.]+em))/,
+    'font-weight': /font-weight:(?!\s*(var\(--weight-|inherit))/,
+    'border-radius': /border-[\w-]*radius:(?!.*var\(--radius|\s*(0|1px|50%|inherit))/,
+    'z-index': /z-index:(?!\s*(var\(--layer-|-?[01];))/,
+    // Lines, and what has to meet a line.
+    length: /^(?!\s*@(media|container)).*(?<![\d.-])(?![0-6]px)\d+px/,
+  };
+  const wrong = globSync('**/*.css', { cwd: directory })
+    .map(String)
+    .filter((file) => !/styles.(tokens|fonts)\.css$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(join(directory, file), 'utf8').replaceAll(/\/\*.*?\*\//gs, (comment) =>
+        comment.replaceAll(/[^\n]/g, ' '),
+      );
+      const own = new Set(namesIn(text));
+      return text.split('\n').flatMap((line, index) => {
+        const unknown = [...line.matchAll(/var\((--(?!radix-|scalar-)[\w-]+)/g)]
+          .map(([, name]) => name!)
+          .filter((name) => !known.has(name) && !own.has(name));
+        const kinds = Object.keys(raw).filter((kind) => raw[kind]!.test(line));
+        return [...unknown, ...kinds].map((what) => `${file}:${index + 1} ${what}: ${line.trim()}`);
+      });
+    });
+  expect(wrong).toEqual([]);
+});
+
 // A longer file usually has a second noun.
 const MAX_LINES = 400;
 
