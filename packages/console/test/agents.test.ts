@@ -335,7 +335,7 @@ test('archiving an agent asks first; archived agents are listed separately and c
   await page.getByRole('button', { name: 'Archive', exact: true }).click();
   await page.getByText(/^Archived on/).waitFor();
   expect(await save(page).count()).toBe(0);
-  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Agents' }).click();
   await page.getByRole('link', { name: 'Archived' }).click();
   await page.getByRole('link', { name: 'Old hand' }).waitFor();
   expect(new URL(page.url()).search).toBe('?archived=true');

@@ -259,7 +259,7 @@ test('a viewer sees everything and is offered no changes', async () => {
   await page.getByText('You need the member role to send messages').waitFor();
   for (const name of ['Interrupt', 'Actions for this session', 'Enter result', 'Send'])
     expect(await page.getByRole('button', { name }).count(), name).toBe(0);
-  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   expect(await page.getByRole('button', { name: 'New session' }).count()).toBe(0);
   await expect(viewer.client.sessions.cancel(sessionId)).rejects.toMatchObject({ status: 403 });

@@ -15,7 +15,7 @@ test('a page opened without a network says so, and loads when there is one', asy
   const page = await console_.open(console_.owner, '/agents');
   await expect.poll(title(page)).toBe('Agents');
   await page.context().setOffline(true);
-  await expect.poll(() => page.getByText('You are offline. This page updates').isVisible()).toBe(true);
+  await expect.poll(() => page.getByText('You are offline. Pages update').isVisible()).toBe(true);
   await page.getByRole('link', { name: 'Usage' }).click();
   await expect.poll(title(page)).toBe('You are offline');
   await page.context().setOffline(false);

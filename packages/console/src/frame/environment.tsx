@@ -32,7 +32,6 @@ export function EnvironmentSwitch() {
   const all = environment === undefined || names.includes(environment) ? names : [environment, ...names];
   return (
     <Menu
-      label={`Environment: ${environment ?? 'all'}`}
       className="button bare environment-switch"
       items={[undefined, ...all].map((name) => ({
         label: name ?? 'All environments',
@@ -41,6 +40,7 @@ export function EnvironmentSwitch() {
       }))}
     >
       <Layers aria-hidden="true" />
+      <span className="visually-hidden">Environment:</span>
       <span className="name">{environment ?? 'All environments'}</span>
       <ChevronsUpDown aria-hidden="true" />
     </Menu>

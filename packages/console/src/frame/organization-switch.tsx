@@ -10,7 +10,6 @@ export function OrganizationSwitch({ account }: { account: Account }) {
   const mayFound = account.organizations.some(({ permission }) => permission === 'admin');
   return (
     <Menu
-      label={`Organization: ${name}`}
       className="button bare organization-switch"
       align="start"
       items={[
@@ -37,6 +36,7 @@ export function OrganizationSwitch({ account }: { account: Account }) {
       ]}
     >
       <Initial name={name} />
+      <span className="visually-hidden">Organization:</span>
       <span className="label">{name}</span>
       <ChevronsUpDown className="label" aria-hidden="true" />
     </Menu>

@@ -18,7 +18,6 @@ export function PersonMenu() {
   const gettingStarted = useGettingStarted();
   return (
     <Menu
-      label={`${user.name}, ${role}`}
       className="button bare person"
       align="start"
       items={[

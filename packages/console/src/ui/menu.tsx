@@ -14,7 +14,7 @@ export interface MenuItem {
   group?: string;
 }
 
-/** A menu of further actions. `children` is the content of its button, by default three dots. */
+/** A menu of further actions. Its button has three dots and the name `label`, or `children`, which name it. */
 export function Menu({
   label,
   items,
@@ -22,7 +22,7 @@ export function Menu({
   align = 'end',
   children,
 }: {
-  label: string;
+  label?: string;
   items: readonly MenuItem[];
   className?: string;
   align?: 'start' | 'end';
@@ -37,7 +37,7 @@ export function Menu({
   }
   return (
     <Radix.Root modal={false}>
-      <Radix.Trigger className={className} aria-label={label}>
+      <Radix.Trigger className={className} {...(children === undefined && { 'aria-label': label })}>
         {children ?? <Ellipsis aria-hidden="true" />}
       </Radix.Trigger>
       <Radix.Portal>

@@ -113,7 +113,6 @@ export function Table<T>({
                     <span className="visually-hidden">Actions</span>
                   ) : (
                     <Menu
-                      label="Columns"
                       items={optional.map((column) => ({
                         label: column.label,
                         isChecked: isShown(column),
@@ -121,6 +120,7 @@ export function Table<T>({
                       }))}
                     >
                       <Columns3 aria-hidden="true" />
+                      <span className="visually-hidden">Columns</span>
                     </Menu>
                   )}
                 </th>
