@@ -263,6 +263,8 @@ create index sessions_by_agent on sessions (organization_id, agent_id, environme
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
 -- For retention, which deletes a session together with its children.
 create index sessions_retention on sessions (organization_id, environment, ended_at) WHERE ((ended_at IS NOT NULL) AND (root_session_id IS NULL));
+create index sessions_by_draft on sessions (organization_id, agent_id, pinned_version) WHERE (pinned_version < 0);
+create index sessions_drafts on sessions (organization_id, session_id) WHERE (pinned_version < 0);
 
 -- The index for finding sessions by metadata (sessions/metadata.ts): `pair` is a hash of a key and its value. It is a separate table
 -- because an index of sessions would be written whenever a session starts or stops. There is no foreign key, because a cascade would
@@ -1108,6 +1110,26 @@ create table session_shares (
 );
 create index session_shares_of_session on session_shares (organization_id, session_id, share_id);
 create index session_shares_expiry on session_shares (expires_at);
+
+-- Definitions that run without being saved. Only sessions name them, as a version below zero. The number is a part of the SHA-256, so
+-- the same draft has the same number. Drafts without an agent belong to the agent with the id of the organization, which has version 0
+-- and is not listed.
+create table agent_drafts (
+  organization_id uuid not null,
+  agent_id uuid not null,
+  version integer not null,
+  definition json not null,
+  -- By the name of a tool: what its calls get instead of being run.
+  mocks json not null,
+  -- Of both.
+  sha256 bytea not null,
+  -- When a session was last opened with it, to within half an hour. It is deleted an hour later, unless a session runs it.
+  used_at timestamptz not null,
+  constraint agent_drafts_pkey primary key (organization_id, agent_id, version),
+  constraint agent_drafts_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
+  constraint agent_drafts_version_check check ((version < 0))
+);
+create index agent_drafts_unused on agent_drafts (organization_id, used_at);
 
 create table signalbox_migrations (
   version integer not null,

@@ -32,7 +32,7 @@ export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } f
 export type { ApproveParams, DenyParams } from './resources/approvals.ts';
 export type { EventFilters } from './resources/events.ts';
 export type { ContentRange, UploadParams } from './resources/files.ts';
-export type { ChunksParams } from './resources/sessions.ts';
+export type { ChunksParams, OpenSessionParams } from './resources/sessions.ts';
 export type { SignOptions } from './sign.ts';
 export type { StreamNodeResponse, StreamRequest, StreamResponseOptions } from './sse-response.ts';
 export { SessionStream, type StreamParams } from './stream.ts';

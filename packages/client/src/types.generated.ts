@@ -566,6 +566,7 @@ export interface ContextMessage {
   createdAt: string;
 }
 
+/** As for creating an agent. It is checked in the same way, and does not become a version. */
 export interface CreateAgent {
   name: string;
   model: Model | string;
@@ -690,6 +691,13 @@ export interface CreatedWebhookSubscription {
 }
 
 export type Decision = 'approved' | 'denied' | 'expired' | 'cancelled';
+
+/** Run this definition instead of a version. Needs the scope `agents:write` as well. */
+export interface Draft {
+  definition: CreateAgent;
+  /** By the name of a tool of the definition: what its calls get instead of being run. For an `mcp` tool, the name of the server mocks all of its tools, and `server__tool` one of them; the tools are still listed by the server. */
+  mocks?: Record<string, ToolMock> | undefined;
+}
 
 /** The user of your application that a session is for. */
 export interface EndUser {
@@ -831,6 +839,8 @@ export interface ForkSession {
   atTurn?: number | undefined;
   /** Always use this version; by default, as the origin does. */
   agentVersion?: number | undefined;
+  /** Continue with this definition instead of a version. Needs the scope `agents:write` as well. */
+  draft?: Draft | undefined;
   input?: Content | undefined;
   metadata?: Metadata | undefined;
   /** Default: that of the origin. The usage of a fork starts at zero. */
@@ -994,6 +1004,12 @@ export interface MessageStartedChunk {
 /** Values of your own: at most 50, keys up to 64 characters, strings up to 512. */
 export type Metadata = Record<string, string | number | boolean | null>;
 
+/** Exactly one of `output` and `error`. */
+export interface MockedResult {
+  output?: unknown;
+  error?: string | undefined;
+}
+
 export interface Model {
   provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'worker';
   /** The provider's name of the model; for all providers except `worker`. */
@@ -1060,9 +1076,11 @@ export interface ModelSettings {
 }
 
 export interface OpenSession {
-  agentId: string;
+  /** Required without `draft`. With it, the agent that the session belongs to, for lists, usage and keys that are limited to agents. */
+  agentId?: string | undefined;
   /** Always use this version; by default, each turn uses the newest. */
   agentVersion?: number | undefined;
+  draft?: Draft | undefined;
   /** The name of an environment, such as `production`. */
   environment: string;
   input?: Content | undefined;
@@ -1314,8 +1332,10 @@ export interface SendMessage {
 export interface Session {
   sessionId: string;
   agentId: string;
-  /** Of the current or last turn; null before the first. */
+  /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
   agentVersion: number | null;
+  /** Whether the session runs a definition that was not saved. It is not delivered to webhooks. The sessions that it opens are drafts as well. */
+  draft: boolean;
   /** The name of an environment, such as `production`. */
   environment: string;
   status: SessionStatus;
@@ -1386,7 +1406,7 @@ export interface SessionToken {
 export interface SessionTurn {
   /** Counts from 1. */
   turn: number;
-  /** The version of the agent that it runs; if it was retried, the version since then. */
+  /** The version of the agent that it runs; if it was retried, the version since then. 0 if the session runs a draft. */
   agentVersion: number;
   status: TurnStatus;
   /** null while it is running, and if it was cancelled. */
@@ -1465,6 +1485,8 @@ export interface ToolCallChunk {
   tool: string;
   toolCallId: string;
   input: unknown;
+  /** true: the call is not run; its `tool.result` is that of a mock of the draft. */
+  mocked?: boolean;
   /** true: the call is not run; its `tool.result` says why. Never set on calls of `client` tools: you always run these. */
   notRun?: boolean;
   /** Counts from 1; 0 before the first turn. */
@@ -1478,6 +1500,8 @@ export interface ToolCallPart {
   toolCallId: string;
   tool: string;
   input: unknown;
+  /** true: the call was not run; its result is that of a mock. */
+  mocked?: boolean;
 }
 
 export interface ToolInputChunk {
@@ -1500,6 +1524,13 @@ export interface ToolInputDelta {
   index: number;
   tool: string;
   delta: string;
+}
+
+export interface ToolMock {
+  /** The first call of the tool in the session gets the first result, the second call the second, and so on; all calls after the last result get the last one. */
+  results: MockedResult[];
+  /** `keep`: calls need an approval if those of the tool do. `skip`: they need none. Default: `"skip"`. */
+  approval?: 'keep' | 'skip' | undefined;
 }
 
 /** Exactly one of `output` and `error`. */
@@ -1569,8 +1600,8 @@ export interface TurnOperation {
   toolCallId: string | null;
   /** For a call of an `agent` tool: the session that it opened. */
   childSessionId: string | null;
-  /** What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session. null for a model call, and if there is no such tool. */
-  toolType: 'http' | 'mcp' | 'client' | 'agent' | null;
+  /** What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session, and a `mock` of a draft is not run. null for a model call, and if there is no such tool. */
+  toolType: 'http' | 'mcp' | 'client' | 'agent' | 'mock' | null;
   /** Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters. */
   error: string | null;
   /** Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0. */
@@ -2175,7 +2206,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Open a session. With `input`, the first turn starts immediately. Without it, the session is idle until the first message. `POST /api/v1/sessions`, scope `sessions:run` (permission `write`). */
+  /** Open a session. With `input`, the first turn starts immediately. Without it, the session is idle until the first message. With `draft`, it runs a definition that is not saved, which also needs the scope `agents:write`. `POST /api/v1/sessions`, scope `sessions:run` (permission `write`). */
   openSession: {
     body: OpenSession;
     result: {
@@ -2193,6 +2224,8 @@ export interface Operations {
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
+      /** true: only sessions that run a draft; false: only others. */
+      draft?: boolean | undefined;
       /** Only child sessions of this session. */
       parentSessionId?: string | undefined;
       /** Only forks of this session, which may be deleted. */
@@ -2216,6 +2249,15 @@ export interface Operations {
       session: Session;
     };
   };
+  /** Get the draft of a session. What a session with `draft: true` runs, as it can be sent again. 404 for other sessions. `GET /api/v1/sessions/{sessionId}/draft`, scope `agents:read` (permission `read`). */
+  getSessionDraft: {
+    params: {
+      sessionId: string;
+    };
+    result: {
+      draft: Draft;
+    };
+  };
   /** Update a session. Replaces the metadata. `PATCH /api/v1/sessions/{sessionId}`, scope `sessions:run` (permission `write`). */
   updateSession: {
     params: {
@@ -2236,7 +2278,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Fork a session. Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. `POST /api/v1/sessions/{sessionId}/fork`, scope `sessions:run` (permission `write`). */
+  /** Fork a session. Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. With `draft`, the fork runs a definition that is not saved, which also needs the scope `agents:write`. `POST /api/v1/sessions/{sessionId}/fork`, scope `sessions:run` (permission `write`). */
   forkSession: {
     params: {
       sessionId: string;
@@ -3024,6 +3066,7 @@ export const operations = {
   openSession: { method: 'POST', path: '/sessions' },
   listSessions: { method: 'GET', path: '/sessions' },
   getSession: { method: 'GET', path: '/sessions/{sessionId}' },
+  getSessionDraft: { method: 'GET', path: '/sessions/{sessionId}/draft' },
   updateSession: { method: 'PATCH', path: '/sessions/{sessionId}' },
   deleteSession: { method: 'DELETE', path: '/sessions/{sessionId}' },
   forkSession: { method: 'POST', path: '/sessions/{sessionId}/fork' },

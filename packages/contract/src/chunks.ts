@@ -96,6 +96,9 @@ export const ToolCallChunk = Type.Object(
     tool: Type.String(),
     toolCallId: Id('call'),
     input: Json,
+    mocked: Type.Optional(
+      Type.Boolean({ description: 'true: the call is not run; its `tool.result` is that of a mock of the draft.' }),
+    ),
     notRun: Type.Optional(
       Type.Boolean({
         description:

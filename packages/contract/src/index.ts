@@ -7,6 +7,7 @@ export * from './analytics.ts';
 export * from './approvals.ts';
 export * from './chunks.ts';
 export * from './components.ts';
+export * from './drafts.ts';
 export * from './end-users.ts';
 export * from './environments.ts';
 export * from './errors.ts';

@@ -1,5 +1,6 @@
 /** Sessions, their messages and tool results. */
 import { ChunkCursor } from './chunks.ts';
+import { Draft } from './drafts.ts';
 import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
 import {
@@ -45,7 +46,13 @@ export const Session = Type.Object(
   {
     sessionId: Id('ses'),
     agentId: Id('agt'),
-    agentVersion: Nullable(Type.Integer(), { description: 'Of the current or last turn; null before the first.' }),
+    agentVersion: Nullable(Type.Integer(), {
+      description: 'Of the current or last turn; null before the first, 0 if the session runs a draft.',
+    }),
+    draft: Type.Boolean({
+      description:
+        'Whether the session runs a definition that was not saved. It is not delivered to webhooks. The sessions that it opens are drafts as well.',
+    }),
     environment: EnvironmentName,
     status: SessionStatus,
     waitingFor: Nullable(WaitingFor),
@@ -81,7 +88,13 @@ const TextInput = Strict(
 );
 const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, { title: 'TextPart' });
 const ToolCallPart = Type.Object(
-  { type: Type.Literal('tool_call'), toolCallId: Id('call'), tool: Type.String(), input: Json },
+  {
+    type: Type.Literal('tool_call'),
+    toolCallId: Id('call'),
+    tool: Type.String(),
+    input: Json,
+    mocked: Type.Optional(Type.Boolean({ description: 'true: the call was not run; its result is that of a mock.' })),
+  },
   { title: 'ToolCallPart' },
 );
 const ToolResultPart = Type.Object(
@@ -125,12 +138,23 @@ export type Message = Static<typeof Message>;
 
 export const OpenSession = Strict(
   {
-    agentId: Id('agt'),
+    agentId: Type.Optional(
+      Id(
+        'agt',
+        'Required without `draft`. With it, the agent that the session belongs to, for lists, usage and keys that are limited to agents.',
+      ),
+    ),
     agentVersion: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
         description: 'Always use this version; by default, each turn uses the newest.',
+      }),
+    ),
+    draft: Type.Optional(
+      Type.Unsafe<Draft>({
+        ...Draft,
+        description: 'Run this definition instead of a version. Needs the scope `agents:write` as well.',
       }),
     ),
     environment: EnvironmentName,
@@ -159,6 +183,12 @@ export const ForkSession = Strict(
         minimum: 1,
         maximum: 2_147_483_647,
         description: 'Always use this version; by default, as the origin does.',
+      }),
+    ),
+    draft: Type.Optional(
+      Type.Unsafe<Draft>({
+        ...Draft,
+        description: 'Continue with this definition instead of a version. Needs the scope `agents:write` as well.',
       }),
     ),
     input: Type.Optional(Content),
@@ -199,6 +229,7 @@ export const ListSessions = ListQuery({
   status: Type.Optional(OneOf(sessionStatuses)),
   agentId: Type.Optional(Id('agt')),
   environment: Type.Optional(EnvironmentName),
+  draft: Type.Optional(Type.Boolean({ description: 'true: only sessions that run a draft; false: only others.' })),
   parentSessionId: Type.Optional(Id('ses', 'Only child sessions of this session.')),
   forkedFromSessionId: Type.Optional(Id('ses', 'Only forks of this session, which may be deleted.')),
   endUserId: Type.Optional(

@@ -59,9 +59,9 @@ export const TurnOperation = Type.Object(
     endedAt: Nullable(Timestamp),
     toolCallId: Nullable(Id('call'), { description: 'As in chunks and in the transcript; null for a model call.' }),
     childSessionId: Nullable(Id('ses'), { description: 'For a call of an `agent` tool: the session that it opened.' }),
-    toolType: Nullable(OneOf(['http', 'mcp', 'client', 'agent']), {
+    toolType: Nullable(OneOf(['http', 'mcp', 'client', 'agent', 'mock']), {
       description:
-        'What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session. null for a model call, and if there is no such tool.',
+        'What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session, and a `mock` of a draft is not run. null for a model call, and if there is no such tool.',
     }),
     error: Nullable(Type.String(), {
       description: 'Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters.',
@@ -96,7 +96,8 @@ export const SessionTurn = Type.Object(
   {
     turn: Type.Integer({ description: 'Counts from 1.' }),
     agentVersion: Type.Integer({
-      description: 'The version of the agent that it runs; if it was retried, the version since then.',
+      description:
+        'The version of the agent that it runs; if it was retried, the version since then. 0 if the session runs a draft.',
     }),
     status: OneOf(turnStatuses, { title: 'TurnStatus' }),
     stopReason: Nullable(StopReason, { description: 'null while it is running, and if it was cancelled.' }),

@@ -184,7 +184,7 @@ export interface SessionSnapshot {
 }
 
 /** The session that the first message opens. `endUser` is not needed with a token, which names the end user. */
-export type NewSession = Omit<OpenSession, 'input'>;
+export type NewSession = Omit<OpenSession & { agentId: string }, 'input' | 'draft'>;
 
 /** Text, or parts that are text or files which were uploaded before (`client.files.upload`). */
 export type MessageContent = SendMessage['content'];

@@ -9,6 +9,7 @@ import { stateOf } from '../session-state.ts';
 import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { counted, shown } from '../text.ts';
+import { readDraft, sessionDraft } from './drafts.ts';
 import { chat } from './session-chat.ts';
 import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
 import { share, shares, unshare } from './session-shares.ts';
@@ -25,6 +26,7 @@ const list = command({
     'end-user': { type: 'string', value: 'ID', about: 'only sessions for this end user' },
     parent: { type: 'string', value: 'SESSION', about: 'only child sessions of this session' },
     'forked-from': { type: 'string', value: 'SESSION', about: 'only forks of this session' },
+    drafts: { type: 'string', choices: ['only', 'none'], about: 'only sessions that run a draft, or none of them' },
     metadata: { type: 'string', value: 'KEY=VALUE', multiple: true, about: 'only sessions with this value' },
     ...listOptions,
     ...serviceOptions,
@@ -45,6 +47,7 @@ const list = command({
       endUserId: values['end-user'],
       parentSessionId: values.parent,
       forkedFromSessionId: values['forked-from'],
+      draft: values.drafts && values.drafts === 'only',
       metadata: values.metadata && metadataFilter(values.metadata, fullName),
     };
     const client = serviceOf(input);
@@ -101,7 +104,10 @@ const get = command({
         ['Session', found.sessionId],
         ['Status', stateOf(found)],
         ['Error', error && `${error.code}: ${shown(error.message)}`],
-        ['Agent', `${names.of(found.agentId)} (${found.agentId}, version ${found.agentVersion ?? 'none yet'})`],
+        [
+          'Agent',
+          `${names.of(found.agentId)} (${found.agentId}, ${found.draft ? 'a draft' : `version ${found.agentVersion ?? 'none yet'}`})`,
+        ],
         ['Environment', found.environment],
         ['End user', endUser && shown(endUser.name ? `${endUser.name} (${endUser.id})` : endUser.id)],
         ['Turn', String(found.turn)],
@@ -268,15 +274,17 @@ const fork = command({
     'at-turn': { type: 'integer', about: 'the last turn that it inherits; 0: none (the last finished turn)' },
     input: { type: 'string', value: 'TEXT', about: 'the next message' },
     'agent-version': { type: 'integer', about: 'always use this version of the agent' },
+    draft: { type: 'string', value: 'FILE', about: 'a draft to continue with, as for agents try' },
     ...serviceOptions,
   },
   examples: [['sessions fork ses_01k9… --at-turn 2 --input "Try it with a discount"', 'try another way from turn 2']],
   needs: ['sessions:run'],
   operations: ['forkSession'],
   async run(input) {
-    const { 'at-turn': atTurn, 'agent-version': agentVersion, input: text } = input.values;
+    const { 'at-turn': atTurn, 'agent-version': agentVersion, input: text, draft: file } = input.values;
+    const draft = file === undefined ? undefined : await readDraft(file, input.terminal);
     const { session: sessionId } = input.args;
-    const forked = await serviceOf(input).sessions.fork(sessionId, { atTurn, agentVersion, input: text });
+    const forked = await serviceOf(input).sessions.fork(sessionId, { atTurn, agentVersion, draft, input: text });
     const words = `Opened ${forked.sessionId}, which continues ${sessionId} after turn ${forked.forkedFrom!.turn}. It is ${stateOf(forked)}`;
     await printResult(input, forked, words);
   },
@@ -319,6 +327,7 @@ function withoutUndefined<T extends object>(fields: T): Partial<T> {
 export const commands = [
   list,
   get,
+  sessionDraft,
   open,
   chat,
   watch,

@@ -6,6 +6,7 @@ import type {
   CreatedSessionShare,
   CreateSessionShare,
   CreateSessionToken,
+  Draft,
   Envelope,
   ForkSession,
   Message,
@@ -25,6 +26,9 @@ export type ChunksParams = Omit<Query<'listChunks'>, 'types'> & {
   types?: readonly ChunkType[] | undefined;
 };
 
+/** What a session runs: an agent, or a draft. */
+export type OpenSessionParams = OpenSession & ({ agentId: string } | { draft: Draft });
+
 /** Sessions: runs of an agent. Reading needs `read`, changing `write`. */
 export class Sessions {
   readonly #transport: Transport;
@@ -34,13 +38,19 @@ export class Sessions {
   }
 
   /**
-   * Opens a session; with `input`, its first turn starts immediately.
+   * Opens a session; with `input`, its first turn starts immediately. With `draft`, it runs a definition that is not saved, which needs
+   * the scope `agents:write` as well; `mocks` say which tools are not run, and what the model gets instead.
+   *
+   *     const session = await client.sessions.open({
+   *       environment: 'staging',
+   *       draft: { definition: { ...agent, instructions }, mocks: { refund_order: { results: [{ output: 'done' }] } } },
+   *     });
    *
    * @throws NotFoundError if the agent or the environment does not exist
    * @throws ConflictError `agent_archived`
    * @throws UnprocessableError `budget_invalid`
    */
-  async open(params: OpenSession, options?: RequestOptions): Promise<Session> {
+  async open(params: OpenSessionParams, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('openSession', { body: params }, options)).session;
   }
 
@@ -71,6 +81,15 @@ export class Sessions {
   /** @throws NotFoundError */
   async get(sessionId: string, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('getSession', { params: { sessionId } }, options)).session;
+  }
+
+  /**
+   * What a session with `draft: true` runs, as it can be sent again.
+   *
+   * @throws NotFoundError if the session runs a version of its agent
+   */
+  async draft(sessionId: string, options?: RequestOptions): Promise<Draft> {
+    return (await this.#transport.call('getSessionDraft', { params: { sessionId } }, options)).draft;
   }
 
   /** Replaces the metadata. Not retried after a lost connection. */

@@ -1,4 +1,5 @@
 import { Envelope, EnvelopePage, ListChunks, StreamQuery } from '../chunks.ts';
+import { Draft } from '../drafts.ts';
 import { Id, Type } from '../schema.ts';
 import {
   ForkSession,
@@ -26,12 +27,20 @@ export const sessionRoutes = table({
     tag: 'Sessions',
     summary: 'Open a session',
     description:
-      'With `input`, the first turn starts immediately. Without it, the session is idle until the first message.',
+      'With `input`, the first turn starts immediately. Without it, the session is idle until the first message. With `draft`, it runs a definition that is not saved, which also needs the scope `agents:write`.',
     body: OpenSession,
     status: 201,
     result: one('session', Session),
     canStream: true,
-    errors: ['not_found', 'agent_archived', 'budget_invalid', 'key_budget_exceeded', 'file_invalid', 'file_not_taken'],
+    errors: [
+      'not_found',
+      'agent_archived',
+      'budget_invalid',
+      'key_budget_exceeded',
+      'file_invalid',
+      'file_not_taken',
+      'url_not_allowed',
+    ],
   },
   listSessions: {
     method: 'GET',
@@ -56,6 +65,17 @@ export const sessionRoutes = table({
     params: SessionParams,
     status: 200,
     result: one('session', Session),
+  },
+  getSessionDraft: {
+    method: 'GET',
+    path: '/sessions/{sessionId}/draft',
+    scope: 'agents:read',
+    tag: 'Sessions',
+    summary: 'Get the draft of a session',
+    description: 'What a session with `draft: true` runs, as it can be sent again. 404 for other sessions.',
+    params: SessionParams,
+    status: 200,
+    result: one('draft', Draft),
   },
   updateSession: {
     method: 'PATCH',
@@ -91,7 +111,7 @@ export const sessionRoutes = table({
     tag: 'Sessions',
     summary: 'Fork a session',
     description:
-      'Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended.',
+      'Opens a new session that continues the conversation of this one after one of its turns, with the same agent, environment, budget and metadata unless the request has others. With `input`, its next turn starts immediately. The session itself does not change; it may have ended. With `draft`, the fork runs a definition that is not saved, which also needs the scope `agents:write`.',
     params: SessionParams,
     body: ForkSession,
     status: 201,
@@ -105,6 +125,7 @@ export const sessionRoutes = table({
       'key_budget_exceeded',
       'file_invalid',
       'file_not_taken',
+      'url_not_allowed',
     ],
   },
   sendMessage: {

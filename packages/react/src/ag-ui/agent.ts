@@ -40,7 +40,7 @@ export interface SignalboxAgentConfig extends AgentConfig {
   /** The session of the thread, if the thread's id is not its id. */
   sessionId?: string | undefined;
   /** What a thread without a session opens with its first message. */
-  open?: Omit<OpenSession, 'input'> | undefined;
+  open?: Omit<OpenSession & { agentId: string }, 'input' | 'draft'> | undefined;
   /** The thread continues in this session from now on: it was opened, or forked. Keep its id for a reload. */
   onSession?: ((change: { threadId: string; sessionId: string }) => void) | undefined;
   /** How many stored messages `connectAgent` reads, the newest. Default: 100. */

@@ -27,7 +27,10 @@ export interface SignalboxTransportOptions {
   /** The client of the page, with a session token. */
   client: Signalbox;
   /** How a chat without a session gets one: what to open, or a function that returns the id of a session that it opened. */
-  open?: Omit<OpenSession, 'input'> | ((chat: { chatId: string }) => Promise<string>) | undefined;
+  open?:
+    | Omit<OpenSession & { agentId: string }, 'input' | 'draft'>
+    | ((chat: { chatId: string }) => Promise<string>)
+    | undefined;
   /** The session of a chat, if the chat's id is not the id of its session. */
   sessionId?: ((chat: { chatId: string }) => string | null | undefined) | undefined;
   /** The chat continues in this session from now on: it was opened, or forked to regenerate or edit. Keep its id for a reload. */

@@ -7,15 +7,17 @@ import {
   type Model,
   type Result,
   type Tool,
+  type ToolMock,
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Db, Queryable, Tx } from '../db/db.ts';
+import type { Queryable, Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, firstBrokenSchema } from './definition.ts';
+import { complete } from './read-definition.ts';
 
 /** The fields of a version. */
 export interface Definition {
@@ -29,11 +31,8 @@ export interface Definition {
   showReasoning: boolean;
   showToolInput: boolean;
   metadata: Agent['metadata'];
-}
-
-/** The agent's model and its fallbacks, in the order in which they are called. */
-export function modelsOf({ model: { fallbacks = [], compaction: _, ...own } }: Pick<Definition, 'model'>): Model[] {
-  return [own, ...fallbacks];
+  /** Only of a draft: what calls of a tool get instead of being run. */
+  mocks?: Readonly<Record<string, ToolMock>>;
 }
 
 interface Row {
@@ -46,27 +45,18 @@ interface Row {
 }
 
 /** 400 with the first schema that is invalid, or that takes too long to evaluate. */
-export async function checkSchemas(ctx: Context, input: Input<'updateAgent'> | Input<'createAgent'>): Promise<void> {
+export async function checkSchemas(
+  ctx: Context,
+  input: Pick<Input<'updateAgent'>, 'tools' | 'outputSchema'>,
+): Promise<void> {
   const wrong = await firstBrokenSchema(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null);
   if (wrong) throw invalidField(wrong.path, wrong.message);
 }
 
 /** 400 if tools or model are incomplete, 422 `url_not_allowed` if one of their URLs is not allowed. */
 export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {
-  const definition: Definition = {
-    name: input.name,
-    description: input.description ?? agentDefaults.description,
-    model: modelOf(input.model),
-    instructions: input.instructions ?? agentDefaults.instructions,
-    tools: input.tools ?? agentDefaults.tools,
-    limits: { ...agentDefaults.limits, ...input.limits },
-    outputSchema: input.outputSchema ?? agentDefaults.outputSchema,
-    showReasoning: input.showReasoning ?? agentDefaults.showReasoning,
-    showToolInput: input.showToolInput ?? agentDefaults.showToolInput,
-    metadata: input.metadata ?? agentDefaults.metadata,
-  };
-  checkDefinition(definition, ctx.egress);
-  await requireAgents(ctx.db, ctx.organizationId, definition);
+  const definition = definitionOf(input);
+  await requireValid(ctx, ctx.db, definition);
   const now = ctx.clock.now();
   const row: Row = { agentId: newUuid(), version: 1, definition, createdAt: now, updatedAt: now, archivedAt: null };
   await inTransaction(ctx, async (tx, ctx) => {
@@ -155,8 +145,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
     };
     const changes = changesBetween(before.definition, definition, agentFields);
     if (!changes) return { agent: view(before) };
-    checkDefinition(definition, ctx.egress);
-    await requireAgents(tx, ctx.organizationId, definition);
+    await requireValid(ctx, tx, definition);
     requireReach(ctx, before.definition, definition);
     const now = ctx.clock.now();
     const row: Row = { ...before, version: before.version + 1, definition, updatedAt: now };
@@ -196,6 +185,22 @@ export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): 
 
 /** The newest version's number; 404 if there is no such agent, 409 `agent_archived` if it is archived. */
 export async function currentVersion(tx: Queryable, organizationId: string, agentId: string): Promise<number> {
+  const version = await latestVersion(tx, organizationId, agentId);
+  // Of the agent that drafts without an agent belong to (drafts.ts).
+  if (version === 0) throw notFound('agent');
+  return version;
+}
+
+/** What the next turn of a session runs: the session's own version, or the newest. 409 `agent_archived`. */
+export async function nextVersion(
+  tx: Queryable,
+  { organizationId, agentId, pinnedVersion }: { organizationId: string; agentId: string; pinnedVersion: number | null },
+): Promise<number> {
+  const newest = await latestVersion(tx, organizationId, agentId);
+  return pinnedVersion ?? newest;
+}
+
+async function latestVersion(tx: Queryable, organizationId: string, agentId: string): Promise<number> {
   const [agent] = await tx.query<{ version: number; archived: boolean }>(sql`
     select version, archived_at is not null as archived from agents
     where organization_id = ${organizationId} and agent_id = ${agentId} for key share`);
@@ -205,41 +210,30 @@ export async function currentVersion(tx: Queryable, organizationId: string, agen
   return agent.version;
 }
 
-// Versions never change, so the limit only bounds memory.
-const MAX_KEPT_VERSIONS = 1_000;
-
-/** Reads definitions by version, and caches them. */
-export function createDefinitionCache(db: Db) {
-  const kept = new Map<string, Definition>();
-  return async (organizationId: string, agentId: string, version: number): Promise<Definition> => {
-    const key = `${agentId} ${version}`;
-    const known = kept.get(key);
-    if (known) return known;
-    const definition = await readDefinition(db, organizationId, agentId, version);
-    if (kept.size >= MAX_KEPT_VERSIONS) kept.delete(kept.keys().next().value!);
-    kept.set(key, definition);
-    return definition;
+/** With the default of each field that is left out. */
+export function definitionOf(input: Input<'createAgent'>): Definition {
+  return {
+    name: input.name,
+    description: input.description ?? agentDefaults.description,
+    model: modelOf(input.model),
+    instructions: input.instructions ?? agentDefaults.instructions,
+    tools: input.tools ?? agentDefaults.tools,
+    limits: { ...agentDefaults.limits, ...input.limits },
+    outputSchema: input.outputSchema ?? agentDefaults.outputSchema,
+    showReasoning: input.showReasoning ?? agentDefaults.showReasoning,
+    showToolInput: input.showToolInput ?? agentDefaults.showToolInput,
+    metadata: input.metadata ?? agentDefaults.metadata,
   };
 }
 
-/** The definition of a version that is known to exist. */
-export async function readDefinition(
+/** 400 if tools or model are incomplete, 422 `url_not_allowed` if one of their URLs is not allowed. */
+export async function requireValid(
+  { egress, organizationId }: Context,
   db: Queryable,
-  organizationId: string,
-  agentId: string,
-  version: number,
-): Promise<Definition> {
-  const [row] = await db.query<{ definition: Definition }>(sql`
-    select definition from agent_versions
-    where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
-  if (!row) throw new Error('A session names an agent version that is not there');
-  return complete(row.definition);
-}
-
-/** With the defaults of fields that the release which stored it did not have. */
-function complete(stored: Omit<Definition, 'showReasoning' | 'showToolInput'>): Definition {
-  const { limits, showReasoning, showToolInput } = agentDefaults;
-  return { showReasoning, showToolInput, ...stored, limits: { ...limits, ...stored.limits } };
+  definition: Definition,
+): Promise<void> {
+  checkDefinition(definition, egress);
+  await requireAgents(db, organizationId, definition);
 }
 
 /** 400 if an `agent` tool does not name an agent of the organization. */
@@ -250,14 +244,15 @@ async function requireAgents(db: Queryable, organizationId: string, { tools }: D
   if (named.length === 0) return;
   const rows = await db.query<{ agentId: string }>(sql`
     select agent_id as "agentId" from agents
-    where organization_id = ${organizationId} and agent_id = any(${named.map(({ uuid }) => uuid)}::uuid[])`);
+    where organization_id = ${organizationId} and agent_id = any(${named.map(({ uuid }) => uuid)}::uuid[])
+      and version > 0`);
   const known = new Set(rows.map(({ agentId }) => agentId));
   const missing = named.find(({ uuid }) => !known.has(uuid));
   if (missing) throw invalidField(`tools[${missing.index}].agentId`, 'is not an agent of this organization');
 }
 
 /** A key that is limited to some agents would reach any other by giving it to one of them as a tool. */
-function requireReach({ agents }: Context, before: Definition, after: Definition): void {
+export function requireReach({ agents }: Context, before: Definition, after: Definition): void {
   if (!agents) return;
   const called = ({ tools }: Definition) => tools.flatMap((tool) => (tool.type === 'agent' ? [tool.agentId] : []));
   const known = new Set([...called(before), ...agents.map((agentId) => formatId('agt', agentId))]);

@@ -1,6 +1,7 @@
 // The function that handles each route. The rest about a route is in the contract's table.
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
+import * as drafts from '../agents/drafts.ts';
 import { getAnalytics } from '../analytics/report.ts';
 import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
@@ -68,6 +69,8 @@ export type Handlers = { [N in ActingRoute]: (ctx: ContextOf<N>, input: InputOf<
 export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Input<N>) => Promise<void> } = {
   createAgent: agents.checkSchemas,
   updateAgent: agents.checkSchemas,
+  openSession: drafts.checkDraft,
+  forkSession: drafts.checkDraft,
   resolveApproval: checkDecision,
 };
 
@@ -108,6 +111,7 @@ export const handlers: Handlers = {
   openSession: sessions.openSession,
   listSessions,
   getSession: sessions.getSession,
+  getSessionDraft: drafts.getSessionDraft,
   updateSession: sessions.updateSession,
   deleteSession: sessions.deleteSession,
   forkSession,

@@ -8,9 +8,11 @@ import sql, { type Sql } from 'sql-template-tag';
 
 /** What to set on `sessions s`; `d.id` is the subscription of its environment, or null. */
 export function deliveryMark(): Sql {
-  const isFirst = sql`d.id is distinct from s.delivery_subscription_id and d.id is not null`;
-  return sql`delivery_due = d.id is not null,
-    delivery_subscription_id = coalesce(d.id, s.delivery_subscription_id),
+  // A session that runs a draft is not delivered (agents/drafts.ts).
+  const isDelivered = sql`d.id is not null and coalesce(s.pinned_version, 0) >= 0`;
+  const isFirst = sql`d.id is distinct from s.delivery_subscription_id and ${isDelivered}`;
+  return sql`delivery_due = ${isDelivered},
+    delivery_subscription_id = case when ${isDelivered} then d.id else s.delivery_subscription_id end,
     delivered_turn = case when ${isFirst} then s.turn else s.delivered_turn end,
     delivered_seq = case when ${isFirst} then s.next_seq - 1 else s.delivered_seq end,
     delivery_id = case when ${isFirst} then null else s.delivery_id end,

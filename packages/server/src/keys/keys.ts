@@ -282,7 +282,7 @@ async function requireAgents(
   if (!agentIds) return;
   const found = await tx.query<{ agentId: string }>(sql`
     select agent_id as "agentId" from agents
-    where organization_id = ${organizationId} and agent_id = any(${[...agentIds]}::uuid[])`);
+    where organization_id = ${organizationId} and agent_id = any(${[...agentIds]}::uuid[]) and version > 0`);
   const missing = agentIds.find((id) => !found.some(({ agentId }) => agentId === id));
   if (missing) throw new ApiError('not_found', `There is no agent ${formatId('agt', missing)}.`);
 }

@@ -1,6 +1,6 @@
 // A budget in money needs a model whose calls have a known cost.
 import type { Budget } from '@signalbox/contract';
-import { modelsOf, readDefinition } from '../agents/agents.ts';
+import { modelsOf, readDefinition } from '../agents/read-definition.ts';
 import type { Queryable } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';

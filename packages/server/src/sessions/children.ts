@@ -5,16 +5,18 @@
 // that locks the parent first. Every transaction that changes both locks the parent before the child, so none can deadlock.
 import { type AgentTool, CONTINUE_WHEN_CUT_MAX, type StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { readDefinition } from '../agents/agents.ts';
+import { insertDraft } from '../agents/drafts.ts';
+import { readDefinition } from '../agents/read-definition.ts';
 import type { Tx } from '../db/db.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
+import { isDraft } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { outputIn } from '../runtime/turn/output.ts';
 import { unpricedModel } from './budget.ts';
-import { type NewSession, newSession } from './new-session.ts';
+import { draftChange, type NewSession, newSession } from './new-session.ts';
 import { recordAwaitedResult } from './state/awaited-result.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { addRequestersOfChild } from './state/requesters.ts';
@@ -37,18 +39,26 @@ export async function openChild(
   const [agent] = await db.query<{ version: number; isArchived: boolean }>(sql`
     select version, archived_at is not null as "isArchived" from agents
     where organization_id = ${organizationId} and agent_id = ${agentId}`);
-  if (!agent || agent.isArchived) return 'This agent is archived and takes no new work.';
+  if (!agent || agent.isArchived || agent.version === 0) return 'This agent is archived and takes no new work.';
   const { version } = agent;
   if (await unpricedModel({ prices }, db, { organizationId, agentId, version }, parent.budget)) {
     return 'The budget is in money, and the model of this agent has no price.';
   }
   const now = clock.now();
+  // What a draft opens is a draft: it is not delivered to webhooks either.
+  const draft = isDraft(parent.pinnedVersion)
+    ? await insertDraft(
+        { db, clock, organizationId },
+        agentId,
+        await readDefinition(db, organizationId, agentId, version),
+      )
+    : undefined;
   const child = newSession(
     {
       organizationId,
       agentId,
-      pinnedVersion: null,
-      version,
+      pinnedVersion: draft?.version ?? null,
+      version: draft?.version ?? version,
       environment: parent.environment,
       keyId: parent.keyId,
       content: [{ type: 'text', text: (call.input as { input: string }).input }],
@@ -70,7 +80,7 @@ export async function openChild(
   const created = recordEvent(source, now, {
     type: 'session.created',
     ...sessionEvent(child.row),
-    changes: { parentSessionId: [null, formatId('ses', parent.sessionId)] },
+    changes: { parentSessionId: [null, formatId('ses', parent.sessionId)], ...draftChange(draft) },
   });
   return { ...child, statements: [...child.statements, created] };
 }

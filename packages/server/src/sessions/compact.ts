@@ -4,7 +4,8 @@
 // can be interrupted and, if it fails, retried. Messages that arrive meanwhile have their turns after it.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { currentVersion, readDefinition } from '../agents/agents.ts';
+import { nextVersion } from '../agents/agents.ts';
+import { readDefinition } from '../agents/read-definition.ts';
 import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -29,8 +30,7 @@ export async function compactSession(ctx: Context, input: Input<'compactSession'
       throw new ApiError('session_busy', `The session is ${row.status}. ${why}`);
     }
     const { organizationId, agentId } = row;
-    const newest = await currentVersion(tx, organizationId, agentId);
-    const version = row.pinnedVersion ?? newest;
+    const version = await nextVersion(tx, row);
     const { model } = await readDefinition(tx, organizationId, agentId, version);
     if (model.provider === 'worker' && !model.compaction)
       throw new ApiError(

@@ -6,19 +6,20 @@
 // (kept-transcripts.ts).
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { currentVersion } from '../agents/agents.ts';
+import { nextVersion } from '../agents/agents.ts';
+import { storeDraft } from '../agents/drafts.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
 import { inheritUses, messageParts } from '../files/message-files.ts';
-import { ApiError, notFound } from '../lib/api-error.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { announceNewSession, newSession } from './new-session.ts';
-import { requireVersion } from './sessions.ts';
+import { announceNewSession, draftChange, newSession } from './new-session.ts';
+import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
 import {
   readSession,
@@ -40,14 +41,15 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
   return inTransaction(ctx, async (tx, ctx) => {
     const { origin, turn, lastPosition } = await readOrigin(tx, organizationId, input);
     const { agentId, environment } = origin;
-    const [newest, , , inheritedBudget] = await Promise.all([
-      currentVersion(tx, organizationId, agentId),
+    if (input.draft && input.agentVersion !== undefined) throw invalidField('agentVersion', NOT_WITH_DRAFT);
+    const draft = input.draft && (await storeDraft(ctx, agentId, input.draft));
+    const pinnedVersion = draft?.version ?? input.agentVersion ?? origin.pinnedVersion;
+    const [version, , , inheritedBudget] = await Promise.all([
+      nextVersion(tx, { organizationId, agentId, pinnedVersion }),
       lockEnvironment(tx, organizationId, environment),
       input.agentVersion === undefined ? undefined : requireVersion(tx, organizationId, agentId, input.agentVersion),
       input.budget === undefined ? budgetOf(tx, origin) : undefined,
     ]);
-    const pinnedVersion = input.agentVersion ?? origin.pinnedVersion;
-    const version = pinnedVersion ?? newest;
     const budget = inheritedBudget ?? input.budget ?? null;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, budget);
     const now = ctx.clock.now();
@@ -82,7 +84,11 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     tx.write(inheritUses(organizationId, origin.sessionId, sessionId));
     const from = { sessionId: formatId('ses', origin.sessionId), turn };
     tx.write(
-      recordEvent(ctx, now, { type: 'session.forked', ...sessionEvent(row), changes: { forkedFrom: [null, from] } }),
+      recordEvent(ctx, now, {
+        type: 'session.forked',
+        ...sessionEvent(row),
+        changes: { forkedFrom: [null, from], ...draftChange(draft) },
+      }),
     );
     tx.afterCommit(() => {
       announceNewSession(ctx, session);

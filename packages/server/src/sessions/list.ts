@@ -17,7 +17,7 @@ import { type SessionRow, sessionColumns, viewSession } from './state/session.ts
 /** Newest first. */
 export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
   const { organizationId } = ctx;
-  const { status, agentId, environment, parentSessionId, forkedFromSessionId, endUserId } = input;
+  const { status, agentId, environment, draft, parentSessionId, forkedFromSessionId, endUserId } = input;
   const request = pageRequest(`sessions:${organizationId}`, input);
   const pairs = Object.entries(input.metadata ?? {});
   const after = request.after === undefined ? empty : sql`and s.session_id < ${request.after}`;
@@ -25,7 +25,9 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
   const afterEndUser = request.after === undefined ? empty : sql`and u.session_id < ${request.after}`;
   const ofAgent = agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', agentId)}`;
   const limit = request.limit + 1;
+  const ofDraft = draft === undefined ? empty : draft ? sql`and s.pinned_version < 0` : notDraft;
   const others = [
+    ofDraft,
     sql`${ofAgent}`,
     status === undefined ? empty : sql`and s.status = ${status}`,
     environment === undefined ? empty : sql`and s.environment = ${environment}`,
@@ -35,7 +37,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
       : sql`and s.forked_from_session_id = ${uuidOf('ses', forkedFromSessionId)}`,
     endUserId === undefined ? empty : sql`and s.end_user_id = ${endUserId}`,
   ];
-  const isFiltered = status !== undefined || agentId !== undefined || environment !== undefined;
+  const isFiltered = draft !== true && (status !== undefined || agentId !== undefined || environment !== undefined);
   const statement =
     pairs.length > 0
       ? listByMetadata(organizationId, pairs, join([after, ...others], ' '), limit)
@@ -49,7 +51,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
                 ofAgent,
                 environment,
                 statuses: status ? [status] : sessionStatuses,
-                after,
+                after: sql`${after} ${ofDraft}`,
                 limit,
               })
             : sql`
@@ -59,6 +61,9 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
   const rows = await ctx.db.query<SessionRow>(statement);
   return pageOf(request, rows, (row) => row.sessionId, viewSession);
 }
+
+/** There are few drafts to skip. Those alone have an index. */
+const notDraft = sql`and coalesce(s.pinned_version, 0) >= 0`;
 
 interface ListFilter {
   organizationId: string;

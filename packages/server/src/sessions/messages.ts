@@ -1,7 +1,7 @@
 // Messages of a session: sending one, reading the transcript.
 import type { Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
-import { currentVersion } from '../agents/agents.ts';
+import { nextVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -29,15 +29,11 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     requireOpen(row);
     if (row.closing)
       throw new ApiError('session_ended', 'The session is closing and accepts no more messages. Open a new one.');
-    const [newest] = await Promise.all([
-      currentVersion(tx, ctx.organizationId, row.agentId),
-      tx.query(addRequester(ctx, row)),
-    ]);
+    const [version] = await Promise.all([nextVersion(tx, row), tx.query(addRequester(ctx, row))]);
     const now = ctx.clock.now();
     const holder = { ...row, holderId: row.sessionId, field: 'content', caller: ctx };
     const content = await messageParts(tx, holder, input.content, now);
     const { organizationId, agentId } = row;
-    const version = row.pinnedVersion ?? newest;
     await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
 
     if (row.status !== 'idle') {

@@ -6,6 +6,7 @@ import { announceCommit, insertSegment } from '../journal/append.ts';
 import { beginning } from '../journal/cursor.ts';
 import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
+import { isDraft } from '../lib/draft-version.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginTurn } from './begin-turn.ts';
@@ -129,7 +130,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
           ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${row.endUserId}, ${row.endUserName},
           ${requestersOf(organizationId, input)},
-          ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
+          ${segment && !isDraft(row.pinnedVersion) ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
         from (${subscriptionOf(organizationId, environment)}) d`,
       ...insertPairs(owner, row.metadata),
       ...(row.endUserId === null ? [] : [isIndexedBy(row.endUserId, owner)]),
@@ -163,6 +164,11 @@ function isIndexedBy(
   return sql`
     insert into session_end_users (organization_id, session_id, end_user_id)
     values (${organizationId}, ${sessionId}, ${endUserId})`;
+}
+
+/** How the event of a session says which draft the session runs. */
+export function draftChange(draft: { sha256: string } | undefined): { draft?: [null, { sha256: string }] } {
+  return draft ? { draft: [null, { sha256: draft.sha256 }] } : {};
 }
 
 /** After the commit. */

@@ -4,6 +4,7 @@
 // that forks inherit (kept-transcripts.ts): a session that can still be forked has all of them. The next pass resumes an interrupted one.
 // No open session is touched, so no append waits. Two nodes may do it at the same time.
 import sql from 'sql-template-tag';
+import { dropUnusedDrafts } from '../agents/drafts.ts';
 import type { Platform } from '../platform.ts';
 import { deleteEndedSessions } from './delete-ended.ts';
 import { trimDueTranscripts } from './kept-transcripts.ts';
@@ -42,6 +43,7 @@ export async function dropOldSessions(
       log.info({ organizationId, environment, days, sessions }, 'deleted sessions at the end of their retention');
   }
   await trimDueTranscripts(db, organizationId, signal);
+  await dropUnusedDrafts(db, organizationId, clock.now(), signal);
 
   /** The environments that have ended sessions, including deleted environments: one index look-up for each. */
   function retentionRules(): Promise<RetentionRule[]> {

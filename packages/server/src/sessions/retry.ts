@@ -5,7 +5,7 @@
 // does not run again, unless the model requests it once more.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { currentVersion } from '../agents/agents.ts';
+import { nextVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -28,8 +28,7 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
     requireOpen(row);
     requireFailed(row);
     const { organizationId, sessionId, agentId, turn } = row;
-    const newest = await currentVersion(tx, organizationId, agentId);
-    const version = row.pinnedVersion ?? newest;
+    const version = await nextVersion(tx, row);
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const [operations, [last]] = await Promise.all([
       readOperations(tx, organizationId, sessionId, turn),

@@ -9,12 +9,13 @@
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
+import { type StoredDraft, storeDraft } from '../agents/drafts.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
-import { ApiError } from '../lib/api-error.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
@@ -24,7 +25,7 @@ import { cancelFamily } from './end-session.ts';
 import { requireNotErasing } from './end-users.ts';
 import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
-import { announceNewSession, type NewSessionInput, newSession } from './new-session.ts';
+import { announceNewSession, draftChange, type NewSessionInput, newSession } from './new-session.ts';
 import { lockSession, readSession, sessionEvent, viewSession } from './state/session.ts';
 import { requireTaken } from './taken-files.ts';
 
@@ -41,15 +42,12 @@ export async function openSession(
   opener: Opener = { keyId: ctx.keyId, requesters: identitiesOf(ctx) },
 ): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
-  const agentId = uuidOf('agt', input.agentId);
   return inTransaction(ctx, async (tx, ctx) => {
-    const [newest] = await Promise.all([
-      currentVersion(tx, organizationId, agentId),
+    const [{ agentId, version, pinnedVersion, draft }] = await Promise.all([
+      chooseDefinition(tx, ctx, input),
       lockEnvironment(tx, organizationId, input.environment),
       input.endUser && requireNotErasing(tx, organizationId, input.endUser.id),
-      input.agentVersion === undefined ? undefined : requireVersion(tx, organizationId, agentId, input.agentVersion),
     ]);
-    const version = input.agentVersion ?? newest;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, input.budget);
     const now = ctx.clock.now();
     const sessionId = newUuid();
@@ -64,7 +62,7 @@ export async function openSession(
         organizationId,
         sessionId,
         agentId,
-        pinnedVersion: input.agentVersion ?? null,
+        pinnedVersion,
         version,
         environment,
         keyId: opener.keyId,
@@ -81,7 +79,13 @@ export async function openSession(
     );
     const { row, statements, firstTurn } = session;
     for (const statement of statements) tx.write(statement);
-    tx.write(recordEvent(ctx, now, { type: 'session.created', ...sessionEvent(row) }));
+    tx.write(
+      recordEvent(ctx, now, {
+        type: 'session.created',
+        ...sessionEvent(row),
+        ...(draft && { changes: draftChange(draft) }),
+      }),
+    );
     tx.afterCommit(() => {
       announceNewSession(ctx, session);
       if (firstTurn) startTurn(ctx, node, firstTurn);
@@ -89,6 +93,33 @@ export async function openSession(
     return { session: viewSession(row) };
   });
 }
+
+interface Chosen {
+  agentId: string;
+  version: number;
+  pinnedVersion: number | null;
+  draft?: StoredDraft;
+}
+
+/** What the session runs: the newest version of its agent, the given one, or a draft. */
+async function chooseDefinition(tx: Tx, ctx: Context & { db: Tx }, input: Input<'openSession'>): Promise<Chosen> {
+  const { organizationId } = ctx;
+  const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
+  if (input.draft) {
+    if (input.agentVersion !== undefined) throw invalidField('agentVersion', NOT_WITH_DRAFT);
+    const draft = await storeDraft(ctx, agentId, input.draft);
+    return { agentId: draft.agentId, version: draft.version, pinnedVersion: draft.version, draft };
+  }
+  if (agentId === undefined) throw invalidField('agentId', 'is required without a draft');
+  const pinnedVersion = input.agentVersion ?? null;
+  const [newest] = await Promise.all([
+    currentVersion(tx, organizationId, agentId),
+    pinnedVersion === null ? undefined : requireVersion(tx, organizationId, agentId, pinnedVersion),
+  ]);
+  return { agentId, version: pinnedVersion ?? newest, pinnedVersion };
+}
+
+export const NOT_WITH_DRAFT = 'must not be given with a draft';
 
 export async function getSession(ctx: Context, input: Input<'getSession'>): Promise<Result<'getSession'>> {
   return { session: viewSession(await readSession(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId))) };

@@ -1,6 +1,6 @@
 // Whether an agent's model takes the files of a message. A fallback that does not take them gets a description of each.
 import { type MessagePart, whyNotTaken } from '@signalbox/contract';
-import { readDefinition } from '../agents/agents.ts';
+import { readDefinition } from '../agents/read-definition.ts';
 import type { Queryable } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 

@@ -8,6 +8,7 @@ import type { Definition } from '../agents/agents.ts';
 import { beginning } from '../journal/cursor.ts';
 import { chunksOf, type Segment } from '../journal/segment.ts';
 import type { Context } from '../lib/context.ts';
+import { shownVersion } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { modelName } from '../usage/prices.ts';
@@ -23,6 +24,7 @@ interface Row
     | 'kind'
     | 'status'
     | 'tool'
+    | 'toolType'
     | 'usage'
     | 'model'
     | 'childSessionId'
@@ -85,7 +87,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
       models.get((begun.findLast((one) => one.step <= step) ?? begun[0]!).agentVersion!)!;
     return {
       turn,
-      agentVersion: agentVersion!,
+      agentVersion: shownVersion(agentVersion!),
       ...endings.get(turn)!,
       startedAt: createdAt.toISOString(),
       usage: usageOf(rows),
@@ -159,7 +161,7 @@ async function readEndings(
   return endings;
 }
 
-/** The model's name in each version of the agent. */
+/** The model's name in each version, or draft, of the agent. */
 async function readModels(
   { db, organizationId }: Context,
   agentId: string,
@@ -167,6 +169,9 @@ async function readModels(
 ): Promise<Map<number, string>> {
   const rows = await db.query<{ version: number; model: Definition['model'] }>(sql`
     select version, definition->'model' as model from agent_versions
+    where organization_id = ${organizationId} and agent_id = ${agentId} and version = any(${[...versions]}::int[])
+    union all
+    select version, definition->'model' from agent_drafts
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = any(${[...versions]}::int[])`);
   return new Map(rows.map(({ version, model }) => [version, modelName(model)]));
 }

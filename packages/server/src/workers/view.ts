@@ -1,9 +1,10 @@
 // A worker turn as the API shows it: all that a worker needs to run the step.
 import type { CallOutcome, Message, PendingCall, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { readDefinition } from '../agents/agents.ts';
+import { readDefinition } from '../agents/read-definition.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
+import { shownVersion } from '../lib/draft-version.ts';
 import { formatId } from '../lib/ids.ts';
 import { divideAt, summaryText } from '../sessions/state/compactions.ts';
 import { type Loaded, loadTranscripts } from '../sessions/state/load-transcripts.ts';
@@ -32,7 +33,7 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     workerTurnId: formatId('wtn', nodeId),
     sessionId: formatId('ses', sessionId),
     agentId: formatId('agt', agentId),
-    agentVersion: agentVersion!,
+    agentVersion: shownVersion(agentVersion!),
     environment: row.environment,
     queue: row.queue!,
     turn,

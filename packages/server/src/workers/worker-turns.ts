@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import type { Input, Result, WorkerDelta } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { readDefinition } from '../agents/agents.ts';
+import { readDefinition } from '../agents/read-definition.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';

@@ -63,7 +63,11 @@ function shopTool(name: string, more: object = {}): Tool {
 }
 
 /** Each test has its own queue. */
-async function open(tools: Tool[] = [], more: Partial<CreateAgent> = {}, session: Partial<OpenSession> = {}) {
+async function open(
+  tools: Tool[] = [],
+  more: Partial<CreateAgent> = {},
+  session: Omit<Partial<OpenSession>, 'draft' | 'agentId'> = {},
+) {
   number += 1;
   queue = `queue-${number}`;
   const { agentId } = await service.client.agents.create({

@@ -30,6 +30,7 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   openSession: ['sessions.open', 'session'],
   listSessions: ['sessions.list', 'session'],
   getSession: ['sessions.get', 'session'],
+  getSessionDraft: ['sessions.draft', 'draft'],
   updateSession: ['sessions.update', 'session'],
   deleteSession: ['sessions.delete', ''],
   forkSession: ['sessions.fork', 'fork'],

@@ -251,6 +251,10 @@ export const resourceExamples: Record<string, unknown> = {
   ApiKey: apiKey,
   ApiKeyWithSecret: { ...apiKey, secret: 'sbk_the_secret_is_shown_only_in_this_response' },
   ExpiringSecret: { preview: 'sbk_…9xTz', expiresAt: '2026-02-01T09:30:00.000Z' },
+  Draft: {
+    definition: bodyExamples.createAgent,
+    mocks: { refund: { results: [{ output: { refunded: true } }], approval: 'skip' } },
+  },
   Session: session,
   Message: messages[0],
   Envelope: envelope,

@@ -72,6 +72,7 @@ export const session: Session = {
   sessionId: id('ses'),
   agentId: id('agt'),
   agentVersion: null,
+  draft: false,
   environment: 'production',
   status: 'idle',
   waitingFor: null,

@@ -8,7 +8,7 @@
 //
 // A wake-up causes a claim at once. If it is lost, the poll finds the session.
 import sql, { type Sql } from 'sql-template-tag';
-import { createDefinitionCache } from '../../agents/agents.ts';
+import { createDefinitionCache } from '../../agents/read-definition.ts';
 import { Fenced } from '../../journal/append.ts';
 import { createAppender } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
@@ -18,6 +18,7 @@ import type { Platform } from '../../platform.ts';
 import { reportToParent, unreportedChildren } from '../../sessions/children.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { AskModel } from '../models/model.ts';
+import { withMocks } from '../tools/mocks.ts';
 import type { Tools } from '../tools/tools.ts';
 import type { ClaimCandidate } from './candidates.ts';
 import type { ClaimedSession } from './claim.ts';
@@ -108,7 +109,8 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   // ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function startRunner(claimed: ClaimedSession, bytes: number): void {
-    const { ask, tools, maxCrashes } = options;
+    const { ask, maxCrashes } = options;
+    const tools = { ...options.tools, run: withMocks(db, options.tools.run) };
     const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
     const one = createTurnRunner(claimed, { platform, appender, definitionOf, ask, tools, leaving, maxCrashes });
     const { sessionId } = one.head;

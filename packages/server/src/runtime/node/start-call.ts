@@ -4,6 +4,7 @@ import { startTurn } from '../../sessions/begin-turn.ts';
 import { openChild } from '../../sessions/children.ts';
 import { announceNewSession } from '../../sessions/new-session.ts';
 import {
+  mockMark,
   notRunChunks,
   type Operation,
   resultChunk,
@@ -26,7 +27,7 @@ export async function startCall(context: TurnContext, call: Operation, tool: Tur
   if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
   if (child) call.childSessionId = child.row.sessionId;
   const toolCallId = toolCallIdOf(call);
-  const shown: NewChunk = { type: 'tool.call', tool: call.tool!, toolCallId, input: call.input };
+  const shown: NewChunk = { type: 'tool.call', tool: call.tool!, toolCallId, input: call.input, ...mockMark(call) };
   await session.commit({
     items: typeof opened === 'string' ? [shown, resultChunk(call)] : [shown],
     statements: [...(child?.statements ?? []), updateOperation(row, call, now)],

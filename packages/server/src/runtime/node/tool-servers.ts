@@ -3,17 +3,25 @@
 // nothing changes: if a server is unavailable for a day, an agent can have thousands of turns.
 import sql from 'sql-template-tag';
 import { recordEvent } from '../../events/record.ts';
+import { isDraft } from '../../lib/draft-version.ts';
 import { formatId } from '../../lib/ids.ts';
 import { sessionEvent } from '../../sessions/state/session.ts';
+import { mockedTools } from '../tools/mocks.ts';
 import type { Redacted } from '../tools/redact.ts';
-import type { UnavailableServer } from '../tools/tool.ts';
+import type { ListedTools, UnavailableServer } from '../tools/tool.ts';
+import type { TurnState } from '../turn/turn.ts';
 import { agentSource, logIds, type TurnContext } from './turn-context.ts';
 
 /** Enough of a server's response to show what is wrong. */
 const REASON_MAX_CHARACTERS = 500;
 
-/** The text that the model gets. */
-export function unavailableText({ name, reason }: UnavailableServer): string {
+/** The tools that the turn has, and the texts for the model about those that are unavailable. */
+export function setTools(state: TurnState, { tools, unavailable }: ListedTools): void {
+  state.tools = mockedTools(tools, state.definition.mocks);
+  state.unavailable = unavailable.map(unavailableText);
+}
+
+function unavailableText({ name, reason }: UnavailableServer): string {
   return `The tools of "${name}" are not available at present: ${reason}`;
 }
 
@@ -24,6 +32,8 @@ export async function recordToolServers(context: TurnContext, found: readonly Un
   if (names.length === 0) return;
   const unavailable = found.map(({ name, reason }) => ({ name, reason: beginningOf(reason) }));
   await recordOnTurn(context, unavailable);
+  // The servers of a draft are not those of its agent.
+  if (isDraft(session.row.agentVersion)) return;
 
   const [agent] = await platform.db.query<{ known: Record<string, string> }>(sql`
     select unavailable_servers as known from agents

@@ -17,7 +17,7 @@
 // same state. To stop a turn, the runner aborts the machine's signal and ends the turn itself (finish-turn.ts).
 import type { Model } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { type createDefinitionCache, modelsOf } from '../../agents/agents.ts';
+import { type createDefinitionCache, modelsOf } from '../../agents/read-definition.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -60,7 +60,7 @@ import { createSpending } from './spending.ts';
 import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
-import { recordToolServers, unavailableText } from './tool-servers.ts';
+import { recordToolServers, setTools } from './tool-servers.ts';
 import { agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
@@ -327,8 +327,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       if (claimed.isTakenOver && !row.turnDeadline) await session.commit({});
       // An MCP server may be slow, so the turn can already be stopped here.
       const listed = await options.tools.list({ ...row, endUser: state.endUser }, state.definition.tools, anyStop);
-      state.tools = listed.tools;
-      state.unavailable = listed.unavailable.map(unavailableText);
+      setTools(state, listed);
       await recordToolServers(context, listed.unavailable);
       for await (const event of runTurn(state, ports, anyStop)) {
         session.signal.throwIfAborted();

@@ -1,5 +1,5 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
-import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool } from '@signalbox/contract';
+import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool, ToolMock } from '@signalbox/contract';
 import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import type { Redacted } from './redact.ts';
 import type { SaveFile } from './returned-file.ts';
@@ -13,10 +13,16 @@ export type RunsAs = 'here' | 'client' | 'session';
 /** A tool as the model sees it: one of the agent's own, or one that an MCP server of the agent offers. */
 export type TurnTool = TurnToolDetails &
   (
-    | { readonly runsAs: 'here'; readonly source: Exclude<Tool, ClientTool | AgentTool> }
+    | { readonly runsAs: 'here'; readonly source: Exclude<Tool, ClientTool | AgentTool> | MockSource }
     | { readonly runsAs: 'client'; readonly source: ClientTool }
     | { readonly runsAs: 'session'; readonly source: AgentTool }
   );
+
+/** In place of the tool that a draft mocks, whatever its type. */
+export interface MockSource {
+  readonly type: 'mock';
+  readonly mock: ToolMock;
+}
 
 interface TurnToolDetails {
   /** The name that the model calls. `source` is its definition in the agent; of an MCP server's tool, the server's. */

@@ -2,7 +2,7 @@
 import type { Platform } from '../../platform.ts';
 import { createHttpTool } from './http-tool.ts';
 import { createMcpTools } from './mcp-tools.ts';
-import type { ListTools, RunTool, TurnTool, UnavailableServer } from './tool.ts';
+import type { ListTools, MockSource, RunTool, TurnTool, UnavailableServer } from './tool.ts';
 import { turnToolOf } from './turn-tool.ts';
 
 export interface Tools {
@@ -14,7 +14,10 @@ export interface Tools {
 export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): Tools {
   const http = createHttpTool(platform);
   const mcp = createMcpTools(platform);
-  const runners: Record<Extract<TurnTool, { runsAs: 'here' }>['source']['type'], RunTool> = { http, mcp: mcp.run };
+  const runners: Record<Exclude<Extract<TurnTool, { runsAs: 'here' }>['source'], MockSource>['type'], RunTool> = {
+    http,
+    mcp: mcp.run,
+  };
   return {
     async list(owner, tools, signal) {
       const lists = await Promise.all(
@@ -29,7 +32,7 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
       return { tools: offered, unavailable };
     },
     async run(call, signal) {
-      if (call.tool.runsAs !== 'here')
+      if (call.tool.runsAs !== 'here' || call.tool.source.type === 'mock')
         throw new TypeError(`A node does not run calls of ${call.tool.source.type} tools`);
       return runners[call.tool.source.type](call, signal);
     },

@@ -4,7 +4,7 @@ import { grantFor } from '../../approvals/approvers.ts';
 import { newUuid } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
-import { type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
+import { mockMark, type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import { thatFit } from './transcript-size.ts';
@@ -111,6 +111,7 @@ export function responseParts(text: string, calls: readonly Operation[]): Messag
       toolCallId: toolCallIdOf(call),
       tool: call.tool!,
       input: call.input,
+      ...mockMark(call),
     })),
   ];
 }

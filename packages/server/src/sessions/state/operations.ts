@@ -50,8 +50,8 @@ export interface Operation {
   kind: 'model' | 'tool' | 'compaction';
   status: OperationStatus;
   tool: string | null;
-  /** Of a tool call: the type of its tool; null if there is no such tool. */
-  toolType: Tool['type'] | null;
+  /** Of a tool call: the type of its tool, `mock` if a draft mocks it; null if there is no such tool. */
+  toolType: Tool['type'] | 'mock' | null;
   input: unknown;
   output: unknown;
   error: string | null;
@@ -182,6 +182,11 @@ export function readOperations(
     order by step, index`);
 }
 
+/** How chunks and messages mark a call whose result is that of a mock. */
+export function mockMark({ toolType }: Pick<Operation, 'toolType'>): { mocked?: true } {
+  return toolType === 'mock' ? { mocked: true } : {};
+}
+
 /** The chunk that shows how a tool call ended. */
 export function resultChunk(call: Operation): Extract<NewChunk, { type: 'tool.result' }> {
   return {
@@ -200,7 +205,7 @@ export function notRunChunks(call: Operation): NewChunk[] {
   const asked = { tool: call.tool!, input: call.input };
   const result = { ...resultChunk(call), notRun: true };
   if (call.toolType === 'client') return [{ ...result, ...asked }];
-  return [{ type: 'tool.call', toolCallId: toolCallIdOf(call), ...asked, notRun: true }, result];
+  return [{ type: 'tool.call', toolCallId: toolCallIdOf(call), ...asked, ...mockMark(call), notRun: true }, result];
 }
 
 export function isFinished({ status }: Pick<Operation, 'status'>): boolean {

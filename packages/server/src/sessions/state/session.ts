@@ -6,6 +6,7 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../db/db.ts';
 import { formatCursor } from '../../journal/cursor.ts';
 import { ApiError, notFound } from '../../lib/api-error.ts';
+import { isDraft, shownVersion } from '../../lib/draft-version.ts';
 import { formatId } from '../../lib/ids.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
 
@@ -111,7 +112,8 @@ export function viewSession(row: SessionRow): Session {
   return {
     sessionId: formatId('ses', row.sessionId),
     agentId: formatId('agt', row.agentId),
-    agentVersion: row.agentVersion,
+    agentVersion: row.agentVersion === null ? null : shownVersion(row.agentVersion),
+    draft: isDraft(row.pinnedVersion),
     environment: row.environment,
     status: row.status,
     waitingFor: row.waitingFor,

@@ -99,8 +99,9 @@ function selectEnded(filter: SweepFilter, { endedAt, sessionId }: { endedAt: str
     order by p.ended_at, p.session_id limit ${PAGE_SIZE}`;
 }
 
+/** Drafts are not delivered. */
 function ofAgent({ agentId }: SweepFilter): Sql {
-  return agentId === undefined ? empty : sql`and x.agent_id = ${agentId}`;
+  return sql`and coalesce(x.pinned_version, 0) >= 0 ${agentId === undefined ? empty : sql`and x.agent_id = ${agentId}`}`;
 }
 
 function candidateOf({ sessionId, turn, nextSeq }: SweptRow): Candidate {

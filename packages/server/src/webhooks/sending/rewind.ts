@@ -200,7 +200,7 @@ async function rewindSessions(
   // A session without a chunk since the subscription was created counts as delivered up to the end of its journal.
   const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
   const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment} and s.session_id = b.sid
-    and s.next_seq > 1
+    and s.next_seq > 1 and coalesce(s.pinned_version, 0) >= 0
     and (case when ${isOurs} then s.delivered_turn else s.turn end,
       case when ${isOurs} then s.delivered_seq else s.next_seq - 1 end) > (b.turn, b.seq)`;
   const places = sql`unnest(${sessionIds}::uuid[], ${targets.map(({ turn }) => turn)}::int[],

@@ -38,6 +38,7 @@ const owned = [
   'api_keys',
   'agents',
   'agent_versions',
+  'agent_drafts',
   'environments',
   'environment_secrets',
   'sessions',
