@@ -42,6 +42,11 @@ export function capped(count: number): string {
 // Invisible and bidirectional control characters, which can make a text look like another one.
 const unseen = /[[\p{Cc}\p{Cf}\u2028\u2029]--[\n\r\t\u200c\u200d]]/v;
 
+/** Matches each of them. */
+export function unseenCharacters(): RegExp {
+  return new RegExp(unseen.source, 'gv');
+}
+
 /** Splits the text. Parts at odd positions are single invisible characters. */
 export function splitInvisible(text: string): string[] {
   return unseen.test(text) ? text.split(new RegExp(`(${unseen.source})`, 'v')) : [text];

@@ -22,13 +22,24 @@ interface Ties {
   'aria-invalid'?: true;
 }
 
-/** Wraps an input. `children` receives the attributes that tie it to its label, hint and error. */
-function Field({ label, hint, error, quiet, children }: Labelled & { children: (ties: Ties) => ReactElement }) {
+/**
+ * Wraps an input. `children` receives the attributes that tie it to its label, hint and error. `onLabel`: focuses an input that is not
+ * an element of forms, which then names the label by `aria-labelledby`.
+ */
+export function Field({
+  label,
+  hint,
+  error,
+  quiet,
+  onLabel,
+  children,
+}: Labelled & { onLabel?: () => void; children: (ties: Ties) => ReactElement }) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
     <div className="field">
-      <label htmlFor={id} className={quiet ? 'visually-hidden' : undefined}>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a click on a label only moves the focus */}
+      <label id={`${id}-label`} htmlFor={id} className={quiet ? 'visually-hidden' : undefined} onClick={onLabel}>
         {label}
       </label>
       {children({

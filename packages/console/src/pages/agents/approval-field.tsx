@@ -1,3 +1,4 @@
+import { schemaOfSchemas } from '../../ui/editor/schema-of-schemas.ts';
 import { Select } from '../../ui/field.tsx';
 import { ApproversField } from './approvers-field.tsx';
 import { useDraft } from './draft.tsx';
@@ -95,6 +96,7 @@ export function ApprovalField({
         <DraftJson
           path={whenPath}
           label="Input schema for approval"
+          schema={schemaOfSchemas}
           hint="A JSON Schema. Calls whose input matches it wait for approval. Other calls run."
         />
       )}

@@ -1,9 +1,10 @@
 // The form and the JSON of one draft: side by side if there is room, else one at a time.
 import type { SignalboxError } from '@signalbox/client';
+import { CreateAgent } from '@signalbox/contract';
 import { useBlocker } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { Button } from '../../ui/button.tsx';
-import { Json } from '../../ui/copy.tsx';
+import { CodeEditor } from '../../ui/code-editor.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -110,10 +111,24 @@ export function Editor({
     </>
   );
   const json = readOnly ? (
-    <Json value={draft.value} />
+    <CodeEditor
+      label="Definition as JSON"
+      language="json"
+      value={JSON.stringify(draft.value, null, 2)}
+      mostLines={36}
+    />
   ) : (
     <>
-      <DraftJson path="" label="Definition as JSON" lines={isWide ? 34 : 24} />
+      <DraftJson
+        path=""
+        label="Definition as JSON"
+        lines={24}
+        mostLines={isWide ? 36 : 24}
+        schema={CreateAgent}
+        validates={false}
+        listed={false}
+        indentsWithTab
+      />
       <Problems problems={draft.problems} onChoose={seek} none="Definition is valid." />
     </>
   );

@@ -1,8 +1,14 @@
 // Inputs bound to a path of the draft.
-import { type ReactNode, useState } from 'react';
+import { createContext, type ReactNode, useContext, useState } from 'react';
+import { CodeEditor } from '../../ui/code-editor.tsx';
+import type { JsonSchema } from '../../ui/editor/schema-at.ts';
 import { Checkbox, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { sameJson } from './definition.ts';
 import { readJson, useDraft } from './draft.tsx';
+import { isWithin } from './path.ts';
+
+/** A disabled fieldset does not reach the editors in it. */
+export const FormContext = createContext({ isReadOnly: false });
 
 interface FieldProps {
   path: string;
@@ -99,41 +105,82 @@ export function withPresent(options: readonly { value: string; label: string }[]
   return options.some((one) => one.value === value) ? options : [...options, { value, label: value || 'Choose' }];
 }
 
-/** A value as JSON. */
+/** A long text, such as instructions, as Markdown. */
+export function DraftMarkdown({
+  path,
+  label,
+  hint,
+  lines,
+  mostLines,
+  placeholder,
+  readOnly,
+}: FieldProps & { lines: number; mostLines: number; placeholder?: string; readOnly: boolean }) {
+  const draft = useDraft();
+  return (
+    <CodeEditor
+      {...{ label, hint, lines, mostLines }}
+      {...(placeholder !== undefined && { placeholder })}
+      language="markdown"
+      data-path={path}
+      value={textOf(draft.get(path))}
+      error={draft.errorAt(path)}
+      {...(!readOnly && { onChange: (text: string) => draft.set(path, text) })}
+    />
+  );
+}
+
+/** A value as JSON. Its problems are at their lines. */
 export function DraftJson({
   path,
   label,
   hint,
-  lines = 6,
+  lines = 4,
+  mostLines,
   quiet,
-  readOnly,
-  className,
-}: FieldProps & { lines?: number; quiet?: boolean; readOnly?: boolean; className?: string }) {
+  schema,
+  validates,
+  listed,
+  indentsWithTab,
+}: FieldProps & {
+  lines?: number;
+  mostLines?: number;
+  quiet?: boolean;
+  /** Completes, explains and validates the value. */
+  schema?: object;
+  validates?: boolean;
+  listed?: boolean;
+  indentsWithTab?: boolean;
+}) {
   const draft = useDraft();
+  const { isReadOnly } = useContext(FormContext);
   const [typed, setTyped] = useState('');
   const value = draft.get(path);
   // The text is kept as typed until the value changes.
   const read = readJson(typed);
   const isTyped = 'value' in read && sameJson(read.value, value);
   const text = draft.unreadText(path) ?? (isTyped ? typed : value === undefined ? '' : JSON.stringify(value, null, 2));
+  const problems = draft.shown
+    .filter((one) => isWithin(one.path, path))
+    .map((one) => ({ ...one, path: one.path.slice(path.length).replace(/^\./, '') }));
   return (
-    <div className={className}>
-      <TextArea
-        mono
-        label={label}
-        hint={hint}
-        data-path={path}
-        rows={lines}
-        readOnly={readOnly}
-        value={text}
-        error={draft.errorAt(path, { within: path !== '' })}
-        {...(quiet && { quiet })}
-        onChange={({ currentTarget }) => {
-          setTyped(currentTarget.value);
-          draft.setText(path, currentTarget.value);
-        }}
-      />
-    </div>
+    <CodeEditor
+      {...{ label, hint, lines, problems }}
+      {...(mostLines !== undefined && { mostLines })}
+      {...(quiet && { quiet })}
+      {...(validates !== undefined && { validates })}
+      {...(listed !== undefined && { listed })}
+      {...(indentsWithTab && { indentsWithTab })}
+      {...(schema && { schema: schema as JsonSchema })}
+      language="json"
+      data-path={path}
+      value={text}
+      {...(!isReadOnly && {
+        onChange: (next: string) => {
+          setTyped(next);
+          draft.setText(path, next);
+        },
+      })}
+    />
   );
 }
 

@@ -1,69 +1,82 @@
 // An agent as a form. Every field is bound to a path of the draft; fields that the form does not have are in the JSON next to it.
 import { agentDefaults } from '@signalbox/contract';
 import type { ReactNode } from 'react';
+import { schemaOfOutputs } from '../../ui/editor/schema-of-schemas.ts';
 import { duration } from '../../ui/time.tsx';
 import { useDraft } from './draft.tsx';
-import { DraftCheckbox, DraftJson, DraftNumber, DraftSelect, DraftText } from './fields.tsx';
+import {
+  DraftCheckbox,
+  DraftJson,
+  DraftMarkdown,
+  DraftNumber,
+  DraftSelect,
+  DraftText,
+  FormContext,
+} from './fields.tsx';
 import { ModelForm } from './model-form.tsx';
 import { ToolsForm } from './tools-form.tsx';
 
 export function AgentForm({ readOnly }: { readOnly: boolean }) {
   return (
-    <fieldset className="stack agent-form" disabled={readOnly} aria-label="Agent">
-      <Section title="Name and purpose">
-        <DraftText path="name" label="Name" />
-        <DraftText path="description" label="Description" lines={2} hint="For people. The model doesn’t see it." />
-      </Section>
-      <Section title="Model">
-        <ModelForm />
-      </Section>
-      <Section title="Instructions">
-        <DraftText
-          path="instructions"
-          label="Instructions"
-          lines={10}
-          hint="The system prompt: what the agent should do, and how."
-        />
-      </Section>
-      <Section title="Tools">
-        <ToolsForm readOnly={readOnly} />
-      </Section>
-      <Section title="Limits">
-        <LimitsForm />
-      </Section>
-      <Section title="Output and metadata">
-        <DraftCheckbox
-          path="showReasoning"
-          label="Show reasoning"
-          hint="What the model thinks before it responds, to everyone who reads its sessions."
-        />
-        <DraftCheckbox
-          path="showToolInput"
-          label="Show tool input early"
-          hint="While the model writes it, before the call."
-        />
-        <DraftJson
-          path="outputSchema"
-          label="Output schema"
-          lines={4}
-          hint={
-            <>
-              A JSON Schema that the model’s response must match. Leave empty or <code>null</code> for text.
-            </>
-          }
-        />
-        <DraftJson
-          path="metadata"
-          label="Metadata"
-          lines={3}
-          hint={
-            <>
-              Your own values, such as <code>{'{ "team": "support" }'}</code>.
-            </>
-          }
-        />
-      </Section>
-    </fieldset>
+    <FormContext value={{ isReadOnly: readOnly }}>
+      <fieldset className="stack agent-form" disabled={readOnly} aria-label="Agent">
+        <Section title="Name and purpose">
+          <DraftText path="name" label="Name" />
+          <DraftText path="description" label="Description" lines={2} hint="For people. The model doesn’t see it." />
+        </Section>
+        <Section title="Model">
+          <ModelForm />
+        </Section>
+        <Section title="Instructions">
+          <DraftMarkdown
+            path="instructions"
+            label="Instructions"
+            lines={16}
+            mostLines={32}
+            readOnly={readOnly}
+            hint="The system prompt: what the agent should do, and how."
+          />
+        </Section>
+        <Section title="Tools">
+          <ToolsForm readOnly={readOnly} />
+        </Section>
+        <Section title="Limits">
+          <LimitsForm />
+        </Section>
+        <Section title="Output and metadata">
+          <DraftCheckbox
+            path="showReasoning"
+            label="Show reasoning"
+            hint="What the model thinks before it responds, to everyone who reads its sessions."
+          />
+          <DraftCheckbox
+            path="showToolInput"
+            label="Show tool input early"
+            hint="While the model writes it, before the call."
+          />
+          <DraftJson
+            path="outputSchema"
+            label="Output schema"
+            schema={schemaOfOutputs}
+            hint={
+              <>
+                A JSON Schema that the model’s response must match. Leave empty or <code>null</code> for text.
+              </>
+            }
+          />
+          <DraftJson
+            path="metadata"
+            label="Metadata"
+            lines={3}
+            hint={
+              <>
+                Your own values, such as <code>{'{ "team": "support" }'}</code>.
+              </>
+            }
+          />
+        </Section>
+      </fieldset>
+    </FormContext>
   );
 }
 

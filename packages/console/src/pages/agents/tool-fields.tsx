@@ -1,6 +1,7 @@
 // The fields of a tool, by its type.
 
 import { useAgents } from '../../agent-names.ts';
+import { schemaOfInputs } from '../../ui/editor/schema-of-schemas.ts';
 import { Checkbox } from '../../ui/field.tsx';
 import { ApprovalField } from './approval-field.tsx';
 import { useDraft } from './draft.tsx';
@@ -90,6 +91,7 @@ function InputSchema({ path }: { path: string }) {
       path={`${path}.inputSchema`}
       label="Input schema"
       lines={8}
+      schema={schemaOfInputs}
       hint="A JSON Schema of an object. A call whose input doesn’t match it doesn’t run."
     />
   );
