@@ -265,6 +265,7 @@ create index sessions_ended on sessions (organization_id, environment, status, e
 create index sessions_retention on sessions (organization_id, environment, ended_at) WHERE ((ended_at IS NOT NULL) AND (root_session_id IS NULL));
 create index sessions_by_draft on sessions (organization_id, agent_id, pinned_version) WHERE (pinned_version < 0);
 create index sessions_drafts on sessions (organization_id, session_id) WHERE (pinned_version < 0);
+create index sessions_with_error on sessions (organization_id, session_id) WHERE (error IS NOT NULL);
 
 -- The index for finding sessions by metadata (sessions/metadata.ts): `pair` is a hash of a key and its value. It is a separate table
 -- because an index of sessions would be written whenever a session starts or stops. There is no foreign key, because a cascade would
@@ -1130,6 +1131,40 @@ create table agent_drafts (
   constraint agent_drafts_version_check check ((version < 0))
 );
 create index agent_drafts_unused on agent_drafts (organization_id, used_at);
+
+-- What the list of sessions shows and searches beyond the rows of sessions (sessions/search/update.ts). It is written in the background,
+-- seconds after the messages, because inserting the words of a message into their index costs more than the rest of a turn.
+create table session_search (
+  organization_id uuid not null,
+  session_id uuid not null,
+  -- The first words of the first message; null if there is none yet.
+  preview text,
+  -- The words of its messages, end user and metadata, and of what never changes and is filtered by (sessions/search/words.ts).
+  document tsvector not null,
+  -- Up to which message.
+  turn integer not null,
+  "position" integer not null,
+  -- How long models and tools have worked: in all turns, and in those before worked_turn. The operations of that turn and later ones are
+  -- summed again.
+  working_ms bigint not null,
+  worked_turn integer not null,
+  worked_before_ms bigint not null,
+  constraint session_search_pkey primary key (organization_id, session_id),
+  constraint session_search_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
+) with (autovacuum_vacuum_scale_factor=0.02, fillfactor=70);
+-- Every search reads the list of entries that are pending, so it is short.
+create index session_search_words on session_search USING gin (document) WITH (gin_pending_list_limit='256');
+
+-- How far session_search has come in an organization.
+create table session_search_progress (
+  organization_id uuid not null,
+  -- Sessions are updated after the records of the event log; this is the last record that was read.
+  sequence bigint not null,
+  -- Sessions from before the table existed are added newest first: those from this one on are there. Null: all are.
+  added_from uuid,
+  constraint session_search_progress_pkey primary key (organization_id),
+  constraint session_search_progress_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
+);
 
 create table signalbox_migrations (
   version integer not null,

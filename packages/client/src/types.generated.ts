@@ -488,6 +488,49 @@ export interface CallOutcome {
   error?: string;
 }
 
+/** Which sessions: those that match everything that is given. At least one filter is needed. */
+export interface ChangeSessions {
+  /** Only these sessions. */
+  sessionIds?: string[] | undefined;
+  /** Only sessions with all of these words in their messages, tool inputs, end user or metadata, in any order, case and with or without accents; the last word may be the beginning of one. Or the beginning of a session id. The words of a message are found some seconds after it was written. */
+  q?: string | undefined;
+  status?: 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined;
+  /** `true`: only sessions whose last turn failed, whether they have ended or not. */
+  hasError?: boolean | undefined;
+  agentId?: string | undefined;
+  /** The name of an environment, such as `production`. */
+  environment?: string | undefined;
+  /** true: only sessions that run a draft; false: only others. */
+  draft?: boolean | undefined;
+  /** Only child sessions of this session. */
+  parentSessionId?: string | undefined;
+  /** Only forks of this session, which may be deleted. */
+  forkedFromSessionId?: string | undefined;
+  /** Only sessions for this end user, including child sessions and forks. */
+  endUserId?: string | undefined;
+  /** Only sessions created at this time or later. */
+  since?: string | undefined;
+  /** Only sessions created before this time. */
+  until?: string | undefined;
+  /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+  metadata?: Record<string, string> | undefined;
+  /** How many open sessions it changes at most. Without effect if you give `sessionIds`. Default: `100`. */
+  limit?: number | undefined;
+  /** The `page.nextCursor` of the previous request. */
+  cursor?: string | undefined;
+}
+
+export interface ChangedSession {
+  sessionId: string;
+  /** Afterwards; null if the session was not found. */
+  status: SessionStatus | null;
+  /** Why the session was not changed. Null if it was, or if it had been before. */
+  error: {
+    code: string;
+    message: string;
+  } | null;
+}
+
 export type Chunk = StepStartedChunk | MessageStartedChunk | MessageChunk | ReasoningChunk | ToolInputChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | FileCreatedChunk | ApprovalRequestedChunk | ApprovalDecidedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk | ContextCompactedChunk;
 
 export type ChunkType = 'step.started' | 'message.started' | 'message.chunk' | 'reasoning.chunk' | 'tool.input.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'file.created' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'message.reset' | 'turn.completed' | 'context.compacted';
@@ -919,6 +962,42 @@ export interface Limits {
   onApprovalTimeout?: 'deny' | 'cancel' | undefined;
   /** How many tokens a model call may read before older messages are replaced by a summary; null: three quarters of the context window of the model, or 100,000 if it is not known. */
   compactAtTokens?: number | null | undefined;
+}
+
+export interface ListedSession {
+  sessionId: string;
+  agentId: string;
+  /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
+  agentVersion: number | null;
+  /** Whether the session runs a definition that was not saved. It is not delivered to webhooks. The sessions that it opens are drafts as well. */
+  draft: boolean;
+  /** The name of an environment, such as `production`. */
+  environment: string;
+  status: SessionStatus;
+  waitingFor: WaitingFor | null;
+  stopReason: StopReason | null;
+  /** 0 before the first turn; a fork starts with that of its origin. */
+  turn: number;
+  /** Of the last chunk; null before the first. */
+  cursor: string | null;
+  usage: Usage;
+  budget: Budget | null;
+  /** Why the last turn failed, until the next one starts. */
+  error: SessionError | null;
+  metadata: Metadata;
+  /** For whom it is; never changes. Child sessions and forks have that of the session that they come from. */
+  endUser: EndUser | null;
+  /** For a child session: the session whose `agent` tool opened it. */
+  parentSessionId: string | null;
+  /** For a fork: the session whose conversation it continues, and the turn after which. That session may be deleted. */
+  forkedFrom: ForkedFrom | null;
+  createdAt: string;
+  updatedAt: string;
+  endedAt: string | null;
+  /** The first words of its first message; null if there is none. */
+  preview: string | null;
+  /** How long models and tools have worked, without waits, in milliseconds: up to some seconds ago. Null if it is not known yet. */
+  workingMs: number | null;
 }
 
 export interface McpTool {
@@ -2213,14 +2292,18 @@ export interface Operations {
       session: Session;
     };
   };
-  /** List sessions. Newest first. `GET /api/v1/sessions`, scope `sessions:read` (permission `read`). */
+  /** List sessions. Newest first by default. A page of a search may be shorter than its `limit`, or empty, although there are more: continue while `hasMore` is true. `GET /api/v1/sessions`, scope `sessions:read` (permission `read`). */
   listSessions: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
+      /** Only sessions with all of these words in their messages, tool inputs, end user or metadata, in any order, case and with or without accents; the last word may be the beginning of one. Or the beginning of a session id. The words of a message are found some seconds after it was written. */
+      q?: string | undefined;
       status?: 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined;
+      /** `true`: only sessions whose last turn failed, whether they have ended or not. */
+      hasError?: boolean | undefined;
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
@@ -2232,11 +2315,98 @@ export interface Operations {
       forkedFromSessionId?: string | undefined;
       /** Only sessions for this end user, including child sessions and forks. */
       endUserId?: string | undefined;
+      /** Only sessions created at this time or later. */
+      since?: string | undefined;
+      /** Only sessions created before this time. */
+      until?: string | undefined;
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      metadata?: Record<string, string> | undefined;
+      /** Oldest or newest first. Default: `"desc"`. */
+      order?: 'asc' | 'desc' | undefined;
+    };
+    result: {
+      data: ListedSession[];
+      page: PageInfo;
+    };
+  };
+  /** Count sessions. Counting stops at 10000. `GET /api/v1/sessions/count`, scope `sessions:read` (permission `read`). */
+  countSessions: {
+    query: {
+      /** Only sessions with all of these words in their messages, tool inputs, end user or metadata, in any order, case and with or without accents; the last word may be the beginning of one. Or the beginning of a session id. The words of a message are found some seconds after it was written. */
+      q?: string | undefined;
+      status?: 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined;
+      /** `true`: only sessions whose last turn failed, whether they have ended or not. */
+      hasError?: boolean | undefined;
+      agentId?: string | undefined;
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+      /** true: only sessions that run a draft; false: only others. */
+      draft?: boolean | undefined;
+      /** Only child sessions of this session. */
+      parentSessionId?: string | undefined;
+      /** Only forks of this session, which may be deleted. */
+      forkedFromSessionId?: string | undefined;
+      /** Only sessions for this end user, including child sessions and forks. */
+      endUserId?: string | undefined;
+      /** Only sessions created at this time or later. */
+      since?: string | undefined;
+      /** Only sessions created before this time. */
+      until?: string | undefined;
       /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
       metadata?: Record<string, string> | undefined;
     };
     result: {
-      data: Session[];
+      /** At most 10000. */
+      count: number;
+      /** False: there are that many or more. */
+      isExact: boolean;
+    };
+  };
+  /** Export sessions. All sessions that match, as one file. It is read while it is sent: a session that changes meanwhile is in it as it was before or after. `GET /api/v1/sessions/export`, scope `sessions:read` (permission `read`). */
+  exportSessions: {
+    query: {
+      /** `jsonl`: one session per line, as in the list; `csv`: for spreadsheets. Default: `"jsonl"`. */
+      format?: 'jsonl' | 'csv' | undefined;
+      /** Only sessions with all of these words in their messages, tool inputs, end user or metadata, in any order, case and with or without accents; the last word may be the beginning of one. Or the beginning of a session id. The words of a message are found some seconds after it was written. */
+      q?: string | undefined;
+      status?: 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined;
+      /** `true`: only sessions whose last turn failed, whether they have ended or not. */
+      hasError?: boolean | undefined;
+      agentId?: string | undefined;
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+      /** true: only sessions that run a draft; false: only others. */
+      draft?: boolean | undefined;
+      /** Only child sessions of this session. */
+      parentSessionId?: string | undefined;
+      /** Only forks of this session, which may be deleted. */
+      forkedFromSessionId?: string | undefined;
+      /** Only sessions for this end user, including child sessions and forks. */
+      endUserId?: string | undefined;
+      /** Only sessions created at this time or later. */
+      since?: string | undefined;
+      /** Only sessions created before this time. */
+      until?: string | undefined;
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      metadata?: Record<string, string> | undefined;
+      /** Oldest or newest first. Default: `"desc"`. */
+      order?: 'asc' | 'desc' | undefined;
+    };
+    result: ListedSession;
+  };
+  /** Cancel many sessions. Cancels sessions, as [cancelling one](#cancelSession) does: those with these ids, or the newest open ones that match. Each is cancelled, and recorded in the event log, separately, so some may fail. Repeating the request has no further effect. Continue with `page.nextCursor` while `page.hasMore` is true. `POST /api/v1/sessions/cancel`, scope `sessions:run` (permission `write`). */
+  cancelSessions: {
+    body: ChangeSessions;
+    result: {
+      data: ChangedSession[];
+      page: PageInfo;
+    };
+  };
+  /** Close many sessions. Closes sessions, as [closing one](#closeSession) does: those with these ids, or the newest open ones that match. Each is closed, and recorded in the event log, separately, so some may fail. Repeating the request has no further effect. Continue with `page.nextCursor` while `page.hasMore` is true. `POST /api/v1/sessions/close`, scope `sessions:run` (permission `write`). */
+  closeSessions: {
+    body: ChangeSessions;
+    result: {
+      data: ChangedSession[];
       page: PageInfo;
     };
   };
@@ -3065,6 +3235,10 @@ export const operations = {
   deleteSecret: { method: 'DELETE', path: '/environments/{env}/secrets/{name}' },
   openSession: { method: 'POST', path: '/sessions' },
   listSessions: { method: 'GET', path: '/sessions' },
+  countSessions: { method: 'GET', path: '/sessions/count' },
+  exportSessions: { method: 'GET', path: '/sessions/export' },
+  cancelSessions: { method: 'POST', path: '/sessions/cancel' },
+  closeSessions: { method: 'POST', path: '/sessions/close' },
   getSession: { method: 'GET', path: '/sessions/{sessionId}' },
   getSessionDraft: { method: 'GET', path: '/sessions/{sessionId}/draft' },
   updateSession: { method: 'PATCH', path: '/sessions/{sessionId}' },

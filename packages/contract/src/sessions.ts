@@ -3,6 +3,7 @@ import { ChunkCursor } from './chunks.ts';
 import { Draft } from './drafts.ts';
 import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
+import { maxCount } from './overview.ts';
 import {
   EnvironmentName,
   Id,
@@ -225,8 +226,20 @@ export const ToolResult = Strict(
   { title: 'ToolResult', description: 'Exactly one of `output` and `error`.' },
 );
 export const SessionParams = Strict({ sessionId: Id('ses') });
-export const ListSessions = ListQuery({
+/** Which sessions: they have to match all that is given. */
+const sessionFilters = {
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'Only sessions with all of these words in their messages, tool inputs, end user or metadata, in any order, case and with or without accents; the last word may be the beginning of one. Or the beginning of a session id. The words of a message are found some seconds after it was written.',
+    }),
+  ),
   status: Type.Optional(OneOf(sessionStatuses)),
+  hasError: Type.Optional(
+    Type.Boolean({ description: '`true`: only sessions whose last turn failed, whether they have ended or not.' }),
+  ),
   agentId: Type.Optional(Id('agt')),
   environment: Type.Optional(EnvironmentName),
   draft: Type.Optional(Type.Boolean({ description: 'true: only sessions that run a draft; false: only others.' })),
@@ -238,6 +251,10 @@ export const ListSessions = ListQuery({
       description: 'Only sessions for this end user, including child sessions and forks.',
     }),
   ),
+  since: Type.Optional(
+    Type.Unsafe<string>({ ...Timestamp, description: 'Only sessions created at this time or later.' }),
+  ),
+  until: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Only sessions created before this time.' })),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',
@@ -247,7 +264,76 @@ export const ListSessions = ListQuery({
       additionalProperties: { type: 'string', maxLength: 512 },
     }),
   ),
+};
+export const ListSessions = ListQuery({
+  ...sessionFilters,
+  order: Type.Optional(OneOf(['asc', 'desc'], { default: 'desc', description: 'Oldest or newest first.' })),
 });
+export const CountSessions = Strict(sessionFilters);
+export const ExportSessions = Strict({
+  format: Type.Optional(
+    OneOf(['jsonl', 'csv'], {
+      default: 'jsonl',
+      description: '`jsonl`: one session per line, as in the list; `csv`: for spreadsheets.',
+    }),
+  ),
+  ...sessionFilters,
+  order: Type.Optional(OneOf(['asc', 'desc'], { default: 'desc', description: 'Oldest or newest first.' })),
+});
+
+/** The most sessions that one request changes. */
+export const maxChangedSessions = 500;
+export const ChangeSessions = Strict(
+  {
+    sessionIds: Type.Optional(
+      Type.Array(Id('ses'), { minItems: 1, maxItems: maxChangedSessions, description: 'Only these sessions.' }),
+    ),
+    ...sessionFilters,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: maxChangedSessions,
+        default: 100,
+        description: 'How many open sessions it changes at most. Without effect if you give `sessionIds`.',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ description: 'The `page.nextCursor` of the previous request.', maxLength: 500 }),
+    ),
+  },
+  {
+    title: 'ChangeSessions',
+    description: 'Which sessions: those that match everything that is given. At least one filter is needed.',
+  },
+);
+/** What happened to one of the sessions. */
+export const ChangedSession = Type.Object(
+  {
+    sessionId: Id('ses'),
+    status: Nullable(SessionStatus, { description: 'Afterwards; null if the session was not found.' }),
+    error: Nullable(Type.Object({ code: Type.String(), message: Type.String() }), {
+      description: 'Why the session was not changed. Null if it was, or if it had been before.',
+    }),
+  },
+  { title: 'ChangedSession' },
+);
+export type ChangedSession = Static<typeof ChangedSession>;
+export const ChangedSessionPage = Page(ChangedSession);
+
+/** What a list shows of a session. */
+export const ListedSession = Type.Object(
+  {
+    ...Session.properties,
+    preview: Nullable(Type.String(), { description: 'The first words of its first message; null if there is none.' }),
+    workingMs: Nullable(Type.Integer(), {
+      description:
+        'How long models and tools have worked, without waits, in milliseconds: up to some seconds ago. Null if it is not known yet.',
+    }),
+  },
+  { title: 'ListedSession' },
+);
+export type ListedSession = Static<typeof ListedSession>;
+
 export const ListMessages = ListQuery({
   order: Type.Optional(
     OneOf(['asc', 'desc'], {
@@ -257,5 +343,9 @@ export const ListMessages = ListQuery({
     }),
   ),
 });
-export const SessionPage = Page(Session);
+export const SessionPage = Page(ListedSession);
+export const SessionCount = Type.Object({
+  count: Type.Integer({ maximum: maxCount, description: `At most ${maxCount}.` }),
+  isExact: Type.Boolean({ description: 'False: there are that many or more.' }),
+});
 export const MessagePage = Page(Message);

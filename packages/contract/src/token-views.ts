@@ -11,7 +11,7 @@ import type { Chunk, ChunkType, Envelope } from './chunks.ts';
 import type { StoredFile } from './files.ts';
 import type { Result, RouteName, Routes } from './routes.ts';
 import type { SessionError, Usage, WaitingFor } from './session-state.ts';
-import type { Message, MessagePart, Session } from './sessions.ts';
+import type { ListedSession, Message, MessagePart, Session } from './sessions.ts';
 import type { SessionTurn, TurnOperation } from './timeline.ts';
 
 /** `show`: as it is. `leave out`: only for an optional field. A function: what is shown instead. */
@@ -74,32 +74,31 @@ const waitingFor = (value: WaitingFor): WaitingFor =>
     value,
   );
 
-const session = (value: Session): Session =>
-  viewed<Session>(
-    {
-      sessionId: 'show',
-      agentId: 'show',
-      agentVersion: 'show',
-      draft: 'show',
-      environment: 'show',
-      status: 'show',
-      waitingFor: nullable(waitingFor),
-      stopReason: 'show',
-      turn: 'show',
-      cursor: 'show',
-      usage,
-      budget: nothing,
-      error: nullable(error),
-      metadata: () => ({}),
-      endUser: 'show',
-      parentSessionId: nothing,
-      forkedFrom: nothing,
-      createdAt: 'show',
-      updatedAt: 'show',
-      endedAt: 'show',
-    },
-    value,
-  );
+const sessionView: View<Session> = {
+  sessionId: 'show',
+  agentId: 'show',
+  agentVersion: 'show',
+  draft: 'show',
+  environment: 'show',
+  status: 'show',
+  waitingFor: nullable(waitingFor),
+  stopReason: 'show',
+  turn: 'show',
+  cursor: 'show',
+  usage,
+  budget: nothing,
+  error: nullable(error),
+  metadata: () => ({}),
+  endUser: 'show',
+  parentSessionId: nothing,
+  forkedFrom: nothing,
+  createdAt: 'show',
+  updatedAt: 'show',
+  endedAt: 'show',
+};
+const session = (value: Session): Session => viewed(sessionView, value);
+const listedSession = (value: ListedSession): ListedSession =>
+  viewed<ListedSession>({ ...(sessionView as View<ListedSession>), preview: 'show', workingMs: nothing }, value);
 
 const position = { turn: 'show', seq: 'show' } as const;
 /** A page may know whether its own end user can decide; who else can is of no concern to it. */
@@ -310,7 +309,7 @@ export const tokenViews: {
   readonly [N in Exclude<TokenRouteName, Streamed>]: (result: Result<N>) => Result<N>;
 } = {
   openSession: oneSession,
-  listSessions: page(session),
+  listSessions: page(listedSession),
   getSession: oneSession,
   forkSession: oneSession,
   sendMessage: oneSession,

@@ -1,5 +1,5 @@
-// Periodic work: sequencing the event log, erasing end users, deleting expired data, and compacting usage. Every node with the role `runtime` does it;
-// two at once are harmless.
+// Periodic work: sequencing the event log, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
+// Every node with the role `runtime` does it; two at once are harmless.
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
@@ -15,6 +15,7 @@ import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import { dropOldSessions } from './sessions/retention.ts';
+import { organizationsToUpdate, updateSearch } from './sessions/search/update.ts';
 import { dropExpiredShares } from './sessions/shares.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
@@ -32,6 +33,8 @@ export interface Upkeep {
 
 // Readers of the log run the sequencer themselves. This limits how long records wait in a log that is not read.
 const SEQUENCE_EVERY_MS = 1_000;
+// How late a search finds a message, in addition to the sequencer.
+const SEARCH_EVERY_MS = 1_000;
 // An erasure begins soon after its request.
 const ERASE_EVERY_MS = 1_000;
 // Expired data has no effect any more; this only frees its space.
@@ -95,6 +98,12 @@ export function createUpkeep(
     await eachOf(await organizationsToSequence(platform), 'sequencing the event log', (organizationId) =>
       sequenceEvents(db, organizationId, { isBackground: true }),
     );
+  }
+
+  async function makeSearchable(): Promise<void> {
+    await eachOf(await organizationsToUpdate(platform), 'making sessions searchable', async (organizationId) => {
+      while (!stopping.signal.aborted && (await updateSearch(db, organizationId)));
+    });
   }
 
   async function compact(): Promise<void> {
@@ -165,6 +174,7 @@ export function createUpkeep(
     start() {
       loops.push(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
+        every(SEARCH_EVERY_MS, 'making sessions searchable', makeSearchable),
         every(ERASE_EVERY_MS, 'erasing end users', erase),
         every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),

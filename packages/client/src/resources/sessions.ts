@@ -1,7 +1,10 @@
+import { linesIn, readBody } from '../body-stream.ts';
 import { PageRequest } from '../page.ts';
 import { changeAndStream, SessionStream, type StreamParams } from '../stream.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
+  ChangedSession,
+  ChangeSessions,
   ChunkType,
   CreatedSessionShare,
   CreateSessionShare,
@@ -9,6 +12,7 @@ import type {
   Draft,
   Envelope,
   ForkSession,
+  ListedSession,
   Message,
   OpenSession,
   SendMessage,
@@ -71,9 +75,61 @@ export class Sessions {
   }
 
   /** Sessions, newest first; `metadata: { customer: '17' }` finds those with this value. */
-  list(params: Query<'listSessions'> = {}, options?: RequestOptions): PageRequest<Session> {
+  list(params: Query<'listSessions'> = {}, options?: RequestOptions): PageRequest<ListedSession> {
     return new PageRequest(
       (cursor) => this.#transport.call('listSessions', { query: { ...params, cursor } }, options),
+      params.cursor,
+    );
+  }
+
+  /** How many sessions match, counted up to 10,000. */
+  count(params: Query<'countSessions'> = {}, options?: RequestOptions): Promise<Result<'countSessions'>> {
+    return this.#transport.call('countSessions', { query: params }, options);
+  }
+
+  /**
+   * All sessions that match, as a stream that needs little memory regardless of its length. It throws if the connection is lost.
+   *
+   *     for await (const session of client.sessions.export({ since: '2026-01-01T00:00:00Z' })) …
+   */
+  async *export(
+    filters: Omit<Query<'exportSessions'>, 'format'> = {},
+    options: RequestOptions = {},
+  ): AsyncGenerator<ListedSession, void, undefined> {
+    const accept = 'application/jsonl';
+    const connection = await this.#transport.open('exportSessions', { query: filters }, options, { accept });
+    for await (const line of linesIn(readBody(connection, this.#transport.sleep))) {
+      yield JSON.parse(line) as ListedSession;
+    }
+  }
+
+  /** The export as a file: JSON lines, or `format: 'csv'`. The stream errors if the connection is cut: the file is then incomplete. */
+  async download(
+    params: Query<'exportSessions'> = {},
+    options: RequestOptions = {},
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const accept = params.format === 'csv' ? 'text/csv' : 'application/jsonl';
+    const { response } = await this.#transport.open('exportSessions', { query: params }, options, { accept });
+    return response.body as ReadableStream<Uint8Array<ArrayBuffer>>;
+  }
+
+  /**
+   * Cancels many sessions: those with `sessionIds`, or all open ones that match. One result for each; repeating it has no further
+   * effect.
+   *
+   *     for await (const { sessionId, error } of client.sessions.cancelMany({ agentId, status: 'waiting' })) …
+   */
+  cancelMany(params: ChangeSessions, options?: RequestOptions): PageRequest<ChangedSession> {
+    return new PageRequest(
+      (cursor) => this.#transport.call('cancelSessions', { body: { ...params, cursor } }, options),
+      params.cursor,
+    );
+  }
+
+  /** Closes many sessions, as `cancelMany` cancels them. */
+  closeMany(params: ChangeSessions, options?: RequestOptions): PageRequest<ChangedSession> {
+    return new PageRequest(
+      (cursor) => this.#transport.call('closeSessions', { body: { ...params, cursor } }, options),
       params.cursor,
     );
   }

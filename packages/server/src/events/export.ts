@@ -5,16 +5,9 @@
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
+import { csvLine, type ExportedFile, fileOf } from '../lib/exported-file.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
 import { readEventHead, sequenceEvents } from './sequencer.ts';
-
-/** A file that is being sent. */
-export interface ExportedFile {
-  contentType: string;
-  fileName: string;
-  /** Parts of the file. Throws if it can't continue; the file is then incomplete. */
-  read(signal: AbortSignal): AsyncGenerator<string>;
-}
 
 // Sequence numbers that one statement reads. In memory there are no more records than these and one.
 const WINDOW = 500;
@@ -55,11 +48,7 @@ export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'
     return csv ? csvLine(Object.values(csvColumns).map((of) => of(event))) : `${JSON.stringify(event)}\n`;
   }
 
-  return {
-    contentType: csv ? 'text/csv; charset=utf-8; header=present' : 'application/jsonl; charset=utf-8',
-    fileName: csv ? 'events.csv' : 'events.jsonl',
-    read,
-  };
+  return fileOf('events', csv ? 'csv' : 'jsonl', read);
 }
 
 const csvColumns: Record<string, (event: Event) => string | number | null> = {
@@ -82,13 +71,3 @@ const csvColumns: Record<string, (event: Event) => string | number | null> = {
   previousHash: ({ previousHash }) => previousHash,
   hash: ({ hash }) => hash,
 };
-
-/** RFC 4180. Text that a spreadsheet would run as a formula gets an apostrophe: names and user agents can contain any text. */
-function csvLine(cells: readonly (string | number | null)[]): string {
-  const written = cells.map((cell) => {
-    const text = String(cell ?? '');
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  });
-  return `${written.join(',')}\r\n`;
-}

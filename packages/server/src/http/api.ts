@@ -25,10 +25,10 @@
 import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
-import type { ExportedFile } from '../events/export.ts';
 import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/live.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
+import type { ExportedFile } from '../lib/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';

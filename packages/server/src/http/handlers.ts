@@ -10,7 +10,7 @@ import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
 import * as events from '../events/events.ts';
-import { type ExportedFile, exportEvents } from '../events/export.ts';
+import { exportEvents } from '../events/export.ts';
 import { getFileContent, type OpenFile } from '../files/content.ts';
 import * as files from '../files/files.ts';
 import type { ReceivedFile } from '../files/receive.ts';
@@ -20,15 +20,18 @@ import * as sessionTokens from '../keys/create-session-token.ts';
 import * as keys from '../keys/keys.ts';
 import { getMe } from '../keys/me.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
+import type { ExportedFile } from '../lib/exported-file.ts';
 import { getOrganization, setOrganization, updateOrganization } from '../organizations/manage.ts';
 import { getOverview } from '../organizations/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
 import * as schedules from '../schedules/schedules.ts';
+import { cancelSessions, closeSessions } from '../sessions/change-many.ts';
 import { compactSession } from '../sessions/compact.ts';
 import * as ending from '../sessions/end-session.ts';
+import { exportSessions } from '../sessions/export.ts';
 import { forkSession } from '../sessions/forks.ts';
-import { listSessions } from '../sessions/list.ts';
+import { countSessions, listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
 import { retrySession } from '../sessions/retry.ts';
 import * as sessions from '../sessions/sessions.ts';
@@ -110,6 +113,10 @@ export const handlers: Handlers = {
 
   openSession: sessions.openSession,
   listSessions,
+  countSessions,
+  exportSessions,
+  cancelSessions,
+  closeSessions,
   getSession: sessions.getSession,
   getSessionDraft: drafts.getSessionDraft,
   updateSession: sessions.updateSession,

@@ -64,6 +64,15 @@ export function parseId(prefix: IdPrefix, id: string): string | undefined {
   return hyphenated(hex);
 }
 
+/** The UUIDs whose identifiers begin with this text; undefined if no identifier with this prefix does. */
+export function idRange(prefix: IdPrefix, text: string): { from: string; to: string } | undefined {
+  if (!text.startsWith(`${prefix}_`)) return undefined;
+  const body = text.slice(prefix.length + 1).toLowerCase();
+  const from = parseId(prefix, `${prefix}_${body.padEnd(26, '0')}`);
+  const to = parseId(prefix, `${prefix}_${body === '' ? '7'.padEnd(26, 'z') : body.padEnd(26, 'z')}`);
+  return from === undefined || to === undefined ? undefined : { from, to };
+}
+
 /** The UUID of an identifier that the contract's pattern has already accepted. */
 export function uuidOf(prefix: IdPrefix, id: string): string {
   const uuid = parseId(prefix, id);

@@ -69,7 +69,7 @@ function isCut(rows: readonly unknown[]): boolean {
 
 /**
  * Builds the page from up to `limit + 1` rows: the extra row only shows that there are more. `end`: the key up to which the list was
- * read, if that may be after the last row of the page.
+ * read, if that may be after the last row of the page. `continues`: there may be more after `end`.
  */
 export function pageOf<Row, T>(
   request: PageRequest,
@@ -77,14 +77,18 @@ export function pageOf<Row, T>(
   keyOf: (row: Row) => string,
   view: (row: Row) => T,
   end?: string,
+  continues = false,
 ): PageResult<T> {
   const shown = rows.slice(0, request.limit);
-  const hasMore = rows.length > request.limit || isCut(rows);
+  const isFull = rows.length > request.limit || isCut(rows);
   const last = shown.at(-1);
-  const key = hasMore || end === undefined ? last && keyOf(last) : end;
+  const key = isFull || end === undefined ? last && keyOf(last) : end;
   return {
     data: shown.map(view),
-    page: { hasMore, nextCursor: key === undefined ? (request.cursor ?? '') : encode(request.list, key) },
+    page: {
+      hasMore: isFull || continues,
+      nextCursor: key === undefined ? (request.cursor ?? '') : encode(request.list, key),
+    },
   };
 }
 

@@ -147,6 +147,8 @@ const recorded: Record<string, EventType[] | string> = {
   compactSession: ['session.compaction_requested'],
   closeSession: ['session.closing', 'session.completed'],
   cancelSession: ['session.cancelled'],
+  cancelSessions: ['session.cancelled'],
+  closeSessions: ['session.completed', 'session.closing'],
   sendMessage: 'is in the transcript; a steering message is session.interrupted',
   sendToolResult: 'is in the transcript',
   resolveApproval: ['approval.decided', 'approval.resolved'],

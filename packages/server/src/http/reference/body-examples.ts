@@ -47,6 +47,8 @@ export const bodyExamples = {
   createEnvironment: { name: 'preview' },
   updateEnvironment: { keepSessionsDays: 30 },
   setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
+  cancelSessions: { environment: 'production', status: 'waiting', until: '2026-01-31T00:00:00.000Z' },
+  closeSessions: { sessionIds: ['ses_01k9xq3v7gf3pbt8zn5e6m2r4c'] },
   openSession: {
     agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c',
     environment: 'production',

@@ -64,7 +64,7 @@ describe('the document', () => {
       }
     }
     expect(document.components.schemas).toHaveProperty('SessionResult');
-    expect(document.components.schemas).toHaveProperty('SessionList');
+    expect(document.components.schemas).toHaveProperty('ListedSessionList');
   });
 
   test('describes the items of every array', () => {

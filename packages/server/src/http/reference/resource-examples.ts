@@ -3,6 +3,7 @@
 import type {
   AnalyticsSum,
   ApiKey,
+  ChangedSession,
   EndUserDetails,
   Environment,
   EnvironmentSecret,
@@ -23,9 +24,22 @@ import type {
   WebhookSubscription,
 } from '@signalbox/contract';
 import { bodyExamples } from './body-examples.ts';
-import { agent, approval, at, envelope, id, messages, session, turn, workerTurn } from './session-examples.ts';
+import {
+  agent,
+  approval,
+  at,
+  envelope,
+  id,
+  listedSession,
+  messages,
+  session,
+  turn,
+  workerTurn,
+} from './session-examples.ts';
 
 const sha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+const changedSession: ChangedSession = { sessionId: id('ses'), status: 'cancelled', error: null };
 
 const apiKey: ApiKey = {
   keyId: id('key'),
@@ -256,6 +270,8 @@ export const resourceExamples: Record<string, unknown> = {
     mocks: { refund: { results: [{ output: { refunded: true } }], approval: 'skip' } },
   },
   Session: session,
+  ListedSession: listedSession,
+  ChangedSession: changedSession,
   Message: messages[0],
   Envelope: envelope,
   SessionTurn: turn,

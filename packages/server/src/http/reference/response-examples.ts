@@ -91,6 +91,8 @@ const fields: Record<string, unknown> = {
   hasMore: false,
   nextCursor: 'MjAyNi0wMS0zMVQwOTozMDowMC4wMDBa',
   name: 'PAYMENTS_TOKEN',
+  count: 128,
+  isExact: true,
 };
 
 function exampleOf(schema: SchemaObject, field: string): unknown {

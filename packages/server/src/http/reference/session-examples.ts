@@ -5,6 +5,7 @@ import type {
   Approval,
   Chunk,
   Envelope,
+  ListedSession,
   Message,
   Session,
   SessionTurn,
@@ -89,6 +90,12 @@ export const session: Session = {
   createdAt: at('09:30:00.000'),
   updatedAt: at('09:31:12.480'),
   endedAt: null,
+};
+
+export const listedSession: ListedSession = {
+  ...session,
+  preview: 'Order 1042 arrived damaged. Can I have my money back?',
+  workingMs: 3120,
 };
 
 export const messages: Message[] = [

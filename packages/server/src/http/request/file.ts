@@ -1,6 +1,6 @@
 // Sends a file that is generated, or read from its store, while it is sent. It waits for a slow client, and ends when the client leaves.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { ExportedFile } from '../../events/export.ts';
+import type { ExportedFile } from '../../lib/exported-file.ts';
 import { closedSignal } from './closed.ts';
 import { type Write, writeBytes, writeText } from './unread-bound.ts';
 

@@ -13,8 +13,14 @@ export const MAX_INHERITED_SOURCES = 100;
 
 const NO_LIMIT = sql`2147483647`;
 
+interface TranscriptOwner {
+  organizationId: string;
+  /** Or the column that has it. */
+  sessionId: string | Sql;
+}
+
 /** The sources of a transcript: `session_id`, `from_turn`, `until_turn`, `until_position`. Their turns do not overlap. */
-export function transcriptSources({ organizationId, sessionId }: { organizationId: string; sessionId: string }): Sql {
+export function transcriptSources({ organizationId, sessionId }: TranscriptOwner): Sql {
   return sql`
     select ${sessionId}::uuid as session_id, 0 as from_turn, ${NO_LIMIT} as until_turn, ${NO_LIMIT} as until_position
     union all
