@@ -107,11 +107,11 @@ test('an approval is decided and a tool result entered within the conversation',
   expect(await conversation(page).getByText('waiting for').count()).toBe(0);
 
   await tab(page, 'Timeline').click();
-  await page.getByRole('row', { name: /Approval of Look up approved/ }).waitFor();
-  await page.getByRole('row', { name: /Tool Look up succeeded \d+(\.\d+)? m?s/ }).waitFor();
+  await page.getByRole('row', { name: /Approval of Look up, approved \d+(\.\d+)? m?s/ }).waitFor();
+  await page.getByRole('row', { name: /Tool Look up, succeeded \d+(\.\d+)? m?s/ }).waitFor();
   await expectAccessible(page);
   await page.reload();
-  await page.getByRole('heading', { name: 'Turn 1' }).waitFor();
+  await page.getByRole('row', { name: /^Turn 1/ }).waitFor();
 });
 
 test('a message during a turn is queued, or stops the turn', async () => {
@@ -313,7 +313,7 @@ test('content from an agent, a tool or a program is shown as text', async () => 
     await tab(page, name).click();
     const seen =
       name === 'Timeline'
-        ? page.getByRole('heading', { name: 'Turn 1' })
+        ? page.getByRole('row', { name: /^Turn 1/ })
         : page.getByRole('button', { name: 'turn.completed' });
     await seen.waitFor();
     await expectNoHorizontalScroll(page);

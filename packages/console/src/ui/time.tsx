@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 
 // One timer for all times on the page.
 const TICK_MS = 10_000;
@@ -28,6 +28,19 @@ function tick(): void {
 /** The current time, updated every 10 seconds. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
+}
+
+const FAST_TICK_MS = 500;
+
+/** The current time; it moves every half second while `isMoving`, for what grows while one looks. */
+export function useTicking(isMoving: boolean): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!isMoving) return;
+    const timer = setInterval(() => setNow(Date.now()), FAST_TICK_MS);
+    return () => clearInterval(timer);
+  }, [isMoving]);
+  return now;
 }
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });

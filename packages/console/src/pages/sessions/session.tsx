@@ -13,11 +13,11 @@ import { Children, Facts, Forks, useAgent } from './facts.tsx';
 import { sessionSearch } from './search-params.ts';
 import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
-import { Timeline } from './timeline.tsx';
 import { useFollowing, useSession } from './use-session.ts';
 import './sessions.css';
 
-// Loaded on demand with the virtual list, which only this view needs.
+// Loaded on demand with the virtual list, which only these views need.
+const SessionTrace = lazy(async () => ({ default: (await import('./trace/session-trace.tsx')).SessionTrace }));
 const Chunks = lazy(async () => ({ default: (await import('./chunks.tsx')).Chunks }));
 
 export function SessionPage() {
@@ -94,7 +94,15 @@ function Shown({ session }: { session: Session }) {
                   </div>
                 ),
               },
-              { value: 'timeline', label: 'Timeline', content: <Timeline query={timeline} /> },
+              {
+                value: 'timeline',
+                label: 'Timeline',
+                content: (
+                  <Suspense fallback={<Loading />}>
+                    <SessionTrace session={session} query={timeline} onStep={() => {}} />
+                  </Suspense>
+                ),
+              },
               {
                 value: 'chunks',
                 label: 'Chunks',

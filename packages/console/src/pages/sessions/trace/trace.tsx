@@ -1,0 +1,199 @@
+// The trace of a session: one waterfall over all its turns. Only visible rows are rendered, so that turns of 500 calls scroll.
+// biome-ignore-all lint/a11y/useSemanticElements: a table has no rows that open and close, and is not virtual
+import type { Session, SessionTurn } from '@signalbox/client';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react';
+import { counted } from '../../../text-format.ts';
+import { Button } from '../../../ui/button.tsx';
+import { duration, useTicking } from '../../../ui/time.tsx';
+import { isBusy } from '../use-session.ts';
+import { Axis } from './axis.tsx';
+import { StepLine, TurnLine } from './lines.tsx';
+import { busyOf, rowsOf, type TraceRow } from './rows.ts';
+import { createScale } from './scale.ts';
+import { useTrackWidth } from './use-track-width.ts';
+import './trace.css';
+
+/** A step of a turn, as the page's address names it. An approval has the operation's id of its tool call. */
+export interface Step {
+  readonly turn: number;
+  readonly operationId: string;
+}
+
+interface TraceProps {
+  session: Session;
+  /** The turns that are loaded, in any order. */
+  turns: readonly SessionTurn[];
+  /** The step that is shown beside the trace. */
+  selected?: Step | undefined;
+  onStep: (step: Step) => void;
+  /** Loads earlier turns, if there are any. */
+  onEarlier?: (() => void) | undefined;
+}
+
+/** More steps than this are collapsed at first, but for the newest turn and those that failed. */
+const OPEN_STEPS = 60;
+const ROW_PX = 32;
+const AHEAD_ROWS = 12;
+const TICK_PX = 56;
+
+export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProps) {
+  const id = useId();
+  const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
+  const trackPx = useTrackWidth(scroller);
+  const now = useTicking(isBusy(session));
+  const ordered = useMemo(() => turns.toSorted((a, b) => a.turn - b.turn), [turns]);
+  const [toggled, setToggled] = useState<ReadonlyMap<number, boolean>>(new Map());
+  const [zoomed, setZoomed] = useState<number>();
+  const [active, setActive] = useState<string>();
+
+  const steps = ordered.reduce((sum, { operations }) => sum + operations.length, 0);
+  const newest = ordered.at(-1)?.turn;
+  const isOpen = ({ turn, status }: SessionTurn) =>
+    turn === zoomed ||
+    (toggled.get(turn) ?? (steps <= OPEN_STEPS || turn === newest || status === 'failed' || turn === selected?.turn));
+  const shownTurns = zoomed === undefined ? ordered : ordered.filter(({ turn }) => turn === zoomed);
+  const rows = rowsOf(shownTurns, isOpen, now);
+  const from = rows[0]?.from ?? 0;
+  const until = rows.reduce((latest, row) => Math.max(latest, row.until), from);
+  const labelShare = Math.min(0.5, TICK_PX / trackPx);
+  const scale = createScale({ from, until }, busyOf(rows), labelShare);
+
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller,
+    getItemKey: (index) => rows[index]!.key,
+    estimateSize: () => ROW_PX,
+    overscan: AHEAD_ROWS,
+  });
+  const activeIndex = Math.max(
+    0,
+    rows.findIndex(({ key }) => key === active),
+  );
+  const selectedIndex = rows.findIndex((row) => row.type === 'step' && isStep(row, selected));
+  // Shows the step that the page's address names.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another step is selected
+  useEffect(() => {
+    if (selectedIndex < 0) return;
+    setActive(rows[selectedIndex]!.key);
+    virtual.scrollToIndex(selectedIndex);
+  }, [selected?.operationId, selectedIndex < 0]);
+
+  if (turns.length === 0) return <p className="muted">No turns yet. Send a message to start the first one.</p>;
+
+  const toggle = (turn: SessionTurn) => setToggled((before) => new Map(before).set(turn.turn, !isOpen(turn)));
+  const toggleAll = (open: boolean) => setToggled(new Map(ordered.map(({ turn }) => [turn, open])));
+  const areAllOpen = ordered.every(isOpen);
+  function open(row: TraceRow): void {
+    setActive(row.key);
+    if (row.type === 'turn') toggle(row.turn);
+    else onStep({ turn: row.turn.turn, operationId: row.operation.operationId });
+  }
+  function move(index: number): void {
+    const next = Math.min(Math.max(index, 0), rows.length - 1);
+    setActive(rows[next]!.key);
+    virtual.scrollToIndex(next);
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = rows[activeIndex]!;
+    const parent = rows.findIndex((one) => one.type === 'turn' && one.turn.turn === row.turn.turn);
+    const keys: Record<string, () => void> = {
+      ArrowDown: () => move(activeIndex + 1),
+      ArrowUp: () => move(activeIndex - 1),
+      Home: () => move(0),
+      End: () => move(rows.length - 1),
+      PageDown: () => move(activeIndex + 10),
+      PageUp: () => move(activeIndex - 10),
+      ArrowRight: () => (row.type === 'turn' && !row.isOpen ? toggle(row.turn) : move(activeIndex + 1)),
+      ArrowLeft: () => (row.type === 'turn' ? row.isOpen && toggle(row.turn) : move(parent)),
+      Enter: () => open(row),
+      ' ': () => open(row),
+      z: () => setZoomed(zoomed === undefined ? row.turn.turn : undefined),
+    };
+    const act = keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  const rowId = (index: number) => `${id}-${index}`;
+  return (
+    <section className="trace" aria-label="Trace" data-priced={ordered.some(({ usage }) => usage.costUsd !== null)}>
+      <header className="trace-head">
+        <span className="muted number">
+          {counted(session.turn, 'turn')} · {counted(steps, 'step')} · {duration(workMs(rows))} working
+        </span>
+        <span className="trace-actions">
+          {onEarlier && (
+            <Button small onClick={onEarlier}>
+              Show earlier turns
+            </Button>
+          )}
+          {zoomed === undefined ? (
+            ordered.length > 1 && (
+              <Button small onClick={() => toggleAll(!areAllOpen)}>
+                {areAllOpen ? 'Collapse all' : 'Expand all'}
+              </Button>
+            )
+          ) : (
+            <Button small onClick={() => setZoomed(undefined)}>
+              Show all turns
+            </Button>
+          )}
+        </span>
+      </header>
+      <div className="trace-scroll" ref={setScroller}>
+        <Axis scale={scale} labelShare={labelShare} />
+        <div
+          className="trace-rows"
+          role="treegrid"
+          aria-label={zoomed === undefined ? 'Turns and their steps' : `Steps of turn ${zoomed}`}
+          aria-rowcount={rows.length}
+          aria-activedescendant={rowId(activeIndex)}
+          tabIndex={0}
+          onKeyDown={onKeyDown}
+          style={{ height: virtual.getTotalSize() }}
+        >
+          {virtual.getVirtualItems().map(({ index, start, key }) => {
+            const row = rows[index]!;
+            const shared = {
+              id: rowId(index),
+              scale,
+              trackPx,
+              isActive: index === activeIndex,
+              onOpen: () => open(row),
+              top: start,
+              position: index + 1,
+            };
+            return row.type === 'turn' ? (
+              <TurnLine
+                {...shared}
+                key={key}
+                row={row}
+                onZoom={() => setZoomed(zoomed === undefined ? row.turn.turn : undefined)}
+                isZoomed={zoomed !== undefined}
+              />
+            ) : (
+              <StepLine {...shared} key={key} row={row} isSelected={isStep(row, selected)} />
+            );
+          })}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function isStep({ turn, operation }: Extract<TraceRow, { type: 'step' }>, step: Step | undefined): boolean {
+  return (
+    step !== undefined &&
+    operation.kind !== 'approval' &&
+    turn.turn === step.turn &&
+    operation.operationId === step.operationId
+  );
+}
+
+/** How long models and tools worked, in all turns. */
+function workMs(rows: readonly TraceRow[]): number {
+  return busyOf(rows).reduce((sum, { from, until }) => sum + until - from, 0);
+}
