@@ -100,6 +100,7 @@ const folders = [
   'webhooks/sending',
   'approvals',
   'keys',
+  'budgets',
   'agents',
   'runtime/models',
   'runtime/tools',

@@ -1166,6 +1166,36 @@ create table session_search_progress (
   constraint session_search_progress_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );
 
+-- What sessions should cost in a day or a month of UTC (budgets/). Null: of any environment, agent or key.
+create table budgets (
+  organization_id uuid not null,
+  name text not null,
+  period text not null,
+  limit_usd numeric not null,
+  environment text,
+  agent_id uuid,
+  key_id uuid,
+  -- Percentages of the limit.
+  thresholds integer[] not null,
+  stop boolean not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint budgets_pkey primary key (organization_id, name),
+  constraint budgets_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
+  constraint budgets_period_check check ((period = ANY (ARRAY['day'::text, 'month'::text])))
+);
+
+-- Thresholds that were reached. The first node to insert the row records the event, so each alerts once in a period.
+create table budget_alerts (
+  organization_id uuid not null,
+  name text not null,
+  period_starts_at timestamptz not null,
+  threshold integer not null,
+  alerted_at timestamptz not null,
+  constraint budget_alerts_pkey primary key (organization_id, name, period_starts_at, threshold),
+  constraint budget_alerts_organization_id_name_fkey foreign key (organization_id, name) references budgets(organization_id, name) on delete cascade
+);
+
 create table signalbox_migrations (
   version integer not null,
   name text not null,

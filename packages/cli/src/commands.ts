@@ -132,6 +132,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/overview.ts')).commands,
   },
   {
+    name: 'budgets',
+    summary: 'Set and list budgets in US dollars',
+    group: admin,
+    load: async () => (await import('./commands/budgets.ts')).commands,
+  },
+  {
     name: 'analytics',
     summary: 'Show sessions, errors, latencies and deliveries over time',
     group: watch,

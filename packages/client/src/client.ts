@@ -2,6 +2,7 @@
 import { Agents } from './resources/agents.ts';
 import { OrganizationAnalytics } from './resources/analytics.ts';
 import { Approvals } from './resources/approvals.ts';
+import { Budgets } from './resources/budgets.ts';
 import { EndUsers } from './resources/end-users.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
@@ -50,6 +51,7 @@ export class Signalbox {
   readonly organization: OwnOrganization;
   readonly usage: OrganizationUsage;
   readonly analytics: OrganizationAnalytics;
+  readonly budgets: Budgets;
   readonly events: Events;
   readonly #transport: Transport;
 
@@ -72,6 +74,7 @@ export class Signalbox {
     this.invitations = new Invitations(transport);
     this.organization = new OwnOrganization(transport);
     this.usage = new OrganizationUsage(transport);
+    this.budgets = new Budgets(transport);
     this.analytics = new OrganizationAnalytics(transport);
     this.events = new Events(transport);
   }

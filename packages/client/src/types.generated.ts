@@ -803,7 +803,7 @@ export interface Erasure {
 
 export type ErasureStatus = 'running' | 'finished';
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'key_budget_exceeded' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'session_token_invalid' | 'session_token_revoked' | 'session_token_expired' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'not_an_approver' | 'person_required' | 'api_key_required' | 'sign_in_again' | 'csrf_refused' | 'origin_not_allowed' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'turn_not_finished' | 'turn_not_failed' | 'approval_already_resolved' | 'already_decided_by_you' | 'turn_lost' | 'agent_archived' | 'storage_full' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'range_invalid' | 'file_invalid' | 'file_not_taken' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'key_budget_exceeded' | 'budget_exceeded' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -836,7 +836,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -1178,6 +1178,35 @@ export interface Organization {
   createdAt: string;
 }
 
+export interface OrganizationBudget {
+  /** Your name for the budget, such as `monthly`. */
+  name: string;
+  limitUsd: number;
+  /** A day or a calendar month, of UTC. */
+  period: 'day' | 'month';
+  /** Once the limit is reached, no turn begins and running turns end before their next model call. */
+  stop: boolean;
+  /** Only sessions of this environment; null: of all. */
+  environment: string | null;
+  /** Only sessions of this agent; null: of all. */
+  agentId: string | null;
+  /** Only sessions that count for this API key; null: of all. */
+  keyId: string | null;
+  /** Percentages of the limit that alert: each once in a period. */
+  thresholds: number[];
+  /** In the current period. Model calls without a price are not included. */
+  spentUsd: number;
+  periodStartsAt: string;
+  periodEndsAt: string;
+  /** The thresholds that were reached in the current period, lowest first. */
+  alerts: {
+    threshold: number;
+    alertedAt: string;
+  }[];
+  createdAt: string;
+  updatedAt: string;
+}
+
 /** The current state. Counting stops at 10000, which means that many or more. */
 export interface Overview {
   sessions: {
@@ -1499,6 +1528,22 @@ export interface SessionTurn {
   unavailableToolServers: UnavailableToolServer[];
   /** In order: for each step its model call, then the tool calls, each after its approval. */
   operations: TurnOperation[];
+}
+
+export interface SetBudget {
+  limitUsd: number;
+  /** A day or a calendar month, of UTC. */
+  period: 'day' | 'month';
+  /** The name of an environment, such as `production`. */
+  environment?: string | undefined;
+  /** Only sessions of this agent. */
+  agentId?: string | undefined;
+  /** Only sessions that count for this API key. */
+  keyId?: string | undefined;
+  /** Percentages of the limit that alert: each once in a period. Default: `[50,80,100]`. */
+  thresholds?: number[] | undefined;
+  /** Once the limit is reached, no turn begins and running turns end before their next model call. Default: `false`. */
+  stop?: boolean | undefined;
 }
 
 export interface SetOrganization {
@@ -3063,6 +3108,41 @@ export interface Operations {
     };
     result: Analytics;
   };
+  /** List budgets. With what was spent in the current period. `GET /api/v1/budgets`, scope `usage:read` (permission `read`). */
+  listBudgets: {
+    query: {
+      /** The name of an environment, such as `production`. */
+      environment?: string | undefined;
+      /** Only budgets of this agent. */
+      agentId?: string | undefined;
+    };
+    result: {
+      /** By name. There are at most 100. */
+      data: OrganizationBudget[];
+    };
+  };
+  /** Set a budget. Creates or replaces it. What it is for (`period`, `environment`, `agentId`, `keyId`) does not change: delete it and create another. `PUT /api/v1/budgets/{name}`, scope `organization:manage` (permission `admin`). */
+  setBudget: {
+    params: {
+      /** Your name for the budget, such as `monthly`. */
+      name: string;
+    };
+    body: SetBudget;
+    result: {
+      budget: OrganizationBudget;
+    };
+  };
+  /** Delete a budget. With its alerts. Turns that it stopped can begin at once. `DELETE /api/v1/budgets/{name}`, scope `organization:manage` (permission `admin`). */
+  deleteBudget: {
+    params: {
+      /** Your name for the budget, such as `monthly`. */
+      name: string;
+    };
+    result: {
+      name: string;
+      deleted: true;
+    };
+  };
   /** List members. Newest first. `GET /api/v1/members`, scope `organization:manage` (permission `admin`). */
   listMembers: {
     query: {
@@ -3297,6 +3377,9 @@ export const operations = {
   getOverview: { method: 'GET', path: '/overview' },
   getUsage: { method: 'GET', path: '/usage' },
   getAnalytics: { method: 'GET', path: '/analytics' },
+  listBudgets: { method: 'GET', path: '/budgets' },
+  setBudget: { method: 'PUT', path: '/budgets/{name}' },
+  deleteBudget: { method: 'DELETE', path: '/budgets/{name}' },
   listMembers: { method: 'GET', path: '/members' },
   updateMember: { method: 'PATCH', path: '/members/{userId}' },
   removeMember: { method: 'DELETE', path: '/members/{userId}' },

@@ -53,6 +53,7 @@ export const errorCodes = {
   budget_invalid: [422, 'The budget is not valid'],
   rate_limited: [429, 'Too many requests'],
   key_budget_exceeded: [429, 'The budget of the key is used up'],
+  budget_exceeded: [429, 'A budget of the organization is used up'],
   headers_too_large: [431, 'The headers are too large'],
   internal_error: [500, 'Something went wrong on our side'],
   unavailable: [503, 'The service is not available'],

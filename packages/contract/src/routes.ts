@@ -5,6 +5,7 @@
 import { agentRoutes } from './routes/agents.ts';
 import { analyticsRoutes } from './routes/analytics.ts';
 import { approvalRoutes } from './routes/approvals.ts';
+import { budgetRoutes } from './routes/budgets.ts';
 import { endUserRoutes } from './routes/end-users.ts';
 import { environmentRoutes } from './routes/environments.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -39,6 +40,7 @@ export const routes = {
   ...overviewRoutes,
   ...usageRoutes,
   ...analyticsRoutes,
+  ...budgetRoutes,
   ...peopleRoutes,
   ...eventRoutes,
 };

@@ -1,5 +1,6 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
 import { createAnalytics } from './analytics/recorder.ts';
+import { createBudgetStops } from './budgets/stops.ts';
 import { type Config, oidcOf } from './config/config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
@@ -188,6 +189,7 @@ async function startPlatform(
       egress,
       prices,
       keySpending: createKeySpending({ db, clock }),
+      budgetStops: createBudgetStops({ db, clock }),
       files,
       offers,
       localRunners,

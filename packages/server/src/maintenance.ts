@@ -1,6 +1,7 @@
 // Periodic work: sequencing the event log, making sessions searchable, erasing end users, deleting expired data, and compacting usage.
 // Every node with the role `runtime` does it; two at once are harmless.
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from './analytics/fold.ts';
+import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
@@ -41,6 +42,8 @@ const ERASE_EVERY_MS = 1_000;
 const EXPIRE_EVERY_MS = 60_000;
 // Reports are right without it; this only makes them cheaper.
 const COMPACT_EVERY_MS = 60_000;
+// How late an alert of a budget may be.
+const ALERT_EVERY_MS = 15_000;
 // Hours are folded as a whole, so this only has to notice the next one.
 const FOLD_EVERY_MS = 300_000;
 // Retention is measured in days, so an hour does not matter.
@@ -112,6 +115,12 @@ export function createUpkeep(
     });
   }
 
+  async function alert(): Promise<void> {
+    await eachOf(await organizationsWithBudgets(platform), 'looking at budgets', (organizationId) =>
+      alertBudgets(db, organizationId, clock.now()),
+    );
+  }
+
   async function fold(): Promise<void> {
     const before = foldedBefore(clock.now());
     await eachOf(await organizationsToFold(platform, before), 'folding analytics', async (organizationId) => {
@@ -179,6 +188,7 @@ export function createUpkeep(
         every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
         every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
+        every(ALERT_EVERY_MS, 'looking at budgets', alert),
         every(FOLD_EVERY_MS, 'folding analytics', fold),
         every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
         every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),

@@ -1,5 +1,6 @@
 // The services that every part of a node receives.
 import type { Analytics } from './analytics/recorder.ts';
+import type { BudgetStops } from './budgets/stops.ts';
 import type { Db } from './db/db.ts';
 import type { Shards } from './db/shards.ts';
 import type { Egress } from './egress/egress.ts';
@@ -30,6 +31,7 @@ export interface Platform {
   readonly egress: Egress;
   readonly prices: Prices;
   readonly keySpending: KeySpending;
+  readonly budgetStops: BudgetStops;
   readonly files: FileStores;
   readonly offers: Offers;
   readonly localRunners: LocalRunners;

@@ -17,9 +17,10 @@ export interface Route {
   readonly tokenFields?: readonly string[];
   /**
    * For keys that are limited to some agents. By default what the request names decides, and a route that names nothing of an agent is
-   * closed to them. `own`: its function shows and takes only what belongs to the agents of the key. `open`: it concerns no agent.
+   * closed to them. `own`: its function shows and takes only what belongs to the agents of the key. `open`: it concerns no agent. `closed`:
+   * it concerns more than the agent that it names.
    */
-  readonly agents?: 'own' | 'open';
+  readonly agents?: 'own' | 'open' | 'closed';
   /** Its heading in the API reference. */
   readonly tag: string;
   /** Its title in the API reference: a short imperative phrase. */

@@ -43,7 +43,7 @@ import { type EnvironmentGate, environmentGateOf } from './request/environment-g
 import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
 import { responseOfExport } from './request/file.ts';
 import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
-import { type Limits, mayWait, requireKeyBudget, requireRoom } from './request/limits.ts';
+import { type Limits, mayWait, requireBudgets, requireRoom } from './request/limits.ts';
 import type { OpenAccess, Reauthorisation } from './request/reauthorise.ts';
 import { pathOf } from './request/server.ts';
 import type { SlowBodies } from './request/slow-bodies.ts';
@@ -234,7 +234,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
-    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireKeyBudget(ctx));
+    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, input));
     await check(ctx, input);
     if (forEach) {
       const { status, body, replayed } = await runForEach(request, reply, input, forEach);

@@ -6,6 +6,7 @@ import { getAnalytics } from '../analytics/report.ts';
 import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
 import { checkDecision, resolveApproval, resultOfDecision } from '../approvals/resolve.ts';
+import * as budgets from '../budgets/budgets.ts';
 import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
@@ -192,6 +193,9 @@ export const handlers: Handlers = {
 
   getUsage,
   getAnalytics,
+  listBudgets: budgets.listBudgets,
+  setBudget: budgets.setBudget,
+  deleteBudget: budgets.deleteBudget,
 
   listEvents: events.listEvents,
   getEvent: events.getEvent,

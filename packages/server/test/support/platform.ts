@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { scopesOfPermission } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
+import { createBudgetStops } from '../../src/budgets/stops.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
@@ -83,6 +84,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       egress,
       prices,
       keySpending: createKeySpending({ db, clock }),
+      budgetStops: createBudgetStops({ db, clock }),
       files: createFileStores(db, log, { maxFileMegabytes: 0 }),
       offers,
       localRunners: createLocalRunners(),

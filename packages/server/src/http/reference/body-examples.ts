@@ -46,6 +46,7 @@ export const bodyExamples = {
   updateAgent: { instructions: 'You answer customers of a shop, in one sentence.', expectedVersion: 2 },
   createEnvironment: { name: 'preview' },
   updateEnvironment: { keepSessionsDays: 30 },
+  setBudget: { limitUsd: 500, period: 'month' },
   setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
   cancelSessions: { environment: 'production', status: 'waiting', until: '2026-01-31T00:00:00.000Z' },
   closeSessions: { sessionIds: ['ses_01k9xq3v7gf3pbt8zn5e6m2r4c'] },

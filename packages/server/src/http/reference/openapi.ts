@@ -109,6 +109,7 @@ const tags: Record<string, string> = {
   'API keys':
     'Who can call the API, and with what permission. A secret is shown in plain text once, when it is created.',
   Usage: 'Tokens, model calls and their cost, over all sessions.',
+  Budgets: 'What sessions should cost in a day or a month, with alerts, and optionally a stop.',
   Analytics: 'Sessions, turns, errors, latencies, deliveries and cost over time.',
   Overview: 'Counts of what is happening now.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',

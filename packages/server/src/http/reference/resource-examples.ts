@@ -12,6 +12,7 @@ import type {
   Invitation,
   Member,
   Organization,
+  OrganizationBudget,
   Overview,
   Schedule,
   ScheduleRun,
@@ -211,6 +212,26 @@ const analytics: AnalyticsSum = {
   costUsd: 1.37,
 };
 
+const budget: OrganizationBudget = {
+  name: 'monthly',
+  limitUsd: 500,
+  period: 'month',
+  stop: false,
+  environment: null,
+  agentId: null,
+  keyId: null,
+  thresholds: [50, 80, 100],
+  spentUsd: 412.5,
+  periodStartsAt: '2026-01-01T00:00:00.000Z',
+  periodEndsAt: '2026-02-01T00:00:00.000Z',
+  alerts: [
+    { threshold: 50, alertedAt: '2026-01-16T11:20:15.000Z' },
+    { threshold: 80, alertedAt: '2026-01-30T17:02:45.000Z' },
+  ],
+  createdAt: '2025-11-03T08:00:00.000Z',
+  updatedAt: '2025-11-03T08:00:00.000Z',
+};
+
 const user: User = { userId: id('usr'), name: 'Mara Lindgren', email: 'mara@example.com' };
 const member: Member = { ...user, role: 'member', joinedAt: at('08:05:00.000'), lastSignedInAt: at('09:12:00.000') };
 
@@ -311,6 +332,7 @@ export const resourceExamples: Record<string, unknown> = {
     previousSecretExpiresAt: at('10:30:00.000'),
   },
   Event: event,
+  OrganizationBudget: budget,
   AnalyticsSum: analytics,
   Analytics: {
     from: '2026-01-30T10:00:00.000Z',

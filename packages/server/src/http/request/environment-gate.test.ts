@@ -33,6 +33,7 @@ test('the routes outside environments that a limited key may call are these', ()
     'createEnvironment',
     'getEndUser',
     'eraseEndUser',
+    'deleteBudget',
     'setOrganization',
   ]);
 });

@@ -19,11 +19,14 @@ import type { ServerResponse } from 'node:http';
 import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
+import type { Reach } from '../../budgets/budgets.ts';
+import { isFor } from '../../budgets/stops.ts';
 import { createRequestLimits } from '../../keys/request-limits.ts';
 import { isSpent, secondsLeftToday } from '../../keys/spending.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
+import { uuidOf } from '../../lib/ids.ts';
 import { networkOf } from '../../lib/network.ts';
 import { defaultOfTokens, type RateClass, type RateLimits } from '../../lib/rate-limits.ts';
 import type { Platform } from '../../platform.ts';
@@ -242,11 +245,17 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
   }
 }
 
+/** Before a route that makes a session work. */
+export async function requireBudgets(ctx: Context, input: Readonly<Record<string, unknown>>): Promise<void> {
+  await requireKeyBudget(ctx);
+  await requireOpenBudget(ctx, input);
+}
+
 /**
  * Throws 429 `key_budget_exceeded` if the sessions of the key have cost what they can in a day. Sessions that are running end their turns
  * at the next model call (runtime/node/spending.ts).
  */
-export async function requireKeyBudget(ctx: Context): Promise<void> {
+async function requireKeyBudget(ctx: Context): Promise<void> {
   const { keySpending, clock, organizationId, keyId, maxCostUsdPerDay } = ctx;
   const spent = keyId === null ? undefined : await keySpending.of(organizationId, keyId, maxCostUsdPerDay);
   if (!spent || !isSpent(spent)) return;
@@ -255,6 +264,33 @@ export async function requireKeyBudget(ctx: Context): Promise<void> {
     `The sessions of this key can cost ${spent.limitUsd} USD in a UTC day, and have.`,
     { retryAfterSeconds: secondsLeftToday(clock.now()) },
   );
+}
+
+/**
+ * Throws 429 `budget_exceeded` if a budget with `stop` is used up that is for the session: the one that is named, or the one that is to be
+ * opened.
+ */
+async function requireOpenBudget(ctx: Context, input: Readonly<Record<string, unknown>>): Promise<void> {
+  const { organizationId } = ctx;
+  const usedUp = await ctx.budgetStops.usedUp(organizationId);
+  if (usedUp.length === 0) return;
+  const of = await reachOf(ctx, input);
+  const [budget] = usedUp.filter((one) => of && isFor(one, of));
+  if (!budget) return;
+  throw new ApiError('budget_exceeded', `The budget "${budget.name}" of ${budget.limitUsd} USD is used up.`, {
+    retryAfterSeconds: Math.max(1, Math.ceil((budget.endsAt.getTime() - ctx.clock.now().getTime()) / 1000)),
+  });
+}
+
+/** Undefined if there is no such session. */
+async function reachOf(ctx: Context, { sessionId, environment, agentId }: Readonly<Record<string, unknown>>) {
+  if (typeof sessionId !== 'string') {
+    return { environment: String(environment), agentId: uuidOf('agt', String(agentId)), keyId: ctx.keyId };
+  }
+  const [row] = await ctx.db.query<Reach>(sql`
+    select s.environment, s.agent_id as "agentId", s.key_id as "keyId" from sessions s
+    where s.organization_id = ${ctx.organizationId} and s.session_id = ${uuidOf('ses', sessionId)}`);
+  return row;
 }
 
 /** Whether a response may stay open without work: a stream or a long poll. */

@@ -5,6 +5,7 @@ import { ApiError } from '../../lib/api-error.ts';
 import type { Context } from '../../lib/context.ts';
 
 const textsForTokens: { readonly [Code in ErrorCode]?: string } = {
+  budget_exceeded: 'No more model calls can be made at the moment.',
   budget_invalid: 'The session can make no model calls at the moment.',
   file_not_taken: 'The agent does not take this file.',
   key_budget_exceeded: 'No more model calls can be made today.',

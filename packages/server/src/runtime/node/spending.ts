@@ -4,15 +4,16 @@
 // row, and running calls count: `maxSteps` is never exceeded. What a call costs in tokens and money is known only with its
 // response, so calls that are running when that limit is reached still finish.
 //
-// A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (keys/spending.ts).
+// A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (keys/spending.ts), and
+// budgets with `stop` all sessions that they are for (budgets/stops.ts).
 import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Db } from '../../db/db.ts';
-import { isSpent, type KeySpending } from '../../keys/spending.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { isFor } from '../../budgets/stops.ts';
+import { isSpent } from '../../keys/spending.ts';
+import type { Platform } from '../../platform.ts';
 import type { Operation, PricedUsage, TokenUsage } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
-import { type Prices, roundUsd } from '../../usage/prices.ts';
+import { roundUsd } from '../../usage/prices.ts';
 
 export interface Spending {
   /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
@@ -30,7 +31,13 @@ interface Spent {
 }
 
 export function createSpending(
-  { db, clock, prices, keySpending }: { db: Db; clock: Clock; prices: Prices; keySpending: KeySpending },
+  {
+    db,
+    clock,
+    prices,
+    keySpending,
+    budgetStops,
+  }: Pick<Platform, 'db' | 'clock' | 'prices' | 'keySpending' | 'budgetStops'>,
   row: SessionRow,
 ): Spending {
   const { organizationId, sessionId, keyId, budget } = row;
@@ -82,6 +89,7 @@ export function createSpending(
         };
       }
       if (ofKey && isSpent(ofKey)) return 'budgetReached';
+      if ((await budgetStops.usedUp(organizationId)).some((stop) => isFor(stop, row))) return 'budgetReached';
       if (!budget) return undefined;
       shared ??= await hasChildren();
       const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);
@@ -93,6 +101,7 @@ export function createSpending(
       own.tokens += used.inputTokens + used.outputTokens;
       if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);
       if (costUsd !== null && keyId !== null) keySpending.add(organizationId, keyId, costUsd);
+      if (costUsd !== null) budgetStops.add(organizationId, row, costUsd);
       return { ...used, costUsd };
     },
     share() {

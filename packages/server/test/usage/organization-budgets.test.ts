@@ -1,0 +1,194 @@
+// Budgets of an organization: what counts for them, alerts, and stopping turns.
+import { ConflictError, NotFoundError } from '@signalbox/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { alertBudgets } from '../../src/budgets/alerts.ts';
+import { endOf, startOf } from '../../src/budgets/budgets.ts';
+import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { compactUsage } from '../../src/usage/compact.ts';
+import { createPrices } from '../../src/usage/prices.ts';
+import { insertUsage } from '../../src/usage/usage.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const NOON = new Date('2026-03-10T12:00:00.000Z');
+let now = NOON;
+const clock = { ...createManualClock(NOON), now: () => now };
+const prices = createPrices({ 'scripted/echo': { inputUsd: 10_000, outputUsd: 10_000 } });
+let service: TestService;
+let other: TestService;
+let organizationId: string;
+let agentId: string;
+beforeAll(async () => {
+  service = await startTestService({ config: { prices } });
+  other = await startTestService({ config: { prices }, database: service.database });
+  organizationId = uuidOf('org', service.organizationId);
+  ({ agentId } = await service.client.agents.create({ name: 'Echo', model: 'scripted/echo' }));
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+/** A model call of a session. */
+function spend(costUsd: number, of: { at?: Date; environment?: string; agentId?: string; keyId?: string } = {}) {
+  const { at = new Date(), environment = 'production', keyId = null } = of;
+  return service.db.query(
+    insertUsage(
+      { organizationId, agentId: of.agentId ?? uuidOf('agt', agentId), environment, endUserId: null, keyId },
+      {
+        operationId: newUuid(),
+        model: 'openai/a',
+        usage: { inputTokens: 1, outputTokens: 1, cachedTokens: 0, costUsd },
+      },
+      at,
+    ),
+  );
+}
+
+const budgetOf = async (name: string) => (await service.client.budgets.list()).find((one) => one.name === name)!;
+const alertsOf = async (name: string) =>
+  (await service.client.events.list({ type: 'budget.threshold_reached', resourceId: name, limit: 100 })).data
+    .map(({ changes }) => changes!.threshold![1])
+    .reverse();
+
+test('a budget counts what its sessions cost in its period, before and after compaction', async () => {
+  const { budgets } = service.client;
+  const key = await service.client.keys.create({ name: 'mine', permission: 'write' });
+  const second = await service.client.agents.create({ name: 'Second', model: 'scripted/echo' });
+  const month = { limitUsd: 100, period: 'month' } as const;
+  await budgets.set('all', month);
+  await budgets.set('today', { limitUsd: 10, period: 'day' });
+  await budgets.set('staging', { ...month, environment: 'staging' });
+  await budgets.set('second', { ...month, agentId: second.agentId });
+  await budgets.set('key', { ...month, keyId: key.keyId });
+  const start = new Date();
+  await spend(1);
+  await spend(2, { environment: 'staging', keyId: uuidOf('key', key.keyId) });
+  await spend(4, { agentId: uuidOf('agt', second.agentId) });
+  // Of the month before.
+  await spend(64, { at: new Date(startOf('month', start).getTime() - 1) });
+  const spent = async () =>
+    Object.fromEntries((await budgets.list()).map(({ name, spentUsd }) => [name, spentUsd] as const));
+  const expected = { all: 7, today: 7, staging: 2, second: 4, key: 2 };
+  expect(await spent()).toEqual(expected);
+  while (await compactUsage(service.db, organizationId, 2));
+  expect(await spent()).toEqual(expected);
+  expect((await budgets.list({ environment: 'staging' })).map(({ name }) => name)).toEqual(['staging']);
+  expect((await budgets.list({ agentId: second.agentId })).map(({ name }) => name)).toEqual(['second']);
+  for (const name of Object.keys(expected)) await budgets.delete(name);
+  expect(await budgets.list()).toEqual([]);
+});
+
+test('each threshold alerts once a period, on two nodes and when it is looked for again, and anew if the limit is raised', async () => {
+  const { client, db } = service;
+  const before = (await client.usage.get()).total.costUsd!;
+  await client.budgets.set('alerts', { limitUsd: 1000 + before, period: 'month', thresholds: [80, 100, 50] });
+  expect((await budgetOf('alerts')).thresholds).toEqual([50, 80, 100]);
+  const look = async () => {
+    await Promise.all(
+      [service, other].flatMap((node) => [1, 2].map(() => alertBudgets(node.db, organizationId, new Date()))),
+    );
+    return alertsOf('alerts');
+  };
+  await spend(900);
+  expect(new Set(await look())).toEqual(new Set([50, 80]));
+  expect(await look()).toHaveLength(2);
+  expect((await budgetOf('alerts')).alerts).toMatchObject([{ threshold: 50 }, { threshold: 80 }]);
+  // Nothing of this changes what was reached.
+  await client.budgets.set('alerts', { limitUsd: 1100 + before, period: 'month', thresholds: [50, 80, 100] });
+  expect(await look()).toHaveLength(2);
+  await client.budgets.set('alerts', { limitUsd: 1500 + before, period: 'month', thresholds: [50, 80, 100] });
+  expect((await budgetOf('alerts')).alerts).toMatchObject([{ threshold: 50 }]);
+  await spend(700);
+  expect((await look()).toSorted()).toEqual([100, 50, 80, 80].toSorted());
+  // In the next month, all of them can alert again.
+  const next = new Date(endOf('month', new Date()).getTime() + 1000);
+  await spend(2000 + before, { at: next });
+  await Promise.all([alertBudgets(db, organizationId, next), alertBudgets(db, organizationId, next)]);
+  expect(await alertsOf('alerts')).toHaveLength(7);
+  await client.budgets.delete('alerts');
+});
+
+test('what a budget is for does not change, and it is for something that exists', async () => {
+  const { budgets } = service.client;
+  const month = { limitUsd: 1, period: 'month' } as const;
+  await budgets.set('mine', month);
+  await expect(budgets.set('mine', { ...month, environment: 'staging' })).rejects.toBeInstanceOf(ConflictError);
+  await expect(budgets.set('mine', { ...month, period: 'day' })).rejects.toBeInstanceOf(ConflictError);
+  await expect(budgets.set('x', { ...month, environment: 'nowhere' })).rejects.toBeInstanceOf(NotFoundError);
+  await expect(budgets.set('x', { ...month, agentId: formatId('agt', newUuid()) })).rejects.toBeInstanceOf(
+    NotFoundError,
+  );
+  await expect(budgets.set('x', { ...month, keyId: formatId('key', newUuid()) })).rejects.toBeInstanceOf(NotFoundError);
+  await budgets.delete('mine');
+  await expect(budgets.delete('mine')).rejects.toBeInstanceOf(NotFoundError);
+  const types = (await service.client.events.list({ resourceId: 'mine' })).data.map(({ type }) => type);
+  expect(types).toEqual(['budget.deleted', 'budget.created']);
+});
+
+test('a key that is limited to an environment sees and sets only budgets of that environment', async () => {
+  const { secret } = await service.client.keys.create({
+    name: 'staging',
+    scopes: ['usage:read', 'organization:manage'],
+    environments: ['staging'],
+  });
+  const { budgets } = service.clientWith(secret!);
+  const month = { limitUsd: 1, period: 'month' } as const;
+  await service.client.budgets.set('whole', month);
+  expect(await budgets.set('own', month)).toMatchObject({ environment: 'staging' });
+  expect((await budgets.list()).map(({ name }) => name)).toEqual(['own']);
+  await expect(budgets.set('whole', month)).rejects.toBeInstanceOf(ConflictError);
+  await expect(budgets.set('own', { ...month, environment: 'production' })).rejects.toMatchObject({
+    code: 'insufficient_permission',
+  });
+  for (const name of ['whole', 'own']) await service.client.budgets.delete(name);
+});
+
+async function ended(sessionId: string) {
+  return await service.client.sessions.get(sessionId).then(async (session) => {
+    for (let last = session; ; last = await service.client.sessions.get(sessionId)) {
+      if (!['running', 'waiting'].includes(last.status)) return last;
+    }
+  });
+}
+
+test('once it is used up, a budget with `stop` refuses sessions on every node, and ends turns before their next model call', async () => {
+  const { client } = service;
+  const open = (node: TestService, environment = 'staging') =>
+    node.client.sessions.open({ agentId, environment, input: 'go' });
+  const first = await ended((await open(service)).sessionId);
+  const idle = await client.sessions.open({ agentId, environment: 'staging' });
+  const cost = first.usage.costUsd!;
+  const spentBefore = (await client.usage.get({ environment: 'staging' })).total.costUsd!;
+  await client.budgets.set('stops', {
+    limitUsd: spentBefore + 0.5 * cost,
+    period: 'month',
+    environment: 'staging',
+    stop: true,
+  });
+  const last = await ended((await open(service)).sessionId);
+  expect(last).toMatchObject({ status: 'idle', stopReason: 'endTurn' });
+  const refused = { code: 'budget_exceeded', status: 429 };
+  await expect(open(service)).rejects.toMatchObject(refused);
+  // The other node may not have looked for budgets within its last ten seconds; no request is refused before.
+  await expect
+    .poll(() => open(other).catch(({ code }) => code), { timeout: 30_000, interval: 500 })
+    .toBe('budget_exceeded');
+  await expect(client.sessions.sendMessage(idle.sessionId, { content: 'go' })).rejects.toMatchObject(refused);
+  // Sessions of another environment go on.
+  expect(await ended((await open(service, 'production')).sessionId)).toMatchObject({ stopReason: 'endTurn' });
+  await client.budgets.delete('stops');
+  expect(await ended((await open(service)).sessionId)).toMatchObject({ stopReason: 'endTurn' });
+});
+
+test('a day and a month of UTC begin and end at midnight, also at the end of a year', () => {
+  now = new Date('2026-12-31T23:59:59.999Z');
+  expect([startOf('day', clock.now()), endOf('day', clock.now())].map((one) => one.toISOString())).toEqual([
+    '2026-12-31T00:00:00.000Z',
+    '2027-01-01T00:00:00.000Z',
+  ]);
+  expect([startOf('month', now), endOf('month', now)].map((one) => one.toISOString())).toEqual([
+    '2026-12-01T00:00:00.000Z',
+    '2027-01-01T00:00:00.000Z',
+  ]);
+});
