@@ -97,15 +97,59 @@ export function useList<T>(
   });
 }
 
-/** A change. Afterwards the queries of these nouns are invalidated. `mutateAsync` rejects if it is refused. */
+/** What a change shows before the service has answered. */
+interface Optimistic<Input> {
+  /** The queries whose data changes at once: the first parts of their keys, below the organization's. */
+  key: QueryKey;
+  /** The data as it will be. Undefined leaves it as it is. The list of `useList` is pages of `data`. */
+  apply: (data: unknown, input: Input) => unknown;
+}
+
+/**
+ * A change. Afterwards the queries of these nouns are invalidated. `mutateAsync` rejects if it is refused. `optimistic` is for changes
+ * that are rarely refused: the page shows the result at once, and what was there before if it is refused.
+ */
 export function useApiMutation<Input, Output>(
   change: (client: Signalbox, input: Input) => PromiseLike<Output>,
   nouns: readonly string[],
+  optimistic?: Optimistic<Input>,
 ) {
   const { organizationId, client } = useOrganization();
   const queries = useQueryClient();
+  const refresh = () =>
+    Promise.all(nouns.map((noun) => queries.invalidateQueries({ queryKey: [organizationId, noun] })));
   return useMutation({
     mutationFn: async (input: Input) => await change(client, input),
-    onSuccess: () => Promise.all(nouns.map((noun) => queries.invalidateQueries({ queryKey: [organizationId, noun] }))),
+    onMutate: async (input: Input) => {
+      if (!optimistic) return [];
+      const filter = { queryKey: [organizationId, ...optimistic.key] };
+      // A response that is on its way has the old data.
+      await queries.cancelQueries(filter);
+      const before = queries.getQueriesData(filter);
+      queries.setQueriesData(filter, (data: unknown) =>
+        data === undefined ? undefined : optimistic.apply(data, input),
+      );
+      return before;
+    },
+    onError: (_error, _input, before) => {
+      for (const [key, data] of before ?? []) queries.setQueryData(key, data);
+      if (optimistic) void refresh();
+    },
+    onSuccess: refresh,
   });
+}
+
+/** `apply` for the list of `useList`: each item changed, or removed if the result is undefined. */
+export function inList<T, Input>(apply: (item: T, input: Input) => T | undefined) {
+  return (data: unknown, input: Input): unknown => {
+    if (typeof data !== 'object' || data === null || !('pages' in data)) return undefined;
+    const { pages } = data as { pages: readonly Page<T>[] };
+    return {
+      ...data,
+      pages: pages.map((page) => ({
+        ...page,
+        data: page.data.flatMap((item) => apply(item, input) ?? []),
+      })),
+    };
+  };
 }

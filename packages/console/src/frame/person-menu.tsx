@@ -7,6 +7,7 @@ import { applyTheme, chosenTheme, type Theme } from '../theme.ts';
 import { Avatar } from '../ui/avatar.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useToast } from '../ui/toast.tsx';
+import { TimeDialog } from './time-dialog.tsx';
 
 const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
@@ -15,50 +16,55 @@ export function PersonMenu() {
   const navigate = useNavigate();
   const toast = useToast();
   const [theme, setTheme] = useState(chosenTheme);
+  const [isTimes, setTimes] = useState(false);
   const gettingStarted = useGettingStarted();
   return (
-    <Menu
-      className="button bare person"
-      align="start"
-      items={[
-        {
-          label: 'Your account',
-          onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
-        },
-        ...(may('write')
-          ? [
-              {
-                label: 'Getting started',
-                onSelect: () => {
-                  gettingStarted.show();
-                  void navigate({ to: '/$organizationId/start', params: { organizationId } });
-                },
-              },
-            ]
-          : []),
-        ...(Object.keys(themes) as Theme[]).map((one) => ({
-          group: 'theme',
-          label: themes[one],
-          isChecked: one === theme,
-          onSelect: () => {
-            applyTheme(one);
-            setTheme(one);
+    <>
+      <Menu
+        className="button bare person"
+        align="start"
+        items={[
+          {
+            label: 'Your account',
+            onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
           },
-        })),
-        {
-          group: 'sign out',
-          label: 'Sign out',
-          onSelect: () =>
-            void signOut().catch(() =>
-              toast('You are still signed in because the service did not respond. Try again.'),
-            ),
-        },
-      ]}
-    >
-      <Avatar name={user.name} />
-      <span className="label">
-        {user.name} <span className="quiet small">{role}</span>
-      </span>
-    </Menu>
+          ...(may('write')
+            ? [
+                {
+                  label: 'Getting started',
+                  onSelect: () => {
+                    gettingStarted.show();
+                    void navigate({ to: '/$organizationId/start', params: { organizationId } });
+                  },
+                },
+              ]
+            : []),
+          ...(Object.keys(themes) as Theme[]).map((one) => ({
+            group: 'theme',
+            label: themes[one],
+            isChecked: one === theme,
+            onSelect: () => {
+              applyTheme(one);
+              setTheme(one);
+            },
+          })),
+          { group: 'theme', label: 'Times…', onSelect: () => setTimes(true) },
+          {
+            group: 'sign out',
+            label: 'Sign out',
+            onSelect: () =>
+              void signOut().catch(() =>
+                toast('You are still signed in because the service did not respond. Try again.'),
+              ),
+          },
+        ]}
+      >
+        <Avatar name={user.name} />
+        <span className="label">
+          {user.name} <span className="quiet small">{role}</span>
+        </span>
+      </Menu>
+      {isTimes && <TimeDialog onClose={() => setTimes(false)} />}
+    </>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
+import { timeSettings, useTimeSettings } from '../time-settings.ts';
 
 // One timer for all times on the page.
 const TICK_MS = 10_000;
@@ -43,8 +44,31 @@ export function useTicking(isMoving: boolean): number {
   return now;
 }
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+/** A format in the person's time zone, which it names if that is not the browser's. */
+function formatter(options: Intl.DateTimeFormatOptions): (instant: Date) => string {
+  const formats = new Map<string | undefined, Intl.DateTimeFormat>();
+  return (instant) => {
+    const { zone } = timeSettings();
+    let format = formats.get(zone);
+    if (!format) {
+      const isNamed = zone !== undefined && options.second !== undefined;
+      format = new Intl.DateTimeFormat(undefined, {
+        ...options,
+        ...(zone && { timeZone: zone }),
+        ...(isNamed && { timeZoneName: 'short' as const }),
+      });
+      formats.set(zone, format);
+    }
+    return format.format(instant);
+  };
+}
+
+const date = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+const exact = formatter({ ...date, hour: 'numeric', minute: '2-digit', second: '2-digit' });
+const short = formatter({ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+const day = formatter(date);
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const FAR_MS = 30 * 86_400_000;
 /** Units with their length and the count at which the next unit is used. */
 const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = [
   ['minute', 60_000, 60],
@@ -52,31 +76,38 @@ const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = 
   ['day', 86_400_000, Number.POSITIVE_INFINITY],
 ];
 
-/** A relative time with the exact one as a tooltip. Times more than 30 days away are shown as a date. */
+/**
+ * A time as the person chose (time-settings.ts), with the exact one as a tooltip: relative, which is a date if it is more than 30
+ * days away, or as a date and time.
+ */
 export function Time({ at, absent = 'never' }: { at: string | null; absent?: string }) {
   const current = useNow();
+  const { style } = useTimeSettings();
   if (at === null) return <span className="quiet">{absent}</span>;
   const instant = new Date(at);
+  const ms = instant.getTime() - current;
+  const isFar = Math.abs(ms) > FAR_MS;
   return (
-    <time dateTime={at} title={exact.format(instant)}>
-      {spoken(instant.getTime() - current, instant)}
+    <time dateTime={at} title={exact(instant)}>
+      {style === 'relative' ? spoken(ms, instant) : isFar ? day(instant) : short(instant)}
     </time>
   );
 }
 
 /** A time in full. */
 export function ExactTime({ at }: { at: string }) {
+  useTimeSettings();
   return <time dateTime={at}>{exactly(at)}</time>;
 }
 
 /** The same as text. */
 export function exactly(at: string): string {
-  return exact.format(new Date(at));
+  return exact(new Date(at));
 }
 
 /** A relative time in words. */
 export function spoken(ms: number, instant: Date): string {
-  if (Math.abs(ms) > 30 * 86_400_000) return instant.toLocaleDateString(undefined, { dateStyle: 'medium' });
+  if (Math.abs(ms) > FAR_MS) return day(instant);
   // A recent event may be later than the last tick.
   if (Math.abs(ms) < 60_000) return ms > TICK_MS ? 'in a moment' : 'just now';
   const [unit, length] = units.find(([, size, limit]) => Math.round(Math.abs(ms) / size) < limit)!;

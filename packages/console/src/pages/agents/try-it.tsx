@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
-import { SessionView } from '../sessions/session-view.tsx';
+import { LazySessionView } from '../sessions/lazy-session-view.tsx';
 
 /** `version`: the newest saved one. `unsaved`: whether the draft has changes that are not in it. */
 export function TryIt({
@@ -42,7 +42,7 @@ export function TryIt({
       )}
       {sessionId ? (
         <>
-          <SessionView sessionId={sessionId} />
+          <LazySessionView sessionId={sessionId} />
           <div className="row">
             <Button small onClick={() => onOpen(undefined)}>
               New session

@@ -2,7 +2,7 @@ import type { Environment, EnvironmentSecret } from '@signalbox/client';
 import { ownProviders } from '@signalbox/contract';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { inList, useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextArea, TextField } from '../../ui/field.tsx';
@@ -310,6 +310,10 @@ function DeleteSecret({ environment, name, onClose }: { environment: string; nam
   const remove = useApiMutation(
     (client, _: undefined) => client.environments.secrets.delete(environment, name),
     ['secrets'],
+    {
+      key: ['secrets', environment, 'list'],
+      apply: inList((secret: EnvironmentSecret) => (secret.name === name ? undefined : secret)),
+    },
   );
   return (
     <FormDialog

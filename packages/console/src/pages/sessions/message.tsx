@@ -1,9 +1,11 @@
 // A message in a conversation: of the agent, as Markdown or as its source, and of a user or the service.
-import { memo, type ReactNode, useState } from 'react';
+import { lazy, memo, type ReactNode, Suspense, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton, Json } from '../../ui/copy.tsx';
-import { Markdown } from '../../ui/markdown/markdown.tsx';
 import { PlainText } from '../../ui/text.tsx';
+
+// Loaded next to the page, which shows the text meanwhile.
+const Markdown = lazy(() => import('../../ui/markdown/markdown.tsx').then((file) => ({ default: file.Markdown })));
 
 /** What the model said. */
 export const AgentText = memo(function AgentText({
@@ -39,7 +41,13 @@ export function MessageText({
   return (
     <>
       <div className="message-text" aria-busy={isGrowing || undefined}>
-        {isSource ? <PlainText text={text} /> : <Markdown text={text} isGrowing={isGrowing} />}
+        {isSource ? (
+          <PlainText text={text} />
+        ) : (
+          <Suspense fallback={<PlainText text={text} />}>
+            <Markdown text={text} isGrowing={isGrowing} />
+          </Suspense>
+        )}
       </div>
       {!isGrowing && (
         <div className="message-actions">

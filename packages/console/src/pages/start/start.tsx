@@ -11,7 +11,7 @@ import { Code } from '../../ui/copy.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { FirstCall } from '../keys/new-secret.tsx';
-import { SessionView } from '../sessions/session-view.tsx';
+import { LazySessionView } from '../sessions/lazy-session-view.tsx';
 import { ReceivedWebhooks } from './received-webhooks.tsx';
 import { firstMessage, refund, refundDesk } from './refund-desk.ts';
 import './start.css';
@@ -253,7 +253,7 @@ function Run({ agentId, session }: { agentId: string; session: Session | null })
       {session && (
         <>
           <PlayProgram key={session.sessionId} session={session} />
-          <SessionView sessionId={session.sessionId} />
+          <LazySessionView sessionId={session.sessionId} />
         </>
       )}
     </>

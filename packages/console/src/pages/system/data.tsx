@@ -22,7 +22,8 @@ const statuses = ['running', 'waiting', 'completed', 'failed', 'cancelled'];
 const rows: readonly Row[] = [
   'My order 1042 arrived damaged. Please refund it.',
   'A first message that is much longer than the column, so that it ends in an ellipsis and the row stays one line high',
-  'وصل طلبي تالفاً، أرجو إعادة المبلغ',
+  // In a font of the console: those of the system differ.
+  'Η παραγγελία μου έφτασε κατεστραμμένη',
   'Where is my invoice?',
   'x',
 ].map((title, index) => ({

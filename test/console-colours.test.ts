@@ -1,6 +1,8 @@
 // The contrast of the colours that pages combine, by WCAG 2: 4.5 : 1 for text, 3 : 1 for what else one has to see.
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import css from './tokens.css?raw';
+
+const css = readFileSync(new URL('../packages/console/src/styles/tokens.css', import.meta.url), 'utf8');
 
 type Colour = [lightness: number, chroma: number, hue: number];
 

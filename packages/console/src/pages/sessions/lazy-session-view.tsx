@@ -1,0 +1,13 @@
+import { lazy, Suspense } from 'react';
+import { SkeletonCards } from '../../ui/skeleton.tsx';
+
+const SessionView = lazy(() => import('./session-view.tsx').then((file) => ({ default: file.SessionView })));
+
+/** A session within a page that is about something else, which need not wait for it. */
+export function LazySessionView({ sessionId }: { sessionId: string }) {
+  return (
+    <Suspense fallback={<SkeletonCards cards={1} />}>
+      <SessionView sessionId={sessionId} />
+    </Suspense>
+  );
+}

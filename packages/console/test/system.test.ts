@@ -1,0 +1,124 @@
+// The parts of the console on /console/_system: what they look like, in light and in dark, and what they do.
+import { readdirSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { startTestService } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { browser } from './support/browser.ts';
+import { consoleDir } from './support/console-dir.ts';
+import { clearPictures, comparePicture, isWriting } from './support/pictures.ts';
+
+// The browser from the npm package (support/browser.ts). Others draw differently.
+const isPinned = process.platform === 'linux' && process.arch === 'x64' && !process.env.SIGNALBOX_TEST_BROWSER;
+
+let page: Page;
+beforeAll(async () => {
+  const service = await startTestService({ consoleDir });
+  const context = await (await browser()).newContext({
+    viewport: { width: 960, height: 900 },
+    reducedMotion: 'reduce',
+    locale: 'en',
+    timezoneId: 'UTC',
+  });
+  page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => /content security policy/i.test(message.text()) && problems.push(message.text()));
+  await page.goto(`${service.url}/console/_system`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.evaluate('document.fonts.ready');
+  return () => expect(problems).toEqual([]);
+});
+
+const specimens = () =>
+  page.locator('[data-specimen]').evaluateAll((all) => all.map((one) => one.getAttribute('data-specimen')!));
+
+test('every part looks as in its picture, in light and in dark', async () => {
+  clearPictures();
+  const wrong: (string | undefined)[] = [];
+  const names: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    for (const name of await specimens()) {
+      const part = page.locator(`[data-specimen="${name}"]`);
+      const picture = await part.screenshot({ animations: 'disabled', caret: 'hide' });
+      names.push(`${name}-${colorScheme}.png`);
+      if (isWriting || isPinned) wrong.push(comparePicture(`${name}-${colorScheme}`, picture));
+    }
+  }
+  expect(
+    wrong.filter((problem) => problem !== undefined),
+    'If that is what you meant: npm run pictures. See packages/console/test/pictures/.different',
+  ).toEqual([]);
+  const stored = readdirSync(new URL('pictures/', import.meta.url)).filter((file) => file.endsWith('.png'));
+  expect(stored.toSorted()).toEqual(names.toSorted());
+});
+
+test('every part fits a phone, and passes axe in light and dark', async () => {
+  for (const width of [360, 960]) {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+});
+
+test('a table is used by keyboard: j and k move, x selects, Enter opens, and nothing happens in a field', async () => {
+  const table = page.getByRole('region', { name: 'Table', exact: true });
+  const focused = () => page.evaluate(() => document.activeElement?.closest('tr')?.getAttribute('data-index') ?? null);
+  await page.getByRole('searchbox', { name: 'Search sessions' }).focus();
+  await page.keyboard.press('j');
+  expect(await focused()).toBe(null);
+  await page.keyboard.press('Backspace');
+  await page.getByRole('heading', { level: 1 }).click();
+  await page.keyboard.press('j');
+  expect(await focused()).toBe('0');
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.keyboard.press('k');
+  expect(await focused()).toBe('1');
+  await page.keyboard.press('x');
+  await table.getByText('2 selected').waitFor();
+  await page.keyboard.press('x');
+  await table.getByText('1 selected').waitFor();
+  await table.getByRole('checkbox', { name: 'Select all' }).check();
+  await table.getByText('5 selected').waitFor();
+  await table.getByRole('button', { name: 'Clear' }).click();
+  expect(await table.getByRole('toolbar').count()).toBe(0);
+  await table.getByRole('columnheader', { name: 'Duration' }).getByRole('button').click();
+  await table.getByRole('columnheader', { name: 'Duration' }).and(page.locator('[aria-sort="ascending"]')).waitFor();
+  await table.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'End user' }).click();
+  await table.getByRole('columnheader', { name: 'End user' }).waitFor({ state: 'detached' });
+});
+
+test('filters are chosen, changed and removed by keyboard, and a view keeps them', async () => {
+  const filters = page.getByRole('region', { name: 'Filters', exact: true });
+  const bar = filters.getByRole('search').first();
+  await bar.getByRole('button', { name: 'Filter', exact: true }).press('Enter');
+  await page.getByRole('dialog', { name: 'Add a filter' }).getByRole('button', { name: 'End user' }).press('Enter');
+  await page.keyboard.type('cus_1181');
+  await page.keyboard.press('Enter');
+  await bar.getByRole('button', { name: 'End user is cus_1181' }).waitFor();
+  await filters.getByRole('button', { name: 'Save view' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).last().fill('Mine');
+  await page.keyboard.press('Enter');
+  await filters.getByRole('button', { name: 'All', exact: true }).click();
+  expect(await bar.getByRole('button', { name: /^Remove the filter/ }).count()).toBe(0);
+  await filters.getByRole('button', { name: 'Mine', exact: true }).click();
+  await bar.getByRole('button', { name: 'Remove the filter Status' }).click();
+  await bar.getByRole('button', { name: 'End user is cus_1181' }).waitFor();
+});
+
+test('a dialog keeps the focus and a drawer does not; Escape closes both and returns the focus', async () => {
+  for (const [opener, name] of [
+    ['Open a dialog', 'Delete Refund desk?'],
+    ['Open a drawer', 'refund_order'],
+  ] as const) {
+    const button = page.getByRole('button', { name: opener });
+    await button.click();
+    await page.getByRole('dialog', { name }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name }).waitFor({ state: 'detached' });
+    expect(await button.evaluate((element) => element === document.activeElement), opener).toBe(true);
+  }
+});
