@@ -366,6 +366,34 @@ test('schedules, files, end users, usage, events and the organization are within
   expect(await ok('events', 'export', '--format', 'csv')).toMatch(/^sequence,/);
 });
 
+test('sessions are searched, counted, exported, and cancelled and closed by the same filters', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'Many', model: 'scripted/echo' });
+  const open = (id: string) =>
+    service.client.sessions.open({
+      agentId,
+      environment: 'production',
+      endUser: { id },
+      input: '=Where is the teapot?',
+    });
+  const ids = [(await open('many-1')).sessionId, (await open('many-2')).sessionId];
+  for (const id of ids) await expect.poll(() => status(id)).toBe('idle');
+  await expect.poll(() => ok('sessions', 'list', '--search', 'TEAPOT', '-q')).toBe(ids.toReversed().join('\n'));
+  expect(await ok('sessions', 'list', '--search', 'teapot', '--oldest', '--since', '1h', '-q')).toBe(ids.join('\n'));
+  expect(await ok('sessions', 'list', '--agent', agentId, '--failed', '-q')).toBe('');
+  expect(await ok('sessions', 'list', '--search', ids[0]!.slice(0, -1), '--end-user', 'many-1', '-q')).toBe(ids[0]);
+  expect(await ok('sessions', 'count', '--agent', agentId)).toBe('2');
+  const csv = (await ok('sessions', 'export', '--format', 'csv', '--agent', agentId)).split('\r\n');
+  expect(csv).toHaveLength(3);
+  expect(csv[1]).toContain(",'=Where is the teapot?,");
+  expect(JSON.parse((await ok('sessions', 'export', '--end-user', 'many-2')).trim())).toMatchObject({
+    sessionId: ids[1],
+  });
+  expect((await run('sessions', 'cancel-many')).code).toBe(2);
+  expect(await ok('sessions', 'close-many', '--end-user', 'many-1')).toBe(`${ids[0]} is completed`);
+  expect(await ok('sessions', 'cancel-many', '--agent', agentId)).toBe(`${ids[1]} is cancelled`);
+  expect(await ok('sessions', 'cancel-many', '--agent', agentId)).toBe('');
+});
+
 test('every operation was called by a command above, except for those with a reason', () => {
   const missing = operations.map(({ operationId }) => operationId).filter((id) => !called.has(id));
   expect(missing.sort()).toEqual(Object.keys(notCalledHere).sort());

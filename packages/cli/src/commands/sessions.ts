@@ -1,88 +1,18 @@
 // `signalbox sessions …`: opens, lists, continues and stops sessions. What was said in them is in session-history.ts.
 import { text } from 'node:stream/consumers';
-import type { Content, CreateSessionToken, Metadata, Session, Signalbox } from '@signalbox/client';
+import type { Content, CreateSessionToken, Metadata } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { type Command, command, type Options, UsageError } from '../command.ts';
-import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
+import { printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { stateOf } from '../session-state.ts';
-import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { counted, shown } from '../text.ts';
 import { readDraft, sessionDraft } from './drafts.ts';
 import { chat } from './session-chat.ts';
 import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
+import { listCommands } from './session-lists.ts';
 import { share, shares, unshare } from './session-shares.ts';
-
-const statuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
-
-const list = command({
-  name: 'list',
-  summary: 'List sessions, newest first',
-  options: {
-    status: { type: 'string', value: 'STATUS', choices: statuses, about: 'only sessions with this status' },
-    environment: { type: 'string', value: 'NAME', about: 'only this environment' },
-    agent: { type: 'string', value: 'AGENT', about: 'only this agent' },
-    'end-user': { type: 'string', value: 'ID', about: 'only sessions for this end user' },
-    parent: { type: 'string', value: 'SESSION', about: 'only child sessions of this session' },
-    'forked-from': { type: 'string', value: 'SESSION', about: 'only forks of this session' },
-    drafts: { type: 'string', choices: ['only', 'none'], about: 'only sessions that run a draft, or none of them' },
-    metadata: { type: 'string', value: 'KEY=VALUE', multiple: true, about: 'only sessions with this value' },
-    ...listOptions,
-    ...serviceOptions,
-  },
-  examples: [
-    ['sessions list --status waiting', 'sessions that wait for an approval or a tool result'],
-    ['sessions list --metadata customer=17 --all --json', 'all sessions of a customer of yours, for a program'],
-    ['sessions list --status waiting --all -q | xargs -n 1 signalbox sessions cancel', 'cancel all that wait'],
-  ],
-  needs: ['sessions:read'],
-  operations: ['listSessions'],
-  run(input) {
-    const { values, command: fullName } = input;
-    const filters = {
-      status: values.status,
-      environment: values.environment,
-      agentId: values.agent,
-      endUserId: values['end-user'],
-      parentSessionId: values.parent,
-      forkedFromSessionId: values['forked-from'],
-      draft: values.drafts && values.drafts === 'only',
-      metadata: values.metadata && metadataFilter(values.metadata, fullName),
-    };
-    const client = serviceOf(input);
-    return printList(input, (page) => client.sessions.list({ ...filters, ...page }), {
-      id: ({ sessionId }) => sessionId,
-      describe: describer(client, input.terminal),
-    });
-  },
-});
-
-function describer(client: Signalbox, terminal: Terminal) {
-  const names = agentNames(client);
-  return async (sessions: readonly Session[]): Promise<Column<Session>[]> => {
-    await names.load(sessions.map(({ agentId }) => agentId));
-    return [
-      { header: 'SESSION', cell: ({ sessionId }) => sessionId },
-      { header: 'STATUS', cell: stateOf, style: ({ status }) => statusStyle(status), shrinks: true },
-      { header: 'AGENT', cell: ({ agentId }) => names.of(agentId), shrinks: true },
-      { header: 'ENVIRONMENT', cell: ({ environment }) => environment, shrinks: true, optional: true },
-      { header: 'TURN', cell: ({ turn }) => String(turn), optional: true },
-      { header: 'CREATED', cell: ({ createdAt }) => timeText(createdAt, terminal), optional: true },
-      { header: 'ERROR', cell: ({ error }) => shown(error?.message ?? ''), shrinks: true, style: () => 'red' },
-    ];
-  };
-}
-
-function metadataFilter(pairs: readonly string[], fullName: string): Record<string, string> {
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf('=');
-      if (at < 1) throw new UsageError(`${fullName}: --metadata must be KEY=VALUE`, `${fullName} --help`);
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    }),
-  );
-}
 
 const get = command({
   name: 'get',
@@ -325,7 +255,7 @@ function withoutUndefined<T extends object>(fields: T): Partial<T> {
 }
 
 export const commands = [
-  list,
+  ...listCommands,
   get,
   sessionDraft,
   open,
