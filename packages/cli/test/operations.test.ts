@@ -351,6 +351,10 @@ test('schedules, files, end users, usage, events and the organization are within
   expect(await ok('usage', '--group-by', 'model', '--from', '2d')).toMatch(/^MODEL +INPUT .*\nscripted\/x .*\ntotal /s);
   // Without the days on which nothing ran. The test may run across midnight.
   expect(await ok('usage')).toMatch(/^DAY +INPUT .*\n(\d{4}-\d\d-\d\d .*\n){1,2}total .*$/);
+  expect(await ok('analytics', '--step', 'day')).toMatch(/^DAY +SESSIONS .*\n\d{4}-\d\d-\d\d .*total /s);
+  expect(await ok('budgets', 'set', 'monthly', '--limit', '500', '--threshold', '90')).toMatch(/^set: monthly, /);
+  expect(await ok('budgets', 'list')).toMatch(/^BUDGET +OF .*\nmonthly +everything +month /s);
+  expect(await ok('budgets', 'delete', 'monthly')).toBe('deleted: monthly');
   expect(await ok('usage', '--csv')).toMatch(/^day,name,inputTokens,.*\r\n\d{4}-\d\d-\d\d,,/);
   expect(await ok('organization', 'set-origins', 'https://app.example.com')).toContain('https://app.example.com');
   expect(await ok('organization', 'set-origins')).toMatch(/Origins +none/);

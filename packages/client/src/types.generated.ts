@@ -1864,6 +1864,26 @@ export interface UsageGroup {
   unpricedSteps: number;
   /** To a billionth of a dollar; null if no call had a price. */
   costUsd: number | null;
+  /** With `splitBy`: the parts of the day, of the 12 groups that cost most in the whole period. */
+  split?: UsagePart[];
+}
+
+export interface UsagePart {
+  /** As above; null: all groups that are not listed. */
+  group: string | null;
+  /** Including cached ones. */
+  inputTokens: number;
+  outputTokens: number;
+  /** Input tokens that the provider had in its cache. */
+  cachedTokens: number;
+  /** Input tokens that were written to the provider's cache. Left out if there are none. */
+  cacheWriteTokens?: number;
+  /** Model calls. */
+  steps: number;
+  /** Model calls not included in `costUsd`, because their model had no price. */
+  unpricedSteps: number;
+  /** To a billionth of a dollar; null if no call had a price. */
+  costUsd: number | null;
 }
 
 export interface UsageReport {
@@ -3083,7 +3103,9 @@ export interface Operations {
       to?: string | undefined;
       /** Default: `"day"`. */
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
-      /** Only the usage of this agent; not with `groupBy=endUser`. */
+      /** Also divides each day; only with `groupBy=day`. */
+      splitBy?: 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
+      /** Only the usage of this agent; not with `endUser` in `groupBy` or `splitBy`. */
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
@@ -3121,22 +3143,22 @@ export interface Operations {
       data: OrganizationBudget[];
     };
   };
-  /** Set a budget. Creates or replaces it. What it is for (`period`, `environment`, `agentId`, `keyId`) does not change: delete it and create another. `PUT /api/v1/budgets/{name}`, scope `organization:manage` (permission `admin`). */
+  /** Set a budget. Creates or replaces it. What it is for (`period`, `environment`, `agentId`, `keyId`) does not change: delete it and create another. `PUT /api/v1/budgets/{budgetName}`, scope `organization:manage` (permission `admin`). */
   setBudget: {
     params: {
       /** Your name for the budget, such as `monthly`. */
-      name: string;
+      budgetName: string;
     };
     body: SetBudget;
     result: {
       budget: OrganizationBudget;
     };
   };
-  /** Delete a budget. With its alerts. Turns that it stopped can begin at once. `DELETE /api/v1/budgets/{name}`, scope `organization:manage` (permission `admin`). */
+  /** Delete a budget. With its alerts. Turns that it stopped can begin at once. `DELETE /api/v1/budgets/{budgetName}`, scope `organization:manage` (permission `admin`). */
   deleteBudget: {
     params: {
       /** Your name for the budget, such as `monthly`. */
-      name: string;
+      budgetName: string;
     };
     result: {
       name: string;
@@ -3378,8 +3400,8 @@ export const operations = {
   getUsage: { method: 'GET', path: '/usage' },
   getAnalytics: { method: 'GET', path: '/analytics' },
   listBudgets: { method: 'GET', path: '/budgets' },
-  setBudget: { method: 'PUT', path: '/budgets/{name}' },
-  deleteBudget: { method: 'DELETE', path: '/budgets/{name}' },
+  setBudget: { method: 'PUT', path: '/budgets/{budgetName}' },
+  deleteBudget: { method: 'DELETE', path: '/budgets/{budgetName}' },
   listMembers: { method: 'GET', path: '/members' },
   updateMember: { method: 'PATCH', path: '/members/{userId}' },
   removeMember: { method: 'DELETE', path: '/members/{userId}' },

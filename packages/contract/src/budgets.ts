@@ -51,7 +51,7 @@ export const OrganizationBudget = Type.Object(
 );
 export type OrganizationBudget = Static<typeof OrganizationBudget>;
 
-export const BudgetParams = Strict({ name: BudgetName });
+export const BudgetParams = Strict({ budgetName: BudgetName });
 
 export const ListBudgets = Strict({
   environment: Type.Optional(EnvironmentName),

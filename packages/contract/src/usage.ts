@@ -31,10 +31,24 @@ const UsageGroup = Type.Object(
       Nullable(Type.String(), { description: 'By API key: the name of the key, also after it was deleted.' }),
     ),
     ...sums,
+    split: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            group: Nullable(Type.String(), { description: 'As above; null: all groups that are not listed.' }),
+            ...sums,
+          },
+          { title: 'UsagePart' },
+        ),
+        { description: 'With `splitBy`: the parts of the day, of the 12 groups that cost most in the whole period.' },
+      ),
+    ),
   },
   { title: 'UsageGroup' },
 );
+export type UsageGroup = Static<typeof UsageGroup>;
 
+const splittings = ['agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
 const groupings = ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
 
 export const GetUsage = Strict({
@@ -43,7 +57,8 @@ export const GetUsage = Strict({
   ),
   to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Default: now.' })),
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
-  agentId: Type.Optional(Id('agt', 'Only the usage of this agent; not with `groupBy=endUser`.')),
+  splitBy: Type.Optional(OneOf(splittings, { description: 'Also divides each day; only with `groupBy=day`.' })),
+  agentId: Type.Optional(Id('agt', 'Only the usage of this agent; not with `endUser` in `groupBy` or `splitBy`.')),
   environment: Type.Optional(EnvironmentName),
 });
 
@@ -61,3 +76,4 @@ export const UsageReport = Type.Object(
   },
   { title: 'UsageReport' },
 );
+export type UsageReport = Static<typeof UsageReport>;

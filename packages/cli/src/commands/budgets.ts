@@ -47,7 +47,7 @@ const set = command({
     period: { type: 'string', value: 'PERIOD', choices: ['day', 'month'], about: 'of UTC (month)' },
     environment: { type: 'string', value: 'NAME', about: 'only sessions of this environment' },
     agent: { type: 'string', value: 'AGENT', about: 'only sessions of this agent' },
-    key: { type: 'string', value: 'KEY', about: 'only sessions that count for this API key' },
+    'api-key-id': { type: 'string', value: 'KEY', about: 'only sessions that count for this API key' },
     threshold: {
       type: 'string',
       value: 'PERCENT',
@@ -67,7 +67,7 @@ const set = command({
   needs: ['organization:manage'],
   operations: ['setBudget'],
   async run(input) {
-    const { limit, period = 'month', environment, agent: agentId, key: keyId, threshold, stop } = input.values;
+    const { limit, period = 'month', environment, agent: agentId, 'api-key-id': keyId, threshold, stop } = input.values;
     const stored = await serviceOf(input).budgets.set(input.args.name, {
       limitUsd: limit,
       period,

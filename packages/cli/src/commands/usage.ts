@@ -6,6 +6,7 @@ import { serviceOf, serviceOptions } from '../service.ts';
 import { type Column, Table } from '../table.ts';
 import { shown } from '../text.ts';
 
+const splittings = ['agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
 const groupings = ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey'] as const;
 
 const usage = command({
@@ -15,6 +16,7 @@ const usage = command({
     from: { type: 'time', about: 'from the UTC day of this time (30 days before --to)' },
     to: { type: 'time', about: 'to the UTC day of this time (now)' },
     'group-by': { type: 'string', value: 'WHAT', choices: groupings, about: 'instead of by day' },
+    'split-by': { type: 'string', value: 'WHAT', choices: splittings, about: 'with --json: also divide each day' },
     agent: { type: 'string', value: 'AGENT', about: 'only this agent' },
     environment: { type: 'string', value: 'NAME', about: 'only this environment' },
     csv: { type: 'boolean', about: 'print CSV, for spreadsheets' },
@@ -27,10 +29,10 @@ const usage = command({
   needs: ['usage:read'],
   operations: ['getUsage'],
   async run(input) {
-    const { from, to, 'group-by': groupBy, agent: agentId, environment, csv, json } = input.values;
+    const { from, to, 'group-by': groupBy, 'split-by': splitBy, agent: agentId, environment, csv, json } = input.values;
     const client = serviceOf(input);
     const { stdout } = input.terminal;
-    const report = await client.usage.get({ from, to, groupBy, agentId, environment });
+    const report = await client.usage.get({ from, to, groupBy, splitBy, agentId, environment });
     if (json) return stdout.write(`${JSON.stringify(report)}\n`);
     if (csv) return stdout.write(csvOf(report.data, report.groupBy));
     const names = agentNames(client);

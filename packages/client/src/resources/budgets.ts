@@ -23,11 +23,11 @@ export class Budgets {
    * @throws ConflictError if a budget of this name is for something else, or there are 100 budgets
    */
   async set(name: string, params: SetBudget, options?: RequestOptions): Promise<OrganizationBudget> {
-    return (await this.#transport.call('setBudget', { params: { name }, body: params }, options)).budget;
+    return (await this.#transport.call('setBudget', { params: { budgetName: name }, body: params }, options)).budget;
   }
 
   /** @throws NotFoundError */
   delete(name: string, options?: RequestOptions): Promise<Result<'deleteBudget'>> {
-    return this.#transport.call('deleteBudget', { params: { name } }, options);
+    return this.#transport.call('deleteBudget', { params: { budgetName: name } }, options);
   }
 }

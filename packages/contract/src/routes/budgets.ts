@@ -16,7 +16,7 @@ export const budgetRoutes = table({
   },
   setBudget: {
     method: 'PUT',
-    path: '/budgets/{name}',
+    path: '/budgets/{budgetName}',
     scope: 'organization:manage',
     agents: 'closed',
     tag: 'Budgets',
@@ -31,7 +31,7 @@ export const budgetRoutes = table({
   },
   deleteBudget: {
     method: 'DELETE',
-    path: '/budgets/{name}',
+    path: '/budgets/{budgetName}',
     scope: 'organization:manage',
     tag: 'Budgets',
     summary: 'Delete a budget',

@@ -50,7 +50,7 @@ export async function listBudgets(ctx: Context, input: Input<'listBudgets'>): Pr
 /** Creates or replaces it. 404 for an unknown environment, agent or key; 409 if the name is taken by a budget of something else. */
 export async function setBudget(ctx: Context, input: Input<'setBudget'>): Promise<Result<'setBudget'>> {
   const { organizationId } = ctx;
-  const { name, period, limitUsd, stop = false } = input;
+  const { budgetName: name, period, limitUsd, stop = false } = input;
   const thresholds = [...(input.thresholds ?? defaultThresholds)].sort((a, b) => a - b);
   const reach: Reach = {
     environment: input.environment ?? null,
@@ -96,7 +96,10 @@ export async function setBudget(ctx: Context, input: Input<'setBudget'>): Promis
   });
 }
 
-export async function deleteBudget(ctx: Context, { name }: Input<'deleteBudget'>): Promise<Result<'deleteBudget'>> {
+export async function deleteBudget(
+  ctx: Context,
+  { budgetName: name }: Input<'deleteBudget'>,
+): Promise<Result<'deleteBudget'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     const [deleted] = await tx.query<{ environment: string | null }>(sql`

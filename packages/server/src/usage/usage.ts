@@ -8,7 +8,7 @@
 // A call is in one of the two. Rows belong to the organization, not to a session, because deleting a session does not undo its
 // cost. A report is one statement over both tables, so it counts each call once even while calls are moved. It covers whole days
 // in UTC, because the sums have no times.
-import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
+import type { Input, Result, Usage, UsageGroup, UsageReport, UsageSum } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
@@ -69,35 +69,17 @@ interface Row {
 export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
   const groupBy = input.groupBy ?? 'day';
   const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
+  const { splitBy } = input;
   if (agentId !== undefined && groupBy === 'endUser')
     throw invalidField('agentId', "can't be given with groupBy=endUser");
+  if (agentId !== undefined && splitBy === 'endUser')
+    throw invalidField('agentId', "can't be given with splitBy=endUser");
+  if (splitBy !== undefined && groupBy !== 'day') throw invalidField('splitBy', 'needs groupBy=day');
   const { from, to } = periodOf(input, ctx.clock.now());
-  const [column, text] = {
-    day: [sql`u.day`, sql`to_char(g.key, 'YYYY-MM-DD')`],
-    agent: [sql`u.agent_id`, sql`g.key::text`],
-    environment: [sql`u.environment`, sql`g.key`],
-    model: [sql`u.model`, sql`g.key`],
-    endUser: [sql`u.end_user_id`, sql`g.key`],
-    apiKey: [sql`u.key_id`, sql`g.key`],
-  }[groupBy] as [Sql, Sql];
+  const column = columns[groupBy];
+  const text = { day: sql`to_char(g.key, 'YYYY-MM-DD')`, agent: sql`g.key::text` }[groupBy as string] ?? sql`g.key`;
   const [total, ...groups] = await ctx.db.query<Row>(sql`
-    with used as (
-      select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
-        coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,
-        c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
-        coalesce(c.cost_usd, 0) as cost_usd
-      from model_usage c
-      where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
-        ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
-        ${agentId === undefined ? empty : sql`and c.agent_id = ${agentId}`}
-      union all
-      select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
-        d.unpriced_steps, d.cost_usd
-      from model_usage_days d
-      where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
-        ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
-        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}
-      ${groupBy === 'endUser' || groupBy === 'apiKey' ? partsOf(groupBy, ctx.organizationId, from, to, input.environment, agentId) : empty}
+    with used as (${usedIn(ctx.organizationId, { from, to }, groupBy, input.environment, agentId)}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
@@ -117,6 +99,7 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   const isKey = (row: Row) => groupBy === 'apiKey' && row.group !== '';
   const keyIds = listed.filter(isKey).map(({ group }) => group);
   const names = keyIds.length > 0 ? await keyNames(ctx, keyIds) : undefined;
+  const split = splitBy && (await splitDays(ctx, { from, to }, splitBy, input.environment, agentId));
   const data = listed.map((row) => ({
     group: groupBy === 'agent' ? formatId('agt', row.group) : isKey(row) ? formatId('key', row.group) : row.group,
     ...(isKey(row) && { name: names?.get(row.group) ?? null }),
@@ -127,9 +110,89 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
     to: to.toISOString(),
     groupBy,
     total: sumOf(total!),
-    data: groupBy === 'day' ? everyDay(from, to, data) : data,
+    data: groupBy === 'day' ? everyDay(from, to, data, split) : data,
     other: rest ? sumOf(rest) : null,
   };
+}
+
+const columns: Record<UsageReport['groupBy'], Sql> = {
+  day: sql`u.day`,
+  agent: sql`u.agent_id`,
+  environment: sql`u.environment`,
+  model: sql`u.model`,
+  endUser: sql`u.end_user_id`,
+  apiKey: sql`u.key_id`,
+};
+
+// Nobody can read a chart with more. It also bounds the response.
+const MAX_SPLIT = 12;
+
+/** The parts of each day: of the groups that cost most in the whole period, and of all others together. */
+async function splitDays(
+  ctx: Context,
+  period: { from: Date; to: Date },
+  splitBy: NonNullable<Input<'getUsage'>['splitBy']>,
+  environment: string | undefined,
+  agentId: string | undefined,
+): Promise<Map<string, NonNullable<UsageGroup['split']>>> {
+  const column = columns[splitBy];
+  const rows = await ctx.db.query<Row & { day: string; group: string | null }>(sql`
+    with used as (${usedIn(ctx.organizationId, period, splitBy, environment, agentId)}
+    ), grouped as (
+      select u.day, ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
+        sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps,
+        sum(u.unpriced_steps) as unpriced_steps, sum(u.cost_usd) as cost_usd
+      from used u group by 1, 2 having sum(u.steps) > 0
+    ), places as (
+      select g.key, row_number() over (
+        order by sum(g.cost_usd) desc, sum(g.input_tokens + g.output_tokens) desc, g.key) as place
+      from grouped g group by g.key
+    )
+    select g.day, case when p.place <= ${MAX_SPLIT} then g.key::text end as "group",
+      least(p.place, ${MAX_SPLIT + 1}) as place, sum(g.input_tokens)::bigint as "inputTokens",
+      sum(g.output_tokens)::bigint as "outputTokens", sum(g.cached_tokens)::bigint as "cachedTokens",
+      sum(g.cache_write_tokens)::bigint as "cacheWriteTokens", sum(g.steps)::bigint as steps,
+      sum(g.unpriced_steps)::bigint as "unpricedSteps", sum(g.cost_usd) as "costUsd"
+    from grouped g join places p on p.key = g.key
+    group by 1, 2, 3 order by 1, 3`);
+  const name = (group: string) => {
+    if (splitBy === 'agent') return formatId('agt', group);
+    return splitBy === 'apiKey' && group !== '' ? formatId('key', group) : group;
+  };
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  return new Map(
+    [...byDay].map(([day, parts]) => [
+      day,
+      parts.map((row) => ({ group: row.group === null ? null : name(row.group), ...sumOf(row) })),
+    ]),
+  );
+}
+
+/** The calls of a period, and the sums of its days. `by`: what they are grouped by. */
+function usedIn(
+  organizationId: string,
+  { from, to }: { from: Date; to: Date },
+  by: UsageReport['groupBy'],
+  environment: string | undefined,
+  agentId: string | undefined,
+): Sql {
+  return sql`
+      select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
+        coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,
+        c.output_tokens, c.cached_tokens, c.cache_write_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
+        coalesce(c.cost_usd, 0) as cost_usd
+      from model_usage c
+      where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
+        ${environment === undefined ? empty : sql`and c.environment = ${environment}`}
+        ${agentId === undefined ? empty : sql`and c.agent_id = ${agentId}`}
+      union all
+      select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
+        d.unpriced_steps, d.cost_usd
+      from model_usage_days d
+      where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
+        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}
+        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}
+      ${by === 'endUser' || by === 'apiKey' ? partsOf(by, organizationId, from, to, environment, agentId) : empty}`;
 }
 
 /** Moves what each end user or key used from the sums without one to those of the end user or key. */
@@ -193,12 +256,17 @@ function dayOf(instant: Date): string {
 }
 
 /** With zeros for days without usage, so that a chart can be drawn from it directly. */
-function everyDay<T extends UsageSum & { group: string }>(from: Date, to: Date, used: readonly T[]) {
+function everyDay(
+  from: Date,
+  to: Date,
+  used: readonly UsageGroup[],
+  split: ReadonlyMap<string, NonNullable<UsageGroup['split']>> | undefined,
+): UsageGroup[] {
   const byDay = new Map(used.map((one) => [one.group, one]));
-  const days: (UsageSum & { group: string })[] = [];
+  const days: UsageGroup[] = [];
   for (let at = from.getTime(); at < to.getTime(); at += DAY_MS) {
     const group = dayOf(new Date(at));
-    days.push(byDay.get(group) ?? { group, ...nothing });
+    days.push({ ...(byDay.get(group) ?? { group, ...nothing }), ...(split && { split: split.get(group) ?? [] }) });
   }
   return days;
 }

@@ -96,6 +96,7 @@ async function request(name: RouteName, route: Route, key: string, owned: Owned)
     ...owned,
     env: 'production',
     name: 'X',
+    budgetName: 'monthly',
     keyId: 'key_01k9xq3v7gf3pbt8zn5e6m2r4c',
     deliveryId: 'whd_01k9xq3v7gf3pbt8zn5e6m2r4c',
     eventId: 'evt_01k9xq3v7gf3pbt8zn5e6m2r4c',
@@ -158,6 +159,7 @@ describe('on every route', () => {
   );
 
   const namesAgents = (route: Route) => {
+    if (route.agents === 'closed') return false;
     const names = [route.params, route.query, route.body].flatMap((schema) =>
       Object.keys((schema as { properties?: object } | undefined)?.properties ?? {}),
     );

@@ -162,6 +162,37 @@ describe('the report', () => {
       ]);
     });
 
+    test('the parts of each day add up to the day, by whatever they are split', async () => {
+      for (const splitBy of ['agent', 'environment', 'model', 'endUser', 'apiKey'] as const) {
+        const { data } = await getUsage(ctx, {
+          from: '2026-03-01T00:00:00.000Z',
+          to: '2026-03-10T12:00:00.000Z',
+          splitBy,
+        });
+        for (const { split = [], steps, inputTokens, unpricedSteps } of data) {
+          const sum = (of: 'steps' | 'inputTokens' | 'unpricedSteps') => split.reduce((all, part) => all + part[of], 0);
+          expect([splitBy, sum('steps'), sum('inputTokens'), sum('unpricedSteps')]).toEqual([
+            splitBy,
+            steps,
+            inputTokens,
+            unpricedSteps,
+          ]);
+        }
+      }
+      const { data } = await getUsage(ctx, {
+        from: '2026-03-01T00:00:00.000Z',
+        to: '2026-03-02T00:00:00.000Z',
+        splitBy: 'model',
+      });
+      expect(data[0]!.split).toMatchObject([
+        { group: 'openai/b', inputTokens: 200, costUsd: 0.2 },
+        { group: 'openai/a', inputTokens: 100, costUsd: 0.1 },
+      ]);
+      await expect(getUsage(ctx, { groupBy: 'model', splitBy: 'agent' })).rejects.toMatchObject({
+        errors: [{ path: 'splitBy' }],
+      });
+    });
+
     test('the report of an environment has the usage of that environment only', async () => {
       const { total, data } = await getUsage(ctx, { groupBy: 'model', environment: 'staging' });
       expect([total.inputTokens, total.steps, data.map(({ group }) => group)]).toEqual([5_000, 1, ['openai/a']]);
