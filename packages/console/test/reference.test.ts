@@ -100,6 +100,11 @@ test('a link by operation or by error code, as in the `type` of a Problem, leads
   await expect.poll(() => row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)');
 });
 
+test('a link with a fragment that is not valid shows the reference', async () => {
+  const { complaints } = await openReference('#%');
+  expect(complaints).toEqual([]);
+});
+
 test('the search finds an operation by its title, with the keyboard alone', async () => {
   const { page } = await openReference('');
   await page.keyboard.press('Control+k');

@@ -2,6 +2,15 @@
 // of a Problem.
 import type { OpenApiDocument } from './document.ts';
 
+/** What a fragment names; undefined if it is not valid, which Scalar does not expect. */
+export function nameIn(hash: string): string | undefined {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return undefined;
+  }
+}
+
 /** The fragment that Scalar gives to an operation. */
 export function slugOf({ paths }: OpenApiDocument, operationId: string): string | undefined {
   for (const [path, methods] of Object.entries(paths)) {

@@ -2,7 +2,7 @@
 // the reader types stays in this page's memory.
 import scalarUrl from 'virtual:scalar';
 import { chosenTheme } from '../theme.ts';
-import { scrollToCode, slugOf } from './anchors.ts';
+import { nameIn, scrollToCode, slugOf } from './anchors.ts';
 import type { OpenApiDocument } from './document.ts';
 import './reference.css';
 
@@ -27,7 +27,9 @@ await open().catch(() => {
 async function open(): Promise<void> {
   if (nonce !== undefined) giveNonces(nonce);
   const [content] = await Promise.all([readDocument(), loadScalar()]);
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = nameIn(location.hash) ?? '';
+  // Scalar would throw.
+  if (nameIn(location.hash) === undefined) history.replaceState(null, '', location.pathname);
   const isCode = wanted in content.components.examples;
   const slug = isCode ? 'description/errors' : slugOf(content, wanted);
   if (slug) history.replaceState(null, '', `#${slug}`);
