@@ -18,14 +18,19 @@ export function rememberedEnvironment(organizationId: string): string | undefine
   return localStorage.getItem(keyOf(organizationId)) ?? undefined;
 }
 
+/** Undefined for all. */
+export function rememberEnvironment(organizationId: string, name: string | undefined): void {
+  if (name === undefined) localStorage.removeItem(keyOf(organizationId));
+  else localStorage.setItem(keyOf(organizationId), name);
+}
+
 export function EnvironmentSwitch() {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
   const names = useEnvironmentNames() ?? [];
   const navigate = useNavigate();
   const choose = (name: string | undefined) => {
-    if (name === undefined) localStorage.removeItem(keyOf(organizationId));
-    else localStorage.setItem(keyOf(organizationId), name);
+    rememberEnvironment(organizationId, name);
     void navigate({ to: '.', search: (search) => ({ ...search, environment: name }) });
   };
   // A name from a link may be of an environment that is gone.

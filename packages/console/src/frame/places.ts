@@ -19,6 +19,8 @@ interface Place {
   to: string;
   label: string;
   icon: LucideIcon;
+  /** `g` and then this letter goes there. */
+  key?: string;
   /** Hides the page from roles that may not read it. */
   needs?: Permission;
 }
@@ -27,32 +29,32 @@ const groups = [
   {
     group: 'Run',
     places: [
-      { to: '/$organizationId', label: 'Overview', icon: House },
-      { to: '/$organizationId/approvals', label: 'Approvals', icon: CircleCheckBig },
-      { to: '/$organizationId/sessions', label: 'Sessions', icon: MessagesSquare },
+      { to: '/$organizationId', label: 'Overview', key: 'o', icon: House },
+      { to: '/$organizationId/approvals', label: 'Approvals', key: 'a', icon: CircleCheckBig },
+      { to: '/$organizationId/sessions', label: 'Sessions', key: 's', icon: MessagesSquare },
     ],
   },
   {
     group: 'Build',
     places: [
-      { to: '/$organizationId/agents', label: 'Agents', icon: Bot },
-      { to: '/$organizationId/environments', label: 'Environments', icon: Server },
+      { to: '/$organizationId/agents', label: 'Agents', key: 'b', icon: Bot },
+      { to: '/$organizationId/environments', label: 'Environments', key: 'n', icon: Server },
     ],
   },
   {
     group: 'Operate',
     places: [
-      { to: '/$organizationId/webhooks', label: 'Webhooks', icon: Webhook },
-      { to: '/$organizationId/schedules', label: 'Schedules', icon: CalendarClock },
-      { to: '/$organizationId/usage', label: 'Usage', icon: ChartColumn },
-      { to: '/$organizationId/events', label: 'Event log', icon: ScrollText },
+      { to: '/$organizationId/webhooks', label: 'Webhooks', key: 'w', icon: Webhook },
+      { to: '/$organizationId/schedules', label: 'Schedules', key: 'c', icon: CalendarClock },
+      { to: '/$organizationId/usage', label: 'Usage', key: 'u', icon: ChartColumn },
+      { to: '/$organizationId/events', label: 'Event log', key: 'l', icon: ScrollText },
     ],
   },
   {
     group: 'Settings',
     places: [
-      { to: '/$organizationId/keys', label: 'API keys', icon: KeyRound, needs: 'admin' },
-      { to: '/$organizationId/people', label: 'People', icon: Users, needs: 'admin' },
+      { to: '/$organizationId/keys', label: 'API keys', key: 'k', icon: KeyRound, needs: 'admin' },
+      { to: '/$organizationId/people', label: 'People', key: 'p', icon: Users, needs: 'admin' },
     ],
   },
 ] as const satisfies readonly { group: string; places: readonly Place[] }[];

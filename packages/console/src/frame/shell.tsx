@@ -5,8 +5,10 @@ import { Outlet, useParams, useRouter, useRouterState } from '@tanstack/react-ro
 import { useEffect, useState } from 'react';
 import { accountQuery } from '../account.ts';
 import { useLive } from '../live.ts';
+import { useApprovalNotifications } from '../notifications.ts';
 import { OrganizationProvider } from '../organization.tsx';
 import { PendingProvider } from '../pending.tsx';
+import { Everywhere } from '../shortcuts/everywhere.tsx';
 import { useIsOnline } from '../unavailable.tsx';
 import { BottomBar } from './bottom-bar.tsx';
 import { CrumbsProvider } from './crumbs.tsx';
@@ -40,6 +42,7 @@ export function Shell() {
 
 function Frame({ account }: { account: Account }) {
   useLive();
+  useApprovalNotifications();
   // On a phone, the navigation is a sheet that the bottom bar opens.
   const [isOpen, setOpen] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
@@ -66,6 +69,7 @@ function Frame({ account }: { account: Account }) {
         <Outlet />
       </div>
       <Offline />
+      <Everywhere />
       <BottomBar isOpen={isOpen} onMore={() => setOpen(!isOpen)} />
     </div>
   );

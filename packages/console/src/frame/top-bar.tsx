@@ -2,6 +2,7 @@ import { BookOpen } from 'lucide-react';
 import { Tooltip } from '../ui/tooltip.tsx';
 import { Crumbs } from './crumbs.tsx';
 import { EnvironmentSwitch } from './environment.tsx';
+import { SearchButton } from './search-button.tsx';
 
 /** What every page has above it. */
 export function TopBar() {
@@ -9,6 +10,7 @@ export function TopBar() {
     <header className="top-bar">
       <Crumbs />
       <EnvironmentSwitch />
+      <SearchButton />
       <Tooltip text="API reference" side="bottom">
         <a className="button bare icon" href="/docs" target="_blank" rel="noopener" aria-label="API reference">
           <BookOpen aria-hidden="true" />
