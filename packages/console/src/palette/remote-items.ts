@@ -24,8 +24,13 @@ export function useRemoteItems(query: string): { items: readonly PaletteItem[]; 
     queryKey: [organizationId, 'sessions', 'palette', paused],
     queryFn: async ({ signal }) => {
       const metadata = metadataIn(paused);
-      const filter = metadata ? { metadata } : { endUserId: paused };
-      return (await client.sessions.list({ ...filter, limit: MOST }, { signal })).data;
+      // Words are found some seconds after they were written, an end user at once.
+      const filters = metadata ? [{ metadata }] : [{ endUserId: paused }, { q: paused }];
+      const pages = await Promise.all(
+        filters.map((filter) => client.sessions.list({ ...filter, limit: MOST }, { signal })),
+      );
+      const all = pages.flatMap(({ data }) => data);
+      return [...new Map(all.map((session) => [session.sessionId, session])).values()].slice(0, MOST);
     },
     enabled: isSearch,
     staleTime: 10_000,

@@ -13,7 +13,7 @@ export function AgentName({ agentId }: { agentId: string }) {
 }
 
 /** The end of an id, which distinguishes it from others. */
-function shortId(id: string): string {
+export function shortId(id: string): string {
   const [prefix, body = ''] = id.split('_');
   return `${prefix}_…${body.slice(-6)}`;
 }
@@ -48,6 +48,8 @@ export function ApprovalSource({ approval }: { approval: Approval }) {
 // Less time than this is left: highlight it.
 const SOON_MS = 15 * 60_000;
 
+export const isSoon = (at: string, now: number) => Date.parse(at) - now < SOON_MS;
+
 function Expiry({ at }: { at: string | null }) {
   const now = useNow();
   if (at === null) return <span className="quiet">no time limit</span>;
@@ -58,5 +60,5 @@ function Expiry({ at }: { at: string | null }) {
       <Time at={at} />
     </>
   );
-  return left < SOON_MS ? <Badge tone="warn">{words}</Badge> : <span className="quiet">{words}</span>;
+  return isSoon(at, now) ? <Badge tone="warn">{words}</Badge> : <span className="quiet">{words}</span>;
 }

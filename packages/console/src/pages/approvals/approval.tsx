@@ -9,20 +9,25 @@ import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { ApprovalSource } from './approval-source.tsx';
 import { CallOutcome } from './call-outcome.tsx';
+import { ContextView } from './context-view.tsx';
 import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
-import { useShortcuts } from './shortcuts.ts';
+import { useApprovalShortcuts } from './shortcuts.ts';
 
 // The event log reports changes (live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {
   const { organizationId, operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
-  const query = useApiQuery(['approvals', operationId], (client) => client.approvals.get(operationId), {
-    everyMs: AGAIN_MS,
-  });
+  const query = useApiQuery(
+    ['approvals', operationId],
+    (client) => client.approvals.get(operationId, { include: 'context' }),
+    {
+      everyMs: AGAIN_MS,
+    },
+  );
   const page = useRef<HTMLDivElement>(null);
-  useShortcuts(page);
+  useApprovalShortcuts(page);
   const { data } = query;
   return (
     <Page
@@ -38,6 +43,7 @@ export function ApprovalPage() {
           {(approval) => (
             <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>
               <ApprovalSource approval={approval} />
+              <ContextView approval={approval} />
               <section className="card" aria-labelledby="input">
                 <h2 id="input">Input</h2>
                 <InputView value={approval.input} />

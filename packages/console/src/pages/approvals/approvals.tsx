@@ -1,26 +1,21 @@
 // The inbox of all sessions: pending approvals, oldest first, and decided ones, newest first.
 import type { Approval } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
-import { EnvironmentFilter } from '../../filters.tsx';
+import { X } from 'lucide-react';
 import { useList, useOrganization } from '../../organization.tsx';
-import { sessionIdPattern } from '../../search-params.ts';
-import { counted, toolTitle } from '../../text-format.ts';
+import { ShortcutsButton } from '../../shortcuts/open-sheet.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Select } from '../../ui/field.tsx';
-import { FilterField } from '../../ui/filter.tsx';
-import { type Column, List, Loading } from '../../ui/list.tsx';
-import { ErrorNotice } from '../../ui/notice.tsx';
+import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { AgentName, SessionLink } from './approval-source.tsx';
-import { InboxItem } from './inbox-item.tsx';
-import { KeysHelp } from './keys-help.tsx';
+import { AgentName, SessionLink, shortId } from './approval-source.tsx';
+import { Inbox } from './inbox.tsx';
+import { NotifyButton } from './notify-button.tsx';
 import { nameOf } from './resolution.tsx';
 import type { ApprovalsSearch } from './search-params.ts';
-import { useShortcuts } from './shortcuts.ts';
 
 // The event log reports changes (live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
@@ -39,6 +34,7 @@ export function ApprovalsPage() {
         ...(status !== 'pending' && { order: 'desc' as const }),
         environment,
         sessionId,
+        ...(status === 'pending' && { include: 'context' as const }),
       }),
     { everyMs: AGAIN_MS },
   );
@@ -50,7 +46,17 @@ export function ApprovalsPage() {
       replace: true,
     });
   return (
-    <Page title="Approvals" operation="resolveApproval" about="Tool calls waiting for your approval before they run.">
+    <Page
+      title="Approvals"
+      operation="resolveApproval"
+      about="Tool calls waiting for approval before they run."
+      actions={
+        <>
+          <NotifyButton />
+          <ShortcutsButton />
+        </>
+      }
+    >
       <Filters search={search} onChange={go} />
       {status === 'pending' ? (
         <Inbox query={query} key={`${environment} ${sessionId}`} />
@@ -67,87 +73,30 @@ export function ApprovalsPage() {
   );
 }
 
-const statuses = [
-  { value: 'pending', label: 'Pending' },
-  { value: 'approved', label: 'Approved' },
-  { value: 'denied', label: 'Denied' },
-  { value: 'expired', label: 'Expired' },
-  { value: 'cancelled', label: 'Cancelled' },
-  { value: 'all', label: 'All, newest first' },
-];
+const statuses = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'all'] as const;
 
 function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (change: ApprovalsSearch) => void }) {
+  const { organizationId } = useOrganization();
+  const { status: current = 'pending' } = search;
   return (
-    <div className="filters">
-      <Select
-        label="Status"
-        value={search.status ?? 'pending'}
-        options={statuses}
-        onChange={(event) =>
-          onChange({
-            status:
-              event.currentTarget.value === 'pending'
-                ? undefined
-                : (event.currentTarget.value as ApprovalsSearch['status']),
-          })
-        }
-      />
-      <EnvironmentFilter
-        value={search.environment}
-        onChange={(environment) => onChange({ environment: environment || undefined })}
-      />
-      <FilterField
-        label="Session"
-        placeholder="ses_…"
-        pattern={sessionIdPattern}
-        refusal="Enter a session ID: ses_ and 26 characters."
-        value={search.sessionId ?? ''}
-        onChange={(sessionId) => onChange({ sessionId: sessionId || undefined })}
-      />
-    </div>
-  );
-}
-
-function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
-  const { may } = useOrganization();
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
-  const list = useRef<HTMLDivElement>(null);
-  const shortcuts = useShortcuts(list);
-  // An approval that was shown keeps its place, so that nothing moves while the user clicks or taps.
-  const [seen, setSeen] = useState<ReadonlyMap<string, Approval>>(new Map());
-  const now = new Map(data?.map((one) => [one.operationId, one]));
-  if (data?.some((one) => seen.get(one.operationId) !== one)) setSeen(new Map([...seen, ...now]));
-  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
-  // Ids sort by time.
-  const shown = [...seen.values()].sort((one, other) => (one.operationId < other.operationId ? -1 : 1));
-  const decided = shown.filter(({ operationId }) => !now.has(operationId)).length;
-  return (
-    <div className="stack">
-      <div className="row apart">
-        <p role="status">
-          {data.length === 0
-            ? 'No pending approvals.'
-            : `${data.length}${hasNextPage ? '+' : ''} pending, oldest first.`}
-        </p>
-        {decided > 0 && (
-          <Button small onClick={() => setSeen(now)}>
-            Hide {counted(decided, 'decided approval')}
-          </Button>
-        )}
-      </div>
-      {error && <ErrorNotice error={error} retry={() => void refetch()} />}
-      {may('write') && <KeysHelp {...shortcuts} />}
-      <div className="stack" ref={list}>
-        {shown.map((approval) => (
-          <InboxItem key={approval.operationId} approval={approval} isPending={now.has(approval.operationId)} />
+    <div className="approval-filters">
+      <nav className="tabs" aria-label="Status">
+        {statuses.map((status) => (
+          <Link
+            key={status}
+            to="/$organizationId/approvals"
+            params={{ organizationId }}
+            search={{ ...search, status: status === 'pending' ? undefined : status }}
+            aria-current={status === current ? 'page' : undefined}
+          >
+            {status[0]!.toUpperCase() + status.slice(1)}
+          </Link>
         ))}
-      </div>
-      {hasNextPage && (
-        <div className="row">
-          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Show more
-          </Button>
-        </div>
+      </nav>
+      {search.sessionId !== undefined && (
+        <Button small onClick={() => onChange({ sessionId: undefined })}>
+          Session is {shortId(search.sessionId)} <X aria-hidden="true" />
+        </Button>
       )}
     </div>
   );

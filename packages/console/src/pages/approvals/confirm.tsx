@@ -14,7 +14,7 @@ export type DecisionInput = Pick<ResolveApproval, 'decision' | 'reason' | 'input
 
 // The longest gap of an accidental double tap.
 const DOUBLE_TAP_MS = 500;
-const MAX_REASON_CHARACTERS = 2000;
+export const MAX_REASON_CHARACTERS = 2000;
 
 export function Confirm({
   approval,
@@ -40,17 +40,17 @@ export function Confirm({
   const [ownProblems, setOwnProblems] = useState<Problem[]>([]);
   const form = useRef<HTMLFormElement>(null);
   const confirm = useRef<HTMLButtonElement>(null);
-  const openedAt = useRef(Number.POSITIVE_INFINITY);
+  const taps = useDoubleTapGuard();
   const granting = useId();
   const denies = step === 'deny';
   const words = toolTitle(approval.name);
 
   useEffect(() => {
-    openedAt.current = performance.now();
+    taps.begin();
     const first =
       step === 'approve' ? confirm.current : form.current?.querySelector<HTMLElement>('input, textarea, select');
     first?.focus();
-  }, [step]);
+  }, [step, taps]);
 
   const refused = step === 'edit' ? fieldError(error, 'input') : undefined;
   const fields = draft.as === 'form' ? Object.keys(draft.fields) : [];
@@ -81,11 +81,6 @@ export function Confirm({
     }
     // A key held down is still the first press.
     if (event.key === 'Enter' && event.repeat) event.preventDefault();
-  }
-
-  /** Ignores the second tap of a double tap. Clicks by keyboard have no `detail`. */
-  function guard(event: MouseEvent) {
-    if (event.detail > 0 && performance.now() - openedAt.current < DOUBLE_TAP_MS) event.preventDefault();
   }
 
   return (
@@ -137,7 +132,7 @@ export function Confirm({
           look={denies ? 'danger' : 'primary'}
           busy={busy}
           ref={confirm}
-          onClick={guard}
+          onClick={taps.guard}
           {...(!denies && approval.allowsSession && { 'aria-describedby': granting })}
         >
           {denies ? 'Deny now' : 'Approve now'}
@@ -146,4 +141,20 @@ export function Confirm({
       </div>
     </form>
   );
+}
+
+/** For the button that appears where another one was pressed: `guard` ignores the second tap of a double tap that began there. */
+export function useDoubleTapGuard() {
+  return useState(() => {
+    let began = Number.POSITIVE_INFINITY;
+    return {
+      begin() {
+        began = performance.now();
+      },
+      guard(event: MouseEvent) {
+        // Clicks by keyboard have no `detail`.
+        if (event.detail > 0 && performance.now() - began < DOUBLE_TAP_MS) event.preventDefault();
+      },
+    };
+  })[0];
 }

@@ -8,6 +8,7 @@ import { toolTitle } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ApproversInfo } from './approvers.tsx';
+import { progressText } from './approvers-text.ts';
 import { Confirm, type DecisionInput, type Step } from './confirm.tsx';
 import { Resolution } from './resolution.tsx';
 import './approvals.css';
@@ -18,7 +19,19 @@ export { pressShortcut } from './shortcuts.ts';
  * The buttons while the approval is pending, then what was decided and by whom. If a focusable element contains it, give that
  * element `onKeyDown={pressShortcut}`. `onDecided` is called after the user's own decision, when the buttons are gone.
  */
-export function Decision({ approval, onDecided }: { approval: Approval; onDecided?: () => void }) {
+export function Decision({
+  approval,
+  isLine = false,
+  onBegin,
+  onDecided,
+}: {
+  approval: Approval;
+  /** Until the user begins: only the buttons, or in few words why there are none. */
+  isLine?: boolean;
+  /** The user has to see the whole input from now on. */
+  onBegin?: () => void;
+  onDecided?: () => void;
+}) {
   const { client, organizationId, user, may } = useOrganization();
   const queries = useQueryClient();
   const toast = useToast();
@@ -99,12 +112,13 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
 
   if (isDecided && !busy) {
     return (
-      <>
+      <div className="stack tight outcome">
         <Resolution approval={shown} late={late} />
         <ApproversInfo approval={shown} />
-      </>
+      </div>
     );
   }
+  if (!may('write') && isLine) return null;
   if (!may('write')) {
     return (
       <>
@@ -132,13 +146,23 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   const begin = (next: Step, input?: { input: unknown }) => {
     setJoined(input);
     setStep(next);
+    onBegin?.();
   };
+  if (isLine && refusal) {
+    return (
+      <p className="quiet small not-mine" title={refusal.message}>
+        {hasApproved ? progressText(shown) : 'Not yours to decide'}
+      </p>
+    );
+  }
   return (
-    <div className="stack tight">
-      <ApproversInfo
-        approval={shown}
-        {...((!refusal || hasApproved) && { onJoin: (input) => begin('approve', { input }) })}
-      />
+    <div className="stack tight decision">
+      {!isLine && (
+        <ApproversInfo
+          approval={shown}
+          {...((!refusal || hasApproved) && { onJoin: (input) => begin('approve', { input }) })}
+        />
+      )}
       {refusal && (
         <p className="quiet small" id={reason}>
           {refusal.message}

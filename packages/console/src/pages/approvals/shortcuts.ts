@@ -1,62 +1,55 @@
-// Single-key shortcuts for people who decide many approvals: J and K move between items, and in an item a key presses the button
-// that names it (`aria-keyshortcuts`). They do nothing while the user types, and can be switched off, because speech input could
-// press them by accident (WCAG 2.1.4).
-import { type KeyboardEvent as ReactKeyboardEvent, type RefObject, useEffect, useState } from 'react';
-
-const STORED = 'signalbox.shortcuts';
-const areOn = () => localStorage.getItem(STORED) !== 'off';
+// The keys of people who decide many approvals: J and K move between items, and in an item a key presses the button that names it
+// (`aria-keyshortcuts`).
+import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react';
+import { isElsewhere, type Shortcut, shortcutsAreOn, useShortcuts } from '../../shortcuts/registry.ts';
 
 /** The `onKeyDown` of a single container with such buttons. */
 export function pressShortcut(event: ReactKeyboardEvent<HTMLElement>): void {
-  if (areOn() && !isElsewhere(event.nativeEvent)) pressIn(event.currentTarget, event.nativeEvent);
+  if (shortcutsAreOn() && !isElsewhere(event.nativeEvent) && pressIn(event.currentTarget, event.nativeEvent)) {
+    event.preventDefault();
+  }
 }
 
-function pressIn(container: HTMLElement, event: KeyboardEvent): void {
-  if (event.repeat || !/^[a-z]$/i.test(event.key)) return;
+function pressIn(container: HTMLElement, event: KeyboardEvent): boolean {
+  if (event.repeat || !/^[a-z]$/i.test(event.key)) return false;
   const button = container.querySelector<HTMLElement>(`[aria-keyshortcuts="${event.key.toUpperCase()}"]`);
-  if (!button) return;
-  event.preventDefault();
+  if (!button) return false;
   button.click();
+  return true;
 }
 
 /** `items`: the container of the elements with `data-item`. On a page with one item, the focus may be anywhere. */
-export function useShortcuts(items: RefObject<HTMLElement | null>): { on: boolean; setOn: (on: boolean) => void } {
-  const [on, setStoredOn] = useState(areOn);
-  useEffect(() => {
-    if (!on) return;
-    const onKey = (event: KeyboardEvent) => {
-      if (!items.current || event.defaultPrevented || isElsewhere(event)) return;
-      const key = event.key.toUpperCase();
-      const all = [...items.current.querySelectorAll<HTMLElement>('[data-item]')];
-      const current = all.findIndex((item) => item.contains(document.activeElement));
-      if (key === 'J' || key === 'K') {
-        const next = all[current < 0 ? 0 : Math.min(all.length - 1, Math.max(0, current + (key === 'J' ? 1 : -1)))];
-        if (!next) return;
-        event.preventDefault();
-        next.focus();
-        next.scrollIntoView({ block: 'nearest' });
-      } else {
-        const item = all[current] ?? (all.length === 1 ? all[0] : undefined);
-        if (item) pressIn(item, event);
-      }
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, [on, items]);
-  return {
-    on,
-    setOn(next) {
-      if (next) localStorage.removeItem(STORED);
-      else localStorage.setItem(STORED, 'off');
-      setStoredOn(next);
-    },
+export function useApprovalShortcuts(items: RefObject<HTMLElement | null>, more: readonly Shortcut[] = []): void {
+  const all = () => [...(items.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [])];
+  const move = (by: number) => (): false | undefined => {
+    const found = all();
+    const current = found.findIndex((item) => item.contains(document.activeElement));
+    const next = found[current < 0 ? 0 : Math.min(found.length - 1, Math.max(0, current + by))];
+    if (!next) return false;
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+    return undefined;
   };
-}
-
-/** Whether the key is typed into a field, meant for the browser, or for an open menu or dialog. */
-function isElsewhere({ ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
-  if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return true;
-  return (
-    target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role="menu"]') !== null
-  );
+  const press = (event: KeyboardEvent): false | undefined => {
+    const found = all();
+    const item =
+      found.find((one) => one.contains(document.activeElement)) ?? (found.length === 1 ? found[0] : undefined);
+    return item && pressIn(item, event) ? undefined : false;
+  };
+  const isList = more.length > 0;
+  useShortcuts(isList ? 'Approvals' : 'Approval', [
+    ...(isList
+      ? [
+          { keys: 'j', does: 'Next approval', run: move(1) },
+          { keys: 'k', does: 'Previous approval', run: move(-1) },
+          { keys: 'x', does: 'Select or deselect', run: press },
+          { keys: 'o', does: 'Show or hide details', run: press },
+        ]
+      : []),
+    { keys: 'a', does: 'Approve, then Enter to confirm', run: press },
+    { keys: 'd', does: 'Deny, type a reason, then Enter', run: press },
+    { keys: 'e', does: 'Edit the input, Enter when done, Enter again to approve', run: press },
+    { keys: 'Escape', does: 'Go back without deciding' },
+    ...more,
+  ]);
 }

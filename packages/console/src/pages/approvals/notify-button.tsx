@@ -1,0 +1,31 @@
+import { Bell, BellOff, BellRing } from 'lucide-react';
+import { switchNotifications, useNotificationState } from '../../notifications.ts';
+import { useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { useToast } from '../../ui/toast.tsx';
+
+/** Switches notifications of this browser on and off. Nobody is offered them who can't decide. */
+export function NotifyButton() {
+  const { may } = useOrganization();
+  const state = useNotificationState();
+  const toast = useToast();
+  if (!may('write') || state === 'unsupported') return null;
+  if (state === 'blocked') {
+    return (
+      <span className="row quiet small">
+        <BellOff aria-hidden="true" /> Notifications are blocked in the settings of your browser
+      </span>
+    );
+  }
+  const on = state === 'on';
+  const press = async () => {
+    await switchNotifications(!on);
+    if (!on && Notification.permission === 'granted')
+      toast('This browser notifies you of new approvals while the console is open');
+  };
+  return (
+    <Button aria-pressed={on} onClick={() => void press()}>
+      {on ? <BellRing aria-hidden="true" /> : <Bell aria-hidden="true" />} {on ? 'Notifications on' : 'Notify me'}
+    </Button>
+  );
+}
