@@ -176,6 +176,14 @@ test('a session is opened, followed, continued, decided, forked, read and delete
   expect(await ok('sessions', 'turns', sessionId)).toMatch(
     /TURN +STATUS .*\n +1 +completed +endTurn +2 scripted\/x, refund /,
   );
+  const [turn] = (await ok('sessions', 'turns', sessionId, '--json')).split('\n').map((line) => JSON.parse(line));
+  const calls = Object.fromEntries(
+    turn.operations.map((one: { kind: string; operationId: string }) => [one.kind, one.operationId]),
+  );
+  expect(await ok('sessions', 'step', sessionId, calls.tool)).toMatch(/^Call +tool refund\nStatus +succeeded\n/);
+  expect(await ok('sessions', 'step', sessionId, calls.model)).toMatch(
+    /\nuser\nOrder 1042, please\..*\nResponse\nDone\.$/s,
+  );
   const completed = (await ok('sessions', 'chunks', sessionId, '--types', 'turn.completed')).split('\n');
   expect(completed.map((line) => JSON.parse(line).type)).toEqual(['turn.completed']);
   await ok('sessions', 'update', sessionId, '--metadata', '{"customer":"18"}');
@@ -412,7 +420,7 @@ test('every command names the scopes of its operations, which its help and the r
       // Without a key in the environment: on the host, and with the one that is typed.
       if (['keys create', 'login '].includes(name)) continue;
       // The operation needs it only for a draft.
-      const ofDraft = name === 'agents try' ? ['agents:write'] : [];
+      const ofDraft = name === 'agents try' ? ['agents:write'] : name === 'sessions step' ? ['agents:read'] : [];
       const wanted = [...new Set([...scopes.flatMap((operation) => operation.scopes), ...ofDraft])].sort();
       expect(command.needs && [...command.needs].sort(), name).toEqual(command.operations ? wanted : undefined);
     }

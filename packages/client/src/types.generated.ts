@@ -897,6 +897,11 @@ export interface ForkedFrom {
   turn: number;
 }
 
+export interface HttpHeader {
+  name: string;
+  value: string;
+}
+
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{{input.x}}`, `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}` are allowed in path and query, but not in scheme, host or port. */
@@ -1143,6 +1148,14 @@ export interface ModelRef {
   settings?: ModelSettings | undefined;
 }
 
+export interface ModelResponse {
+  content: MessagePart[];
+  /** As far as the provider showed it. */
+  reasoning: string | null;
+  /** null if it did not end. */
+  stopReason: 'endTurn' | 'toolCalls' | 'maxOutputTokens' | 'refusal' | null;
+}
+
 export interface ModelSettings {
   /** For `scripted`: one step per model call; the last one is repeated. */
   script?: ScriptStep[] | undefined;
@@ -1169,6 +1182,58 @@ export interface OpenSession {
   budget?: Budget | null | undefined;
   /** Complete the session when a turn ends and no message is queued. */
   closeOnIdle?: boolean | undefined;
+}
+
+export interface OperationDetails {
+  /** An approval has the id of its tool call. */
+  operationId: string;
+  kind: 'model' | 'tool' | 'approval' | 'compaction';
+  /** `provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. Of a completed model call: the model that responded, which may be a fallback. */
+  name: string;
+  /** Counts from 1 in the turn: a model call and the tool calls that it requested. */
+  step: number;
+  status: TurnOperationStatus;
+  /** null: not started. */
+  startedAt: string | null;
+  endedAt: string | null;
+  /** As in chunks and in the transcript; null for a model call. */
+  toolCallId: string | null;
+  /** For a call of an `agent` tool: the session that it opened. */
+  childSessionId: string | null;
+  /** What runs the tool: a `client` tool waits for a program of yours, an `agent` tool for its child session, and a `mock` of a draft is not run. null for a model call, and if there is no such tool. */
+  toolType: 'http' | 'mcp' | 'client' | 'agent' | 'mock' | null;
+  /** Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters. */
+  error: string | null;
+  /** Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0. */
+  firstTokenAt: string | null;
+  /** Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded. */
+  attempts: ModelAttempt[];
+  /** Of a completed model call or compaction. */
+  usage: ModelCallUsage | null;
+  /** For a completed compaction: the summary that the model gets instead of older messages. */
+  compaction: Compaction | null;
+  sessionId: string;
+  turn: number;
+  /** The version of the agent that it runs; if it was retried, the version since then. 0 if the session runs a draft. */
+  agentVersion: number;
+  /** Of a model call. It is not stored, but built again by the code that built it. */
+  prompt: Prompt | null;
+  /** Of a model call. */
+  response: ModelResponse | null;
+  /** Of a tool call, after the edits of its approvers; else null. */
+  input: unknown;
+  /** Of a tool call that succeeded; else null. */
+  output: unknown;
+  /** What was sent to the model’s provider, or to the server of an `http` or `mcp` tool. */
+  request: SentRequest | null;
+  /** What the server of an `http` or `mcp` tool responded. */
+  received: ReceivedResponse | null;
+  /** Of a tool call that needed one. */
+  approval: Approval | null;
+  /** Whether `prompt` and `request` are what was sent, to the byte. If not, `notes` say why. */
+  exact: boolean;
+  /** What could not be built again, or is left out. */
+  notes: string[];
 }
 
 export interface Organization {
@@ -1273,6 +1338,31 @@ export interface Problem {
   errors?: FieldError[];
 }
 
+export interface Prompt {
+  /** `provider/model` that it was for. */
+  model: string;
+  instructions: string;
+  /** Oldest first, with the summary in place of the messages that it replaces. */
+  messages: PromptMessage[];
+  /** How many older messages the model got that are not in this response, because it would be too long. */
+  messagesLeftOut: number;
+  tools: PromptTool[];
+  settings: Record<string, unknown>;
+  maxOutputTokens: number | null;
+  outputSchema: JsonSchema | null;
+}
+
+export interface PromptMessage {
+  role: 'user' | 'assistant' | 'tool';
+  content: MessagePart[];
+}
+
+export interface PromptTool {
+  name: string;
+  description: string;
+  inputSchema: JsonSchema;
+}
+
 export interface ReasoningChunk {
   type: 'reasoning.chunk';
   /** What the model thinks before it responds. Only if the agent has `showReasoning` and the model sends it. */
@@ -1287,6 +1377,16 @@ export interface ReasoningChunk {
 export interface ReasoningDelta {
   type: 'reasoning';
   delta: string;
+}
+
+export interface ReceivedResponse {
+  status: number;
+  /** Without secrets. Headers that usually carry a credential have the value `[removed]`. */
+  headers: HttpHeader[];
+  /** Of the body. */
+  bytes: number;
+  /** Of a failed call: at most its first 16 KiB. null: the result of the call has it. */
+  body: string | null;
 }
 
 export interface ReceivedWebhook {
@@ -1435,6 +1535,18 @@ export interface SendMessage {
   content: Content;
   /** If a turn is running: `queue` starts a turn after it; `steer` ends it as `interrupted` and continues with this message; `reject` refuses the message with 409 `session_busy`. Default: `"queue"`. */
   onBusy?: 'queue' | 'steer' | 'reject' | undefined;
+}
+
+export interface SentRequest {
+  method: string;
+  url: string;
+  headers: HttpHeader[];
+  body: string | null;
+  /** The secrets that it contains: each value is replaced by `shownAs`, which occurs nowhere else. */
+  secrets: {
+    name: string;
+    shownAs: string;
+  }[];
 }
 
 export interface Session {
@@ -2568,6 +2680,16 @@ export interface Operations {
       page: PageInfo;
     };
   };
+  /** Get an operation. A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. Because a prompt contains what the agent is made of, the caller also needs the scope `agents:read`. `GET /api/v1/sessions/{sessionId}/operations/{operationId}`, scope `sessions:read` (permission `read`). */
+  getOperation: {
+    params: {
+      sessionId: string;
+      operationId: string;
+    };
+    result: {
+      operation: OperationDetails;
+    };
+  };
   /** Submit a tool result. For a call of a `client` tool. Submitting the same result again returns 200, a different one 409 `conflict`. `POST /api/v1/sessions/{sessionId}/tool_results`, scope `sessions:run` (permission `write`). */
   sendToolResult: {
     params: {
@@ -3349,6 +3471,7 @@ export const operations = {
   sendMessage: { method: 'POST', path: '/sessions/{sessionId}/messages' },
   listMessages: { method: 'GET', path: '/sessions/{sessionId}/messages' },
   listTurns: { method: 'GET', path: '/sessions/{sessionId}/turns' },
+  getOperation: { method: 'GET', path: '/sessions/{sessionId}/operations/{operationId}' },
   sendToolResult: { method: 'POST', path: '/sessions/{sessionId}/tool_results' },
   interruptSession: { method: 'POST', path: '/sessions/{sessionId}/interrupt' },
   retrySession: { method: 'POST', path: '/sessions/{sessionId}/retry' },

@@ -17,6 +17,7 @@ export * from './files.ts';
 export * from './keys.ts';
 export * from './model-facts.ts';
 export * from './models.ts';
+export * from './operations.ts';
 export * from './overview.ts';
 export * from './people.ts';
 export * from './providers.ts';

@@ -111,6 +111,7 @@ const ToolResultPart = Type.Object(
   },
   { title: 'ToolResultPart' },
 );
+export const MessagePart = Tagged([Text, FilePart, ToolCallPart, ToolResultPart], { title: 'MessagePart' });
 export type MessagePart = Static<typeof Text> | FilePart | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
 
 /** The content of a user message: a string, or parts that are text or files. */
@@ -124,13 +125,16 @@ export const Content = Type.Unsafe<string | Static<typeof ContentPart>[]>({
 });
 export type Content = Static<typeof Content>;
 
+/** Who wrote a message. */
+export const messageRoles = ['user', 'assistant', 'tool'] as const;
+
 /** One entry of the transcript: input to the model, or its response. */
 export const Message = Type.Object(
   {
     messageId: Id('msg'),
-    role: OneOf(['user', 'assistant', 'tool']),
+    role: OneOf(messageRoles),
     turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not started.' }),
-    content: Type.Array(Tagged([Text, FilePart, ToolCallPart, ToolResultPart], { title: 'MessagePart' })),
+    content: Type.Array(MessagePart),
     createdAt: Timestamp,
   },
   { title: 'Message' },

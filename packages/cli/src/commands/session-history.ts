@@ -1,12 +1,13 @@
 // What happens and happened in a session: `signalbox sessions watch`, `messages`, `turns` and `chunks`.
-import type { ChunkType, Message, MessagePart, Session, SessionTurn, Signalbox } from '@signalbox/client';
+import type { ChunkType, Message, Session, SessionTurn, Signalbox } from '@signalbox/client';
 import { command } from '../command.ts';
 import { listOptions, printList, printTexts, timeText } from '../print.ts';
 import { Screen } from '../screen.ts';
 import { connectionOptions, serviceOf, serviceOptions } from '../service.ts';
 import { type Column, statusStyle } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import { shown, shownLines } from '../text.ts';
+import { shown } from '../text.ts';
+import { partText } from './message-text.ts';
 
 export const session = { session: { about: 'the id of the session, ses_…' } } as const;
 
@@ -85,22 +86,6 @@ function messageText({ role, turn, content, createdAt }: Message, terminal: Term
   const when = `${turn === null ? 'queued' : `turn ${turn}`}, ${timeText(createdAt, terminal)}`;
   const head = `${terminal.stdout.styled(roleStyles[role], role)} ${terminal.stdout.styled('dim', `(${when})`)}`;
   return `${head}\n${content.map((part) => `  ${partText(part).split('\n').join('\n  ')}\n`).join('')}`;
-}
-
-function partText(part: MessagePart): string {
-  switch (part.type) {
-    case 'text':
-      return shownLines(part.text);
-    case 'tool_call':
-      return `-> ${shown(part.tool)} ${shown(JSON.stringify(part.input))}`;
-    case 'tool_result':
-      return `<- ${part.error === undefined ? shown(JSON.stringify(part.output) ?? '') : `error: ${shown(part.error)}`}`;
-    case 'file':
-      return `+  ${part.fileId}`;
-    default:
-      // A part of a newer service.
-      return shown(JSON.stringify(part));
-  }
 }
 
 export const turns = command({

@@ -15,6 +15,7 @@ import type {
   ListedSession,
   Message,
   OpenSession,
+  OperationDetails,
   SendMessage,
   Session,
   SessionShare,
@@ -216,6 +217,14 @@ export class Sessions {
       (cursor) => this.#transport.call('listTurns', { params: { sessionId }, query: { ...params, cursor } }, options),
       params.cursor,
     );
+  }
+
+  /**
+   * A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, who approved it.
+   * Secrets are replaced by their names.
+   */
+  async operation(sessionId: string, operationId: string, options?: RequestOptions): Promise<OperationDetails> {
+    return (await this.#transport.call('getOperation', { params: { sessionId, operationId } }, options)).operation;
   }
 
   /**

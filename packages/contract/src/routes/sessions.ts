@@ -1,5 +1,6 @@
 import { Envelope, EnvelopePage, ListChunks, StreamQuery } from '../chunks.ts';
 import { Draft } from '../drafts.ts';
+import { OperationDetails, OperationParams } from '../operations.ts';
 import { maxCount } from '../overview.ts';
 import { Id, Type } from '../schema.ts';
 import {
@@ -240,6 +241,18 @@ export const sessionRoutes = table({
     query: ListTurns,
     status: 200,
     result: TurnPage,
+  },
+  getOperation: {
+    method: 'GET',
+    path: '/sessions/{sessionId}/operations/{operationId}',
+    scope: 'sessions:read',
+    tag: 'Sessions',
+    summary: 'Get an operation',
+    description:
+      'A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. Because a prompt contains what the agent is made of, the caller also needs the scope `agents:read`.',
+    params: OperationParams,
+    status: 200,
+    result: one('operation', OperationDetails),
   },
   sendToolResult: {
     method: 'POST',

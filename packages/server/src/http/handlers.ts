@@ -34,6 +34,7 @@ import { exportSessions } from '../sessions/export.ts';
 import { forkSession } from '../sessions/forks.ts';
 import { countSessions, listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
+import { getOperation } from '../sessions/operation/get-operation.ts';
 import { retrySession } from '../sessions/retry.ts';
 import * as sessions from '../sessions/sessions.ts';
 import * as shares from '../sessions/shares.ts';
@@ -131,6 +132,7 @@ export const handlers: Handlers = {
   sendMessage: messages.sendMessage,
   listMessages: messages.listMessages,
   listTurns,
+  getOperation,
   sendToolResult: toolResults.sendToolResult,
   listChunks,
   streamSession,

@@ -73,12 +73,21 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const newest = Math.min(session.turn, Number(request.after ?? session.turn + 1) - 1);
   const count = Math.max(0, newest - (session.forkedAtTurn ?? 0));
   const numbers = Array.from({ length: Math.min(count, request.limit + 1) }, (_, index) => newest - index);
-  const shown = numbers.slice(0, request.limit);
+  const turns = await viewTurns(ctx, session, numbers.slice(0, request.limit));
+  return pageOf(request, numbers, String, (turn) => turns.get(turn)!);
+}
+
+/** These turns, which the session has. */
+export async function viewTurns(
+  ctx: Context,
+  session: SessionRow,
+  shown: readonly number[],
+): Promise<Map<number, SessionTurn>> {
   const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
   const versions = [...operations.values()].flatMap((rows) => rows.flatMap((row) => row.agentVersion ?? []));
   const isWaiting = (turn: number) => turn === session.turn && session.status === 'waiting';
   const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
-  return pageOf(request, numbers, String, (turn) => {
+  const viewTurn = (turn: number): SessionTurn => {
     const rows = operations.get(turn)!;
     const begun = rows.filter((row) => row.agentVersion !== null);
     const { agentVersion } = begun.at(-1)!;
@@ -94,7 +103,8 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
       unavailableToolServers: unavailableServers ?? [],
       operations: rows.flatMap((row) => view(row, modelOf(row), isWaiting(turn))),
     };
-  });
+  };
+  return new Map(shown.map((turn) => [turn, viewTurn(turn)]));
 }
 
 /** By turn, in the order in which they were created. */

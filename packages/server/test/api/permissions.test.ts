@@ -5,7 +5,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 
 /** The routes that existed before there were scopes, by the permission that they needed. */
 const before: Readonly<Record<Permission, string>> = {
-  read: 'listSessions getSession listMessages listTurns listChunks streamSession listWebhookSubscriptions getWebhookSubscription listReceivedWebhooks listDeliveries getDelivery listEnvironments listFiles getFile getFileContent listSchedules getSchedule listScheduleRuns getOverview getMe listApprovals getApproval listEvents exportEvents getEvent getUsage listAgents getAgent listAgentVersions',
+  read: 'listSessions getSession listMessages listTurns getOperation listChunks streamSession listWebhookSubscriptions getWebhookSubscription listReceivedWebhooks listDeliveries getDelivery listEnvironments listFiles getFile getFileContent listSchedules getSchedule listScheduleRuns getOverview getMe listApprovals getApproval listEvents exportEvents getEvent getUsage listAgents getAgent listAgentVersions',
   write:
     'openSession updateSession deleteSession forkSession sendMessage sendToolResult interruptSession retrySession compactSession closeSession cancelSession createWebhookSubscription updateWebhookSubscription deleteWebhookSubscription rotateWebhookSecret testWebhookSubscription recoverDeliveries resendDelivery createEnvironment deleteEnvironment uploadFile deleteFile createSchedule updateSchedule deleteSchedule resolveApproval claimWorkerTurn heartbeatWorkerTurn appendToWorkerTurn completeWorkerTurn releaseWorkerTurn createAgent updateAgent archiveAgent',
   admin:

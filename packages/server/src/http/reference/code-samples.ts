@@ -41,6 +41,7 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   sendMessage: ['sessions.sendMessage', '{ session, messageId }'],
   listMessages: ['sessions.messages', 'message'],
   listTurns: ['sessions.turns', 'turn'],
+  getOperation: ['sessions.operation', 'operation'],
   sendToolResult: ['sessions.sendToolResult', 'session'],
   interruptSession: ['sessions.interrupt', 'session'],
   retrySession: ['sessions.retry', 'session'],

@@ -33,6 +33,7 @@ import {
   id,
   listedSession,
   messages,
+  operationDetails,
   session,
   turn,
   workerTurn,
@@ -296,6 +297,7 @@ export const resourceExamples: Record<string, unknown> = {
   Message: messages[0],
   Envelope: envelope,
   SessionTurn: turn,
+  OperationDetails: operationDetails,
   SessionToken: {
     token: 'sbt_the_token_is_shown_only_in_this_response',
     expiresAt: at('10:30:00.000'),

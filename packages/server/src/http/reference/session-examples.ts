@@ -7,6 +7,7 @@ import type {
   Envelope,
   ListedSession,
   Message,
+  OperationDetails,
   Session,
   SessionTurn,
   Usage,
@@ -256,4 +257,39 @@ export const workerTurn: WorkerTurn = {
   endUser: null,
   leaseExpiresAt: at('09:30:30.000'),
   deadlineAt: null,
+};
+
+/** The first model call of the turn. */
+export const operationDetails: OperationDetails = {
+  ...turn.operations[0]!,
+  sessionId: id('ses'),
+  turn: 1,
+  agentVersion: 3,
+  prompt: {
+    model: 'anthropic/claude-sonnet-4-5',
+    instructions,
+    messages: messages.slice(0, 1).map(({ role, content }) => ({ role, content })),
+    messagesLeftOut: 0,
+    tools: [{ name: 'refund', description: 'Refunds an order.', inputSchema: { type: 'object' } }],
+    settings: {},
+    maxOutputTokens: null,
+    outputSchema: null,
+  },
+  response: { content: messages[1]!.content, reasoning: null, stopReason: 'toolCalls' },
+  input: null,
+  output: null,
+  request: {
+    method: 'POST',
+    url: 'https://api.anthropic.com/v1/messages',
+    headers: [
+      { name: 'content-type', value: 'application/json' },
+      { name: 'x-api-key', value: '{{secrets.ANTHROPIC_API_KEY}}' },
+    ],
+    body: '{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":[{"type":"text","text":"Please refund order 1041."}]}]}',
+    secrets: [{ name: 'ANTHROPIC_API_KEY', shownAs: '{{secrets.ANTHROPIC_API_KEY}}' }],
+  },
+  received: null,
+  approval: null,
+  exact: true,
+  notes: [],
 };

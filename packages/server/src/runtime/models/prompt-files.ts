@@ -54,8 +54,22 @@ export async function loadPromptFiles(
     signal.throwIfAborted();
     throw error instanceof ModelFailure ? error : unreadable();
   }
+  return promptFiles({ notes, contents }, release!);
+}
+
+/** The same for a request that is shown and not sent: a placeholder in place of each content. */
+export function placeholderFiles(call: ModelCall): PromptFiles & { count: number } {
+  const { notes, wanted } = chooseFiles(call);
+  const contents = new Map(wanted.map(({ fileId }) => [fileId, `{{files.${fileId}}}`]));
+  return { ...promptFiles({ notes, contents }, () => {}), count: wanted.length };
+}
+
+function promptFiles(
+  { notes, contents }: { notes: Map<string, string>; contents: Map<string, string> },
+  release: () => void,
+): PromptFiles {
   return {
-    release: release!,
+    release,
     partsOf(file) {
       const content = contents.get(file.fileId);
       if (contents.delete(file.fileId)) notes.set(file.fileId, 'its content is above');

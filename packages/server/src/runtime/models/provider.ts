@@ -4,7 +4,12 @@
 // An `@ai-sdk/*` package knows the provider's wire format and its dialects. We call its provider API (`doStream`), which sends one
 // request without retries. The key, the address and the connection are ours (provider-key.ts, provider-connection.ts), and so is
 // the conversion of the stream into events (response.ts).
-import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
 import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { SentWithout } from '../../sessions/state/operation-trace.ts';
@@ -12,7 +17,7 @@ import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
-import { loadPromptFiles } from './prompt-files.ts';
+import { loadPromptFiles, type PromptFiles } from './prompt-files.ts';
 import { openConnection, type ProviderConnection } from './provider-connection.ts';
 import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
@@ -60,8 +65,7 @@ export function createProviderModel(
     signal.throwIfAborted();
     const connection = openConnection(platform, { baseUrl, keyHeader: provider.keyHeader, key }, signal);
     try {
-      const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '');
-      const sdk = await provider.model(model, { baseURL, fetch: connection.fetch });
+      const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
       const stream = await startStream(call, sdk, isOwn, connection, signal);
       const redaction = {
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
@@ -85,16 +89,9 @@ export function createProviderModel(
     connection: ProviderConnection,
     signal: AbortSignal,
   ): Promise<ReadableStream<LanguageModelV4StreamPart>> {
-    const { takesSchema, takesToolFiles, cachePoint } = provider;
     const files = await loadPromptFiles(platform, call, signal);
     try {
-      const prompt = toCallOptions(call, files, {
-        takesSchema,
-        takesToolFiles,
-        cachePoint: isOwn ? cachePoint : undefined,
-      });
-      const options = provider.options && { providerOptions: provider.options(isOwn, call) };
-      const started = sdk.doStream({ ...prompt, ...options, abortSignal: connection.signal });
+      const started = sdk.doStream({ ...optionsOf(provider, call, files, isOwn), abortSignal: connection.signal });
       return (await connection.wait(started)).stream;
     } finally {
       files.release();
@@ -124,8 +121,24 @@ export function createProviderModel(
   return ask;
 }
 
+/** All that decides about the body of a request. */
+export function optionsOf(
+  provider: Provider,
+  call: ModelCall,
+  files: PromptFiles,
+  isOwn: boolean,
+): LanguageModelV4CallOptions {
+  const { takesSchema, takesToolFiles, cachePoint } = provider;
+  const prompt = toCallOptions(call, files, {
+    takesSchema,
+    takesToolFiles,
+    cachePoint: isOwn ? cachePoint : undefined,
+  });
+  return { ...prompt, ...(provider.options && { providerOptions: provider.options(isOwn, call) }) };
+}
+
 /** The same call that does not ask for reasoning to show. */
-function withoutShownReasoning(call: ModelCall): ModelCall {
+export function withoutShownReasoning(call: ModelCall): ModelCall {
   return { ...call, shows: { ...call.shows, reasoning: false } };
 }
 
@@ -136,13 +149,18 @@ async function* lacking(what: SentWithout, events: AsyncGenerator<ModelEvent>): 
   }
 }
 
+/** For a package that adds its own path. */
+export function withoutQuery({ origin, pathname }: URL): string {
+  return origin + pathname.replace(/\/+$/, '');
+}
+
 /** Compares scheme, host and port. */
 export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
   const own = ownProvider(name);
   return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
 }
 
-function baseUrlOf({ name }: Provider, { config }: ModelCall): URL {
+export function baseUrlOf({ name }: Provider, { config }: ModelCall): URL {
   const url = URL.parse(config.baseUrl ?? ownProvider(name)?.baseUrl ?? '');
   if (url === null) throw unusable('The model has no base url');
   return url;

@@ -9,6 +9,7 @@ import { sessionEvent } from '../../sessions/state/session.ts';
 import { mockedTools } from '../tools/mocks.ts';
 import type { Redacted } from '../tools/redact.ts';
 import type { ListedTools, UnavailableServer } from '../tools/tool.ts';
+import { unavailableText } from '../tools/unavailable.ts';
 import type { TurnState } from '../turn/turn.ts';
 import { agentSource, logIds, type TurnContext } from './turn-context.ts';
 
@@ -19,10 +20,6 @@ const REASON_MAX_CHARACTERS = 500;
 export function setTools(state: TurnState, { tools, unavailable }: ListedTools): void {
   state.tools = mockedTools(tools, state.definition.mocks);
   state.unavailable = unavailable.map(unavailableText);
-}
-
-function unavailableText({ name, reason }: UnavailableServer): string {
-  return `The tools of "${name}" are not available at present: ${reason}`;
 }
 
 export async function recordToolServers(context: TurnContext, found: readonly UnavailableServer[]): Promise<void> {

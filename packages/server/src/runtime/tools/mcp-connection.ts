@@ -16,6 +16,7 @@ import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
 import { version } from '../../lib/version.ts';
 import type { Platform } from '../../platform.ts';
+import { OPERATION_ID } from './mcp-call.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
 
@@ -48,9 +49,6 @@ export interface McpServer {
   url: string;
   headers: Readonly<Record<string, string>>;
 }
-
-/** In the `_meta` of a call; the same is sent as `Idempotency-Key`. */
-const OPERATION_ID = 'signalbox.dev/operationId';
 
 /** The client's own limit for a request. Our signals abort it earlier. */
 const TIMEOUT_MS = 600_000;

@@ -58,6 +58,12 @@ export function stepRequest(state: TurnState, operation: Operation, { ask }: Tur
   return { operation, models: state.models, ask, callOf: (model) => modelCallOf(state, model, view) };
 }
 
+/** What a call of a model needs of the state. */
+export type PromptState = Pick<
+  TurnState,
+  'organizationId' | 'sessionId' | 'environment' | 'definition' | 'modelCalls' | 'tools' | 'unavailable'
+>;
+
 /** Returns the response. Undefined if the turn has failed, which was yielded. */
 export async function* askModels(
   state: TurnState,
@@ -233,7 +239,7 @@ function waitTooLong(message: string, askedMs: number, leftMs: number, limit: st
   return `${message}; the provider asks for a wait of ${asked} seconds, but ${limit.replace('N', String(left))}`;
 }
 
-function modelCallOf(state: TurnState, config: Model, transcript: ModelCall['transcript']): ModelCall {
+export function modelCallOf(state: PromptState, config: Model, transcript: ModelCall['transcript']): ModelCall {
   const { organizationId, sessionId, environment, definition, modelCalls, tools, unavailable } = state;
   return {
     organizationId,

@@ -16,7 +16,12 @@ export interface Context {
   estimatedTokens: number;
 }
 
-export function contextOf(state: TurnState): Context {
+type ContextState = Pick<
+  TurnState,
+  'transcript' | 'compaction' | 'reportedTokens' | 'definition' | 'models' | 'tools' | 'unavailable'
+>;
+
+export function contextOf(state: ContextState): Context {
   const { transcript, compaction, reportedTokens } = state;
   const maxTokens = Math.min(allowedTokens(state), learnedTokens(state) ?? Number.POSITIVE_INFINITY);
   const fixed = fixedTokens(state);
@@ -32,18 +37,18 @@ export function contextOf(state: TurnState): Context {
   return { view, tokens, maxTokens, estimatedTokens };
 }
 
-export function isOfWorker({ definition }: TurnState): boolean {
+export function isOfWorker({ definition }: Pick<TurnState, 'definition'>): boolean {
   return definition.model.provider === 'worker';
 }
 
-function allowedTokens(state: TurnState): number {
+function allowedTokens(state: ContextState): number {
   const { limits } = state.definition;
   if (isOfWorker(state)) return Math.min(limits.compactAtTokens ?? Number.POSITIVE_INFINITY, CONTEXT_MAX_TOKENS);
   return maxTokensOf(limits, modelFacts(state.models[0]!).contextTokens);
 }
 
 /** What the model takes, if it refused more. */
-export function learnedTokens({ compaction, models }: TurnState): number | null {
+export function learnedTokens({ compaction, models }: Pick<TurnState, 'compaction' | 'models'>): number | null {
   return compaction?.maxTokensOf === modelName(models[0]!) ? compaction.maxTokens : null;
 }
 
@@ -51,7 +56,11 @@ export function learnedTokens({ compaction, models }: TurnState): number | null 
 const tokensOfTools = new WeakMap<object, number>();
 
 /** Of what is in every call besides the messages. */
-export function fixedTokens({ definition, tools, unavailable }: TurnState): number {
+export function fixedTokens({
+  definition,
+  tools,
+  unavailable,
+}: Pick<TurnState, 'definition' | 'tools' | 'unavailable'>): number {
   let ofTools = tokensOfTools.get(tools);
   if (ofTools === undefined) {
     const told = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));

@@ -1,0 +1,61 @@
+// The request of a call of an `http` or `mcp` tool, built again from its template for people who debug the call.
+import type { EndUser, HttpTool, McpTool, SentRequest } from '@signalbox/contract';
+import { OPERATION_ID } from './mcp-call.ts';
+import { shownSecrets } from './shown-secrets.ts';
+import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
+
+interface Given {
+  input: unknown;
+  endUser: EndUser | null;
+  /** `op_…` */
+  operationId: string;
+}
+
+/** A string says why nothing could be sent. */
+export function httpRequestAsSent(tool: HttpTool, { input, endUser, operationId }: Given): SentRequest | string {
+  return built(tool.request, { input, inputSchema: tool.inputSchema, endUser }, ({ headers, ...request }) => {
+    const own = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
+    const all = { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId };
+    return { ...request, headers: all };
+  });
+}
+
+/** The message that calls the tool. `name`: the server's own name for it. */
+export function mcpRequestAsSent(
+  { url, headers }: McpTool,
+  name: string,
+  { input, endUser, operationId }: Given,
+): SentRequest | string {
+  const template = { method: 'POST', url, ...(headers && { headers }) };
+  return built(template, { input: {}, endUser }, (request) => {
+    const params = { name, arguments: input, _meta: { [OPERATION_ID]: operationId } };
+    return {
+      ...request,
+      headers: {
+        'User-Agent': 'Signalbox',
+        ...request.headers,
+        Accept: 'application/json, text/event-stream',
+        'Content-Type': 'application/json',
+        'Idempotency-Key': operationId,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    };
+  });
+}
+
+function built(
+  template: RequestTemplate,
+  given: { input: unknown; inputSchema?: unknown; endUser: EndUser | null },
+  complete: (request: RenderedRequest) => RenderedRequest,
+): SentRequest | string {
+  const names = secretNames(template);
+  try {
+    return shownSecrets(names, (markOf) => {
+      const secrets = Object.fromEntries(names.map((name) => [name, markOf(name)]));
+      return complete(renderRequest(template, { ...given, secrets }));
+    });
+  } catch (error) {
+    if (error instanceof TemplateError) return error.message;
+    throw error;
+  }
+}
