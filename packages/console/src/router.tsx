@@ -212,6 +212,12 @@ const environments = createRoute({
   component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
 });
 
+const environment = createRoute({
+  ...inOrganization,
+  path: '/environments/$name',
+  component: lazyRouteComponent(() => import('./pages/environments/environment.tsx'), 'EnvironmentPage'),
+});
+
 const start = createRoute({
   ...inOrganization,
   path: '/start',
@@ -279,6 +285,7 @@ export const router = createRouter({
       schedule,
       usage,
       environments,
+      environment,
       keys,
       people,
       ownAccount,

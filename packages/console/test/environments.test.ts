@@ -82,7 +82,8 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   const page = await console.open(console.owner, '/environments');
   await page
     .getByRole('row', { name: /^staging/ })
-    .getByRole('link', { name: 'Secrets' })
+    .getByRole('link')
+    .first()
     .click();
   await page.getByText('No secrets yet').waitFor();
   const set = async (value: string) => {
@@ -101,7 +102,7 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   const table = page.getByRole('table', { name: 'Secrets of staging' });
   await table.getByText('api.anthropic.com').waitFor();
   // The URL is that of this view, so a colleague sees the same.
-  expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
+  expect(new URL(page.url()).pathname).toMatch(/\/environments\/staging$/);
 
   await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
   await page.getByRole('menuitem', { name: 'Replace value' }).click();
@@ -117,20 +118,41 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   await page.context().close();
 });
 
+test('an environment’s page says what it has, with links to it, and its absence', async () => {
+  const { client } = console.service;
+  await client.environments.create({ name: 'counted' });
+  await client.keys.create({ name: 'only here', permission: 'read', environments: ['counted'] });
+  await client.webhookSubscriptions.create({ environment: 'counted', url: 'signalbox:test-receiver' });
+  const page = await console.open(console.owner, '/environments');
+  const row = page.getByRole('row', { name: /^counted/ });
+  await row.getByText('nothing sent yet').waitFor();
+  expect(await row.getByRole('cell').nth(1).textContent()).toBe('0');
+  const keys = (await client.keys.list()).data.filter(({ environments }) => environments?.includes('counted') ?? true);
+  await row.getByRole('cell').nth(3).getByText(String(keys.length), { exact: true }).waitFor();
+  await row.getByRole('link').first().click();
+  await page.getByRole('heading', { name: 'counted', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'nothing sent yet' }).waitFor();
+  await page.goto(page.url().replace('counted', 'gone'));
+  await page.getByText('No such environment').waitFor();
+  await page.context().close();
+});
+
 test('a member sees no secrets and cannot change retention, and a viewer changes nothing', async () => {
   const member = await console.person('member');
-  const page = await console.open(member, '/environments?environment=staging');
+  const page = await console.open(member, '/environments/staging');
+  await page.getByText('Keep ended sessions').waitFor();
+  expect(await page.getByRole('heading', { name: 'Secrets' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Change retention' }).count()).toBe(0);
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Environments' }).click();
   await page.getByRole('button', { name: 'New environment' }).waitFor();
-  expect(await page.getByRole('link', { name: 'Secrets' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Actions for staging' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).waitFor();
   expect(await page.getByRole('menuitem', { name: 'Change retention' }).count()).toBe(0);
-  expect(await page.getByRole('heading', { name: /^Secrets/ }).count()).toBe(0);
   await expect(member.client.environments.secrets.list('staging')).rejects.toMatchObject({ status: 403 });
   await page.context().close();
   const viewer = await console.person('viewer');
   const seen = await console.open(viewer, '/environments');
-  await seen.getByText('production').waitFor();
+  await seen.getByRole('link', { name: 'production' }).waitFor();
   expect(await seen.getByRole('button', { name: /New environment|Actions for/ }).count()).toBe(0);
   await expect(viewer.client.environments.create({ name: 'mine' })).rejects.toMatchObject({ status: 403 });
   await seen.context().close();

@@ -22,13 +22,13 @@ test('a missing key is in the overview and on the page of its session, with a li
   await section.getByText('Sessions fail because a model’s key is missing or rejected in').waitFor();
   await expectAccessible(page);
   await section.getByRole('link', { name: 'production' }).click();
-  await page.waitForURL((url) => url.pathname.endsWith('/environments') && url.search === '?environment=production');
+  await page.waitForURL(/\/environments\/production$/);
 
   await page.goto(`${new URL(page.url()).origin}/console/${console.organizationId}/sessions/${sessionId}`);
   await page.getByText('The environment production has no secret ANTHROPIC_API_KEY').waitFor();
   await page.getByText('Turn failed').first().waitFor();
   await page.getByRole('link', { name: 'Set the key in production' }).click();
-  await page.waitForURL((url) => url.pathname.endsWith('/environments') && url.search === '?environment=production');
+  await page.waitForURL(/\/environments\/production$/);
   await page.context().close();
 });
 

@@ -23,13 +23,13 @@ async function signIn(page: Page, { email, password }: { email: string; password
 
 test('signing in leads to the page that was asked for; a wrong password reveals nothing else', async () => {
   const page = await newBrowserPage();
-  await page.goto(`${console.origin}/console/${console.organizationId}/environments?environment=staging`);
+  await page.goto(`${console.origin}/console/${console.organizationId}/environments/staging`);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await expectAccessible(page);
   await signIn(page, { ...console.owner, password: 'not the password' });
   await page.getByText('Email or password is wrong.').waitFor();
   await signIn(page, console.owner);
-  await page.getByRole('heading', { name: 'Secrets of staging' }).waitFor();
+  await page.getByRole('heading', { name: 'Secrets', exact: true }).waitFor();
   const [cookie] = await page.context().cookies();
   watchSecret(cookie!.value);
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax' });

@@ -1,14 +1,16 @@
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
+import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 import { AllowedOrigins } from './allowed-origins.tsx';
 import { KeyForm } from './key-form.tsx';
@@ -45,23 +47,24 @@ function Keys() {
     </Button>
   );
   const columns: Column<ApiKey>[] = [
+    { id: 'name', label: 'Name', cell: ({ name }) => name },
     {
-      label: 'Name',
-      cell: (key) => (
-        <div className="stack tight">
-          <strong>{key.name}</strong>
-          <span className="mono quiet">{key.secretPreview}</span>
-          {key.expiringSecret && (
-            <span className="small quiet">
-              <span className="mono">{key.expiringSecret.preview}</span> works until{' '}
-              <Time at={key.expiringSecret.expiresAt} />
-            </span>
-          )}
-        </div>
+      id: 'secret',
+      label: 'Secret',
+      width: '10rem',
+      phone: 'under',
+      cell: ({ secretPreview, expiringSecret }) => (
+        <span className="row">
+          <span className="mono quiet">{secretPreview}</span>
+          {expiringSecret && <OldSecret secret={expiringSecret} />}
+        </span>
       ),
     },
     {
+      id: 'permission',
       label: 'Permission',
+      width: '8rem',
+      phone: 'aside',
       cell: ({ permission, scopes }) =>
         permission ? (
           <Badge tone={tones[permission]}>{permission}</Badge>
@@ -69,27 +72,31 @@ function Keys() {
           <Badge>{`${scopes.length} scope${scopes.length > 1 ? 's' : ''}`}</Badge>
         ),
     },
-    { label: 'Access', cell: (key) => reachSentence(reachOf(key, agentNames)) },
-    { label: 'Cost today', cell: (key) => <UsedToday apiKey={key} /> },
-    { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
-    { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
     {
-      label: '',
-      end: true,
-      cell: (key) => (
-        <Menu
-          label={`Actions for ${key.name}`}
-          items={[
-            { label: 'Edit', onSelect: () => setDialog({ what: 'edit', key }) },
-            { label: 'Rotate secret', onSelect: () => setDialog({ what: 'rotate', key }) },
-            ...(key.expiringSecret
-              ? [{ label: 'End the old secret', danger: true, onSelect: () => setDialog({ what: 'endOld', key }) }]
-              : []),
-            { label: 'Delete', danger: true, onSelect: () => setDialog({ what: 'delete', key }) },
-          ]}
-        />
-      ),
+      id: 'access',
+      label: 'Access',
+      from: 'desktop',
+      cell: (key) => {
+        const text = reachSentence(reachOf(key, agentNames));
+        return <span title={text}>{text}</span>;
+      },
     },
+    {
+      id: 'cost',
+      label: 'Cost today',
+      width: '9rem',
+      from: 'desktop',
+      choice: 'shown',
+      cell: (key) => <UsedToday apiKey={key} />,
+    },
+    {
+      id: 'used',
+      label: 'Last used',
+      width: '8rem',
+      phone: 'under-aside',
+      cell: (key) => <Time at={key.lastUsedAt} />,
+    },
+    { id: 'expires', label: 'Expires', width: '9rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];
   return (
     <Page
@@ -98,17 +105,29 @@ function Keys() {
       about="API keys authenticate your programs. Keep them on the server; never ship them in a browser or app."
       actions={create}
     >
-      <List
+      <Table
+        name="keys"
         caption="API keys"
         query={keys}
         columns={columns}
         rowKey={({ keyId }) => keyId}
+        actions={(key) => (
+          <Menu
+            label={`Actions for ${key.name}`}
+            items={[
+              { label: 'Edit', onSelect: () => setDialog({ what: 'edit', key }) },
+              { label: 'Rotate secret', onSelect: () => setDialog({ what: 'rotate', key }) },
+              ...(key.expiringSecret
+                ? [{ label: 'End the old secret', danger: true, onSelect: () => setDialog({ what: 'endOld', key }) }]
+                : []),
+              { label: 'Delete', danger: true, onSelect: () => setDialog({ what: 'delete', key }) },
+            ]}
+          />
+        )}
         empty={
-          <>
-            <h2>No keys yet</h2>
-            <p>Create one so that your programs can start sessions and follow them.</p>
-            {create}
-          </>
+          <EmptyState icon={KeyRound} title="No keys yet" action={create}>
+            Create one so that your programs can start sessions and follow them.
+          </EmptyState>
         }
       />
       <AllowedOrigins />
@@ -119,6 +138,15 @@ function Keys() {
       {dialog?.what === 'delete' && <Delete apiKey={dialog.key} onClose={close} />}
       {created && <NewSecret apiKey={created} onClose={() => setCreated(undefined)} />}
     </Page>
+  );
+}
+
+/** The secret before a rotation, which still works. */
+function OldSecret({ secret: { preview, expiresAt } }: { secret: NonNullable<ApiKey['expiringSecret']> }) {
+  return (
+    <span className="small quiet">
+      <span className="mono">{preview}</span> works until <Time at={expiresAt} />
+    </span>
   );
 }
 

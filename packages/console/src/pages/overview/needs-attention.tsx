@@ -100,7 +100,7 @@ function ModelKeys({ environments }: { environments: readonly string[] }) {
         <Fragment key={environment}>
           {index > 0 && ', '}
           {may('admin') ? (
-            <Link to="/$organizationId/environments" params={{ organizationId }} search={{ environment }}>
+            <Link to="/$organizationId/environments/$name" params={{ organizationId, name: environment }}>
               {environment}
             </Link>
           ) : (

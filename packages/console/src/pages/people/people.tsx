@@ -1,14 +1,17 @@
 import type { Invitation, Member, Role } from '@signalbox/client';
+import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { Avatar } from '../../ui/avatar.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { Choices, TextField } from '../../ui/field.tsx';
-import { type Column, List } from '../../ui/list.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
 import { OneTimeLink } from './one-time-link.tsx';
 
@@ -59,52 +62,49 @@ function People() {
   const outranks = (member: Member) => own === 'owner' || member.role !== 'owner';
   const columns: Column<Member>[] = [
     {
+      id: 'name',
       label: 'Name',
       cell: (member) => (
-        <div className="stack tight">
+        <span className="person-cell">
+          <Avatar name={member.name} />
           <strong>
             {member.name} {member.userId === user.userId && <span className="quiet">(you)</span>}
           </strong>
-          <span className="quiet small">{member.email}</span>
-        </div>
+        </span>
       ),
     },
-    { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
-    { label: 'Last signed in', cell: ({ lastSignedInAt }) => <Time at={lastSignedInAt} absent="not yet" /> },
-    { label: 'Joined', cell: ({ joinedAt }) => <Time at={joinedAt} /> },
+    { id: 'email', label: 'Email', phone: 'under', cell: ({ email }) => <span className="quiet">{email}</span> },
+    { id: 'role', label: 'Role', width: '8rem', phone: 'aside', cell: ({ role }) => <Badge>{role}</Badge> },
     {
-      label: '',
-      end: true,
-      cell: (member) =>
-        outranks(member) && (
-          <Menu
-            label={`Actions for ${member.name}`}
-            items={[
-              { label: 'Change role', onSelect: () => setDialog({ what: 'role', member }) },
-              { label: 'Reset password', onSelect: () => setDialog({ what: 'reset', member }) },
-              { label: 'Remove', danger: true, onSelect: () => setDialog({ what: 'remove', member }) },
-            ]}
-          />
-        ),
+      id: 'signed-in',
+      label: 'Last signed in',
+      width: '10rem',
+      phone: 'under-aside',
+      cell: ({ lastSignedInAt }) => <Time at={lastSignedInAt} absent="not yet" />,
+    },
+    {
+      id: 'joined',
+      label: 'Joined',
+      width: '9rem',
+      from: 'desktop',
+      choice: 'shown',
+      cell: ({ joinedAt }) => <Time at={joinedAt} />,
     },
   ];
   const invitationColumns: Column<Invitation>[] = [
-    { label: 'For', cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span> },
-    { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
-    { label: 'Invited by', cell: ({ invitedBy }) => invitedBy },
-    { label: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
     {
-      label: '',
-      end: true,
-      cell: (invitation) => (
-        <Button
-          small
-          onClick={() => setDialog({ what: 'withdraw', invitation })}
-          aria-label={`Withdraw ${nameOf(invitation)}`}
-        >
-          Withdraw
-        </Button>
-      ),
+      id: 'for',
+      label: 'For',
+      cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span>,
+    },
+    { id: 'role', label: 'Role', width: '8rem', phone: 'aside', cell: ({ role }) => <Badge>{role}</Badge> },
+    { id: 'by', label: 'Invited by', width: '14rem', phone: 'under', cell: ({ invitedBy }) => invitedBy },
+    {
+      id: 'expires',
+      label: 'Expires',
+      width: '10rem',
+      phone: 'under-aside',
+      cell: ({ expiresAt }) => <Time at={expiresAt} />,
     },
   ];
   return (
@@ -120,21 +120,48 @@ function People() {
         </>
       }
     >
-      <List
+      <Table
+        name="members"
         caption="Members"
         query={members}
         columns={columns}
         rowKey={({ userId }) => userId}
-        empty={<p>No members.</p>}
+        actions={(member) =>
+          outranks(member) && (
+            <Menu
+              label={`Actions for ${member.name}`}
+              items={[
+                { label: 'Change role', onSelect: () => setDialog({ what: 'role', member }) },
+                { label: 'Reset password', onSelect: () => setDialog({ what: 'reset', member }) },
+                { label: 'Remove', danger: true, onSelect: () => setDialog({ what: 'remove', member }) },
+              ]}
+            />
+          )
+        }
+        empty={<EmptyState title="No members" />}
       />
       <section className="stack" aria-labelledby="invitations">
         <h2 id="invitations">Invitations</h2>
-        <List
+        <Table
+          name="invitations"
           caption="Invitations"
           query={invitations}
           columns={invitationColumns}
           rowKey={({ invitationId }) => invitationId}
-          empty={<p>No pending invitations. Invite a person to give them access.</p>}
+          actions={(invitation) => (
+            <Button
+              small
+              onClick={() => setDialog({ what: 'withdraw', invitation })}
+              aria-label={`Withdraw ${nameOf(invitation)}`}
+            >
+              Withdraw
+            </Button>
+          )}
+          empty={
+            <EmptyState icon={UserPlus} title="No pending invitations">
+              Invite a person to give them access.
+            </EmptyState>
+          }
         />
       </section>
       {dialog?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onCreated={setCreated} />}

@@ -28,7 +28,7 @@ function ModelKeyHelp({ environment }: { environment: string }) {
   if (!may('admin')) return <p>An admin sets it under Environments.</p>;
   return (
     <p>
-      <Link to="/$organizationId/environments" params={{ organizationId }} search={{ environment }}>
+      <Link to="/$organizationId/environments/$name" params={{ organizationId, name: environment }}>
         Set the key in {environment}
       </Link>
     </p>
