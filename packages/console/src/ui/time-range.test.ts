@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { rangeText, readRange, timesOf } from './time-range.tsx';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -21,6 +21,7 @@ test('a preset ends now, and other ranges are the times that they name', () => {
 });
 
 test('a range is shown in words', () => {
+  vi.stubGlobal('localStorage', { getItem: () => null });
   expect(rangeText('7d')).toBe('Last 7 days');
   expect(rangeText(`${since}/`)).toMatch(/^Since .*2026/);
   expect(rangeText(`/${until}`)).toMatch(/^Until .*2026/);
