@@ -15,6 +15,7 @@ import { Shell } from './frame/shell.tsx';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search-params.ts';
 import { approvalsSearch } from './pages/approvals/search-params.ts';
 import { eventsSearch } from './pages/events/search-params.ts';
+import { playgroundSearch } from './pages/playground/search-params.ts';
 import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params.ts';
 import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
 import { usageSearch } from './pages/usage/search-params.ts';
@@ -179,6 +180,13 @@ const agentVersions = createRoute({
   component: lazyRouteComponent(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
 });
 
+const playground = createRoute({
+  ...inOrganization,
+  path: '/playground',
+  validateSearch: playgroundSearch,
+  component: lazyRouteComponent(() => import('./pages/playground/playground.tsx'), 'PlaygroundPage'),
+});
+
 const schedules = createRoute({
   ...inOrganization,
   path: '/schedules',
@@ -281,6 +289,7 @@ export const router = createRouter({
       newAgent,
       agent,
       agentVersions,
+      playground,
       schedules,
       schedule,
       usage,

@@ -50,6 +50,7 @@ beforeAll(async () => {
     ['/agents/new', '/agents/new', /./],
     ['/agents/$agentId', `/agents/${agent.agentId}`, 'Refund desk'],
     ['/agents/$agentId/versions', `/agents/${agent.agentId}/versions`, /Refund desk/],
+    ['/playground', '/playground', 'Playground'],
     ['/schedules', '/schedules', 'Schedules'],
     ['/schedules/$scheduleId', `/schedules/${schedule.scheduleId}`, /Refund desk/],
     ['/usage', '/usage', 'Usage'],

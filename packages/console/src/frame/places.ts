@@ -5,6 +5,7 @@ import {
   CalendarClock,
   ChartColumn,
   CircleCheckBig,
+  FlaskConical,
   House,
   KeyRound,
   type LucideIcon,
@@ -38,6 +39,7 @@ const groups = [
     group: 'Build',
     places: [
       { to: '/$organizationId/agents', label: 'Agents', key: 'b', icon: Bot },
+      { to: '/$organizationId/playground', label: 'Playground', key: 'y', icon: FlaskConical },
       { to: '/$organizationId/environments', label: 'Environments', key: 'n', icon: Server },
     ],
   },

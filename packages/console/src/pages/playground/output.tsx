@@ -1,0 +1,222 @@
+// What a column's session shows, as it runs, with what it took and cost.
+import type { Session, SessionTurn } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { CircleAlert, FlaskConical, ShieldQuestion, Wrench } from 'lucide-react';
+import { memo, useEffect } from 'react';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Json } from '../../ui/copy.tsx';
+import { Markdown } from '../../ui/markdown/markdown.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { SkeletonCards } from '../../ui/skeleton.tsx';
+import { PlainText } from '../../ui/text.tsx';
+import { type CallEntry, type Entry, operationIdOf } from '../sessions/conversation.ts';
+import { SessionStatus } from '../sessions/session-status.tsx';
+import { costText } from '../sessions/session-text.ts';
+import { isBusy, useFollowing, useSession } from '../sessions/use-session.ts';
+
+/** `fromTurn`: the turn of the first message of the playground. */
+export function Output({
+  sessionId,
+  fromTurn,
+  mocked,
+  onText,
+}: {
+  sessionId: string;
+  fromTurn: number;
+  /** The names of the tools that the session mocks. */
+  mocked: ReadonlySet<string>;
+  onText: (text: string) => void;
+}) {
+  const { data, error, refetch } = useSession(sessionId);
+  if (!data) {
+    return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonCards cards={1} />;
+  }
+  return <Followed key={sessionId} session={data} {...{ fromTurn, mocked, onText }} />;
+}
+
+function Followed({
+  session,
+  fromTurn,
+  mocked,
+  onText,
+}: {
+  session: Session;
+  fromTurn: number;
+  mocked: ReadonlySet<string>;
+  onText: (text: string) => void;
+}) {
+  const { organizationId } = useOrganization();
+  const { entries, growing, connection, error } = useFollowing(session);
+  const shown = entries.filter(({ turn }) => turn !== null && turn >= fromTurn);
+  const text = shown.flatMap((entry) => (entry.kind === 'text' ? [entry.text] : [])).join('\n\n');
+  useEffect(() => onText(text), [text, onText]);
+  return (
+    <section className="playground-output" aria-label="Output" aria-busy={isBusy(session)}>
+      <div className="row apart">
+        <SessionStatus session={session} />
+        <Link
+          className="small"
+          to="/$organizationId/sessions/$sessionId"
+          params={{ organizationId, sessionId: session.sessionId }}
+        >
+          Open session
+        </Link>
+      </div>
+      {connection === 'lost' && (
+        <Notice kind="warn" live>
+          <p>The connection is lost. The session continues, and its output appears when the service is back.</p>
+        </Notice>
+      )}
+      {error != null && <ErrorNotice error={error} />}
+      <div className="stack">
+        {shown.map((entry) => (
+          <EntryView key={entry.key} entry={entry} isGrowing={growing.has(entry.key)} mocked={mocked} />
+        ))}
+        {shown.length === 0 && isBusy(session) && <SkeletonCards cards={1} />}
+      </div>
+      {session.error && (
+        <Notice kind="bad">
+          <p>{session.error.message}</p>
+        </Notice>
+      )}
+      <Measures session={session} fromTurn={fromTurn} />
+    </section>
+  );
+}
+
+const EntryView = memo(function EntryView({
+  entry,
+  isGrowing,
+  mocked,
+}: {
+  entry: Entry;
+  isGrowing: boolean;
+  mocked: ReadonlySet<string>;
+}) {
+  if (entry.kind === 'text') return <Markdown text={entry.text} isGrowing={isGrowing} />;
+  if (entry.kind === 'call') return <CallLine call={entry} isMocked={isMocked(entry.tool, mocked)} />;
+  if (entry.kind === 'reasoning') {
+    return (
+      <details className="playground-call">
+        <summary>Reasoning</summary>
+        <Markdown text={entry.text} />
+      </details>
+    );
+  }
+  return (
+    <p className="playground-said">
+      <PlainText text={entry.text} />
+    </p>
+  );
+});
+
+function isMocked(tool: string, mocked: ReadonlySet<string>): boolean {
+  return mocked.has(tool) || (tool.includes('__') && mocked.has(tool.slice(0, tool.indexOf('__'))));
+}
+
+function CallLine({ call, isMocked }: { call: CallEntry; isMocked: boolean }) {
+  const { tool, input, editedInput, result, decision } = call;
+  const Icon = decision === 'pending' ? ShieldQuestion : result?.error ? CircleAlert : isMocked ? FlaskConical : Wrench;
+  const state =
+    decision === 'pending'
+      ? 'needs approval'
+      : result
+        ? result.error === undefined
+          ? 'returned'
+          : 'failed'
+        : 'running';
+  return (
+    <>
+      <details className={result?.error === undefined ? 'playground-call' : 'playground-call failed'}>
+        <summary>
+          <Icon aria-hidden="true" />
+          <code>
+            <PlainText text={tool} />
+          </code>
+          <span className="quiet">
+            {isMocked && 'mocked · '}
+            {state}
+          </span>
+        </summary>
+        <h4>Input</h4>
+        <Json value={editedInput ?? input} />
+        {result && (
+          <>
+            <h4>{result.error === undefined ? 'Output' : 'Error'}</h4>
+            {result.error === undefined ? <Json value={result.output ?? null} /> : <PlainText text={result.error} />}
+          </>
+        )}
+      </details>
+      {decision === 'pending' && <Decide call={call} />}
+    </>
+  );
+}
+
+function Decide({ call }: { call: CallEntry }) {
+  const decide = useApiMutation(
+    (client, decision: 'approve' | 'deny') => client.approvals[decision](operationIdOf(call)),
+    ['approvals', 'sessions'],
+  );
+  return (
+    <div className="row">
+      <Button small look="primary" busy={decide.isPending} onClick={() => decide.mutate('approve')}>
+        Approve {call.tool}
+      </Button>
+      <Button small onClick={() => !decide.isPending && decide.mutate('deny')}>
+        Deny
+      </Button>
+      {decide.error && <ErrorNotice error={decide.error} />}
+    </div>
+  );
+}
+
+/** First token and total time of its turns, tokens and cost. The times are those of the service. */
+function Measures({ session, fromTurn }: { session: Session; fromTurn: number }) {
+  const isOver = !isBusy(session);
+  const { data } = useApiQuery(
+    ['sessions', session.sessionId, 'turns', 'playground', session.updatedAt],
+    async (client) => (await client.sessions.turns(session.sessionId, { limit: 100 })).data,
+    { enabled: isOver },
+  );
+  const { inputTokens, outputTokens, costUsd } = session.usage;
+  const turns = data?.filter(({ turn }) => turn >= fromTurn) ?? [];
+  const first = turns.at(-1);
+  const measures = [
+    { name: 'First token', value: first && firstTokenMs(first) },
+    { name: 'Total', value: turns.length > 0 ? turns.reduce((sum, turn) => sum + totalMs(turn), 0) : undefined },
+  ];
+  return (
+    <dl className="playground-measures">
+      {measures.map(({ name, value }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value === undefined ? '–' : seconds(value)}</dd>
+        </div>
+      ))}
+      <div>
+        <dt>Tokens</dt>
+        <dd title="Read by models, and written by them">
+          {inputTokens.toLocaleString('en')} → {outputTokens.toLocaleString('en')}
+        </dd>
+      </div>
+      <div>
+        <dt>Cost</dt>
+        <dd>{costUsd === null ? '–' : costText(costUsd)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function firstTokenMs({ startedAt, operations }: SessionTurn): number | undefined {
+  const at = operations.find(({ firstTokenAt }) => firstTokenAt !== null)?.firstTokenAt;
+  return at ? Date.parse(at) - Date.parse(startedAt) : undefined;
+}
+
+function totalMs({ startedAt, endedAt }: SessionTurn): number {
+  return endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
