@@ -24,10 +24,14 @@ export interface SessionQuery {
   list(limit: number): Sql;
   /** The ids of sessions to compare with `filters`, in the order of the list. */
   candidates(limit: number): Sql;
-  /** `and …` on `s`, a row of sessions: all filters except that for words, and the cursor. */
+  /** `and …` for the cursor and the period, on the column with the id. */
+  within(id: Sql): Sql;
+  /** `and …` on `s`, a row of sessions: all other filters, except that for words. */
   filters: Sql[];
-  /** `order by …` on `s`. */
-  order: Sql;
+  /** Those of them that a search for words does not include (search/words.ts). */
+  notInWords: Sql[];
+  /** `order by …` the column with the id. */
+  order(id: Sql): Sql;
 }
 
 // A session's id is assigned just before or after its time of creation, on some node.
@@ -62,16 +66,17 @@ export function sessionQuery(input: SessionFilters, { organizationId, order = 'd
       ' ',
     );
   const ofDraft = draft === undefined ? empty : draft ? sql`and s.pinned_version < 0` : notDraft;
+  const ofEnvironment = environment === undefined ? empty : sql`and s.environment = ${environment}`;
+  const ofEndUser = endUserId === undefined ? empty : sql`and s.end_user_id = ${endUserId}`;
+  const inWords = [ofAgent, ofEnvironment, ofEndUser];
   const others: Sql[] = [
     ofDraft,
-    ofAgent,
+    ...inWords,
     statuses === undefined ? empty : sql`and s.status = any(${[...statuses]}::text[])`,
-    environment === undefined ? empty : sql`and s.environment = ${environment}`,
     parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', parentSessionId)}`,
     forkedFromSessionId === undefined
       ? empty
       : sql`and s.forked_from_session_id = ${uuidOf('ses', forkedFromSessionId)}`,
-    endUserId === undefined ? empty : sql`and s.end_user_id = ${endUserId}`,
     hasError === true ? sql`and s.error is not null` : empty,
     input.since === undefined ? empty : sql`and s.created_at >= ${new Date(input.since)}`,
     input.until === undefined ? empty : sql`and s.created_at < ${new Date(input.until)}`,
@@ -116,8 +121,10 @@ export function sessionQuery(input: SessionFilters, { organizationId, order = 'd
   };
 
   return {
-    filters: [within(sql`s.session_id`), ...others],
-    order: sql`order by s.session_id ${direction}`,
+    within,
+    filters: others,
+    notInWords: others.filter((condition) => !inWords.includes(condition)),
+    order: (id) => sql`order by ${id} ${direction}`,
 
     list(limit) {
       const index = source();

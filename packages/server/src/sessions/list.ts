@@ -1,7 +1,7 @@
 // Lists of sessions, and how many there are.
 import { type Input, type ListedSession, type MessagePart, maxCount, type Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import { idRange, uuidOf } from '../lib/ids.ts';
 import { type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
 import { type SessionFilters, sessionQuery } from './list-query.ts';
@@ -11,7 +11,7 @@ import { searchFor } from './search/words.ts';
 import { type SessionRow, viewSession } from './state/session.ts';
 
 /** Newest first by default. */
-export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
+export async function listSessions(ctx: PoolContext, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
   const { order } = input;
   const request = pageRequest(`sessions:${order === 'asc' ? 'asc:' : ''}${ctx.organizationId}`, input);
   const { rows, checkedUntil } = await findPage(ctx, input, { ...request, order });
@@ -22,7 +22,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
 
 /** One more row than the page has, if there are more. */
 export async function findPage(
-  { db, organizationId }: Context,
+  { db, organizationId }: PoolContext,
   filters: SessionFilters,
   { order, after, limit }: Pick<PageRequest, 'after' | 'limit'> & { order?: 'asc' | 'desc' | undefined },
 ): Promise<Found> {
@@ -43,12 +43,12 @@ function wordsIn(
   return searchFor(q, { organizationId, environment, agentId: agent, endUserId }) ?? 'none';
 }
 
-export async function countSessions(ctx: Context, input: Input<'countSessions'>): Promise<Result<'countSessions'>> {
+export async function countSessions(ctx: PoolContext, input: Input<'countSessions'>): Promise<Result<'countSessions'>> {
   const { db, organizationId } = ctx;
   const query = sessionQuery(input, { organizationId });
   const words = wordsIn(organizationId, input);
   if (words === 'none') return { count: 0, isExact: true };
-  if (words !== undefined) return countFound(db, { organizationId, words, filters: query.filters }, maxCount);
+  if (words !== undefined) return countFound(db, { organizationId, words, ...query }, maxCount);
   const [row] = await db.query<{ count: number }>(sql`
     select count(*)::int as count from (${query.list(maxCount + 1)}) c`);
   return { count: Math.min(row!.count, maxCount), isExact: row!.count <= maxCount };
@@ -58,7 +58,7 @@ type Details = Pick<ListedSession, 'preview' | 'workingMs'>;
 
 /** Of a session that is not searchable yet, the preview is read from its first message. */
 async function readDetails(
-  { db, organizationId }: Context,
+  { db, organizationId }: PoolContext,
   sessions: readonly SessionRow[],
 ): Promise<Map<string, Details>> {
   if (sessions.length === 0) return new Map();

@@ -2,10 +2,10 @@
 // however many have the words.
 //
 // First the first sessions in the order of the list are checked one by one, which finds a page of words that many sessions have. If that
-// is not enough, the index of words finds all that have them: few, or the words are so frequent that further sessions are checked
+// is not enough, the index of words finds all that have them, if these are not many; otherwise the words are so frequent that further sessions are checked
 // one by one. Whatever was not checked is for the next page, which begins after the last one that was.
-import sql, { join, type Sql } from 'sql-template-tag';
-import type { Db, Tx } from '../../db/db.ts';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
+import { CANCELLED, type Db } from '../../db/db.ts';
 import { type SessionRow, sessionColumns } from '../state/session.ts';
 
 // Takes some milliseconds.
@@ -13,6 +13,8 @@ const CHECKED_FIRST = 1_000;
 const CHECKED = 5_000;
 // Sessions that have the words: all of them are then compared with the other filters and sorted.
 const MAX_FOUND = 10_000;
+// Hundreds of thousands of sessions with several words, or thousands of words with the same beginning.
+const MAX_INDEX_MS = 250;
 
 export interface Search {
   organizationId: string;
@@ -20,10 +22,14 @@ export interface Search {
   words: string;
   /** Sessions in the order of the list, after the cursor. The statement has one column, `session_id`. */
   candidates(limit: number): Sql;
-  /** `and …` on `s`, a row of sessions, with everything but the words. */
+  /** `and …` for the cursor and the period, on the column with the id. */
+  within(id: Sql): Sql;
+  /** `and …` on `s`, a row of sessions, with everything but the words and the ids. */
   filters: readonly Sql[];
-  /** `order by …` on `s`. */
-  order: Sql;
+  /** Those of the filters that are not among the words. */
+  notInWords: readonly Sql[];
+  /** `order by …` the column with the id. */
+  order(id: Sql): Sql;
 }
 
 export interface Found {
@@ -33,15 +39,16 @@ export interface Found {
 }
 
 /** At most `limit` sessions. */
-export async function findSessions(db: Db | Tx, search: Search, limit: number): Promise<Found> {
+export async function findSessions(db: Db, search: Search, limit: number): Promise<Found> {
   const first = await checkOneByOne(db, search, limit, CHECKED_FIRST);
   if (first.rows.length === limit || first.checkedUntil === undefined) return { rows: first.rows };
-  if (!(await areFrequent(db, search))) return { rows: await findByIndex(db, search, limit) };
+  const found = await findByIndex(db, search, limit);
+  if (found) return { rows: found };
   const { rows, checkedUntil } = await checkOneByOne(db, search, limit, CHECKED);
   return rows.length === limit ? { rows } : { rows, checkedUntil };
 }
 
-async function checkOneByOne(db: Db | Tx, search: Search, limit: number, checked: number): Promise<Found> {
+async function checkOneByOne(db: Db, search: Search, limit: number, checked: number): Promise<Found> {
   const { organizationId, words, filters, order } = search;
   // `offset 0` keeps each step a look-up by key.
   const rows = await db.query<SessionRow>(sql`
@@ -51,8 +58,8 @@ async function checkOneByOne(db: Db | Tx, search: Search, limit: number, checked
       where x.organization_id = ${organizationId} and x.session_id = c.session_id offset 0) x
     cross join lateral (
       select * from sessions s where s.organization_id = ${organizationId} and s.session_id = c.session_id offset 0) s
-    where x.document @@ ${words}::tsquery ${join([sql``, ...filters], ' ')}
-    ${order} limit ${limit}`);
+    where x.document @@ ${words}::tsquery ${join([empty, ...filters], ' ')}
+    ${order(sql`s.session_id`)} limit ${limit}`);
   if (rows.length === limit) return { rows };
   const [last] = await db.query<{ sessionId: string }>(sql`
     select c.session_id as "sessionId" from (${search.candidates(checked)}) c offset ${checked - 1} limit 1`);
@@ -60,42 +67,63 @@ async function checkOneByOne(db: Db | Tx, search: Search, limit: number, checked
 }
 
 /** Rows of session_search with the words, in no order. */
-function withWords({ organizationId, words }: Search, limit: number): Sql {
+function withWords({ organizationId, words }: Pick<Search, 'organizationId' | 'words'>): Sql {
   return sql`
     select x.session_id from session_search x
-    where x.organization_id = ${organizationId} and x.document @@ ${words}::tsquery limit ${limit}`;
+    where x.organization_id = ${organizationId} and x.document @@ ${words}::tsquery limit ${MAX_FOUND + 1}`;
 }
 
-async function areFrequent(db: Db | Tx, search: Search): Promise<boolean> {
-  const [row] = await db.query<{ count: number }>(sql`
-    select count(*)::int as count from (${withWords(search, MAX_FOUND + 1)}) f`);
-  return row!.count > MAX_FOUND;
+/** Undefined if the words are too frequent. */
+async function findByIndex(db: Db, search: Search, limit: number): Promise<SessionRow[] | undefined> {
+  const { organizationId, within, notInWords, order } = search;
+  // Without further filters, only the sessions of the page are looked up.
+  const first = notInWords.length > 0 ? empty : sql`${order(sql`f.session_id`)} limit ${limit}`;
+  const rows = await inTime<SessionRow & { found: number }>(
+    db,
+    sql`
+    with found as materialized (${withWords(search)}),
+      total as (select count(*)::int as found from found),
+      page as (
+        select ${sessionColumns} from (
+          select f.session_id from found f
+          where (select total.found from total) <= ${MAX_FOUND} ${within(sql`f.session_id`)} ${first}) f
+        cross join lateral (
+          select * from sessions s where s.organization_id = ${organizationId} and s.session_id = f.session_id offset 0) s
+        where true ${join([empty, ...notInWords], ' ')}
+        ${order(sql`s.session_id`)} limit ${limit})
+    select page.*, total.found from total left join page on true ${order(sql`page."sessionId"`)}`,
+  );
+  if (!rows || rows[0]!.found > MAX_FOUND) return undefined;
+  return rows.filter(({ sessionId }) => sessionId !== null);
 }
 
-function findByIndex(db: Db | Tx, search: Search, limit: number): Promise<SessionRow[]> {
-  const { organizationId, filters, order } = search;
-  return db.query<SessionRow>(sql`
-    with found as materialized (${withWords(search, MAX_FOUND)})
-    select ${sessionColumns} from found f
-    cross join lateral (
-      select * from sessions s where s.organization_id = ${organizationId} and s.session_id = f.session_id offset 0) s
-    where true ${join([sql``, ...filters], ' ')}
-    ${order} limit ${limit}`);
+/** Undefined if it takes too long. */
+async function inTime<Row>(db: Db, statement: Sql): Promise<Row[] | undefined> {
+  try {
+    return await db.transaction((tx) => {
+      tx.write(sql`select set_config('statement_timeout', ${String(MAX_INDEX_MS)}, true)`);
+      return tx.query<Row>(statement);
+    });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === CANCELLED) return undefined;
+    throw error;
+  }
 }
 
 /** How many there are, up to `max`; not exact if the words are so frequent that not all that have them are compared. */
-export async function countFound(
-  db: Db | Tx,
-  search: Omit<Search, 'candidates' | 'order'>,
-  max: number,
-): Promise<{ count: number; isExact: boolean }> {
-  const { organizationId, filters } = search;
-  const [row] = await db.query<{ found: number; count: number }>(sql`
-    with found as materialized (${withWords(search as Search, MAX_FOUND + 1)})
+export async function countFound(db: Db, search: Search, max: number): Promise<{ count: number; isExact: boolean }> {
+  const { organizationId, within, notInWords } = search;
+  const rows = await inTime<{ found: number; count: number }>(
+    db,
+    sql`
+    with found as materialized (${withWords(search)})
     select (select count(*)::int from found) as found, count(*)::int as count from (
       select 1 from found f
       cross join lateral (
         select * from sessions s where s.organization_id = ${organizationId} and s.session_id = f.session_id offset 0) s
-      where true ${join([sql``, ...filters], ' ')} limit ${max}) m`);
-  return { count: row!.count, isExact: row!.found <= MAX_FOUND && row!.count < max };
+      where true ${within(sql`f.session_id`)} ${join([empty, ...notInWords], ' ')} limit ${max}) m`,
+  );
+  if (rows) return { count: rows[0]!.count, isExact: rows[0]!.found <= MAX_FOUND && rows[0]!.count < max };
+  const { rows: checked } = await checkOneByOne(db, search, CHECKED, CHECKED);
+  return { count: checked.length, isExact: false };
 }

@@ -13,6 +13,9 @@ const MAX_TEXT_CHARACTERS = 200_000;
 // A search is short. More words make it no more precise, but each costs a look-up.
 const MAX_SEARCHED_WORDS = 16;
 
+// One letter begins too many words.
+const MIN_BEGINNING = 2;
+
 const RUNS = /[\p{L}\p{N}\p{M}]+/gu;
 const UNSPACED =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]/u;
@@ -88,7 +91,10 @@ export function searchFor(text: string, fixed: Fixed): string | undefined {
   const pieces = [...piecesOf(text)];
   const terms = pieces.flatMap((piece, at) => {
     const isLast = at === pieces.length - 1;
-    if (!piece.isUnspaced) return [`'${cut(piece.text)}'${isLast && !/[\s\p{P}]$/u.test(text) ? ':*' : ''}`];
+    if (!piece.isUnspaced) {
+      const isBeginning = isLast && piece.text.length >= MIN_BEGINNING && !/[\s\p{P}]$/u.test(text);
+      return [`'${cut(piece.text)}'${isBeginning ? ':*' : ''}`];
+    }
     const pairs = pairsIn(piece.text);
     // The last character, which may begin any pair, is already in the pair before.
     return pairs.length === 1 ? [`'${pairs[0]}':*`] : pairs.slice(0, -1).map((pair) => `'${pair}'`);
