@@ -1,7 +1,7 @@
 import type { Event } from '@signalbox/client';
 import { eventTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
-import { eventKinds, eventText } from './event-text.ts';
+import { actionText, eventKinds, eventText } from './event-text.ts';
 
 const record = (more: Partial<Event>): Event => ({
   eventId: 'evt_1',
@@ -60,6 +60,18 @@ test('an event text says who did what, with the detail that identifies it', () =
     );
   expect(kept([null, 1])).toBe('Olga changed an environment: staging, keeps ended sessions for 1 day');
   expect(kept([1, null])).toBe('Olga changed an environment: staging, keeps ended sessions for the operator’s default');
+});
+
+test('what happens in a session names its agent and the reason; next to the actor, the text does not repeat it', () => {
+  const actor = { type: 'agent' as const, id: 'agt_1', name: 'Refund desk' };
+  const failed = record({ type: 'session.failed', actor, changes: { error: [null, 'model_key_missing'] } });
+  expect(eventText(failed)).toBe('A session failed: Refund desk, model_key_missing');
+  expect(actionText(failed)).toBe('A session failed: model_key_missing');
+  expect(eventText(record({ type: 'session.waiting', actor }))).toBe('A session is waiting: Refund desk');
+  expect(actionText(record({ type: 'api_key.created', changes: { name: [null, 'billing'] } }))).toBe(
+    'Created an API key: billing',
+  );
+  for (const type of eventTypes) expect(actionText(record({ type })), type).not.toContain('Olga');
 });
 
 test('an event type from a newer service is shown as is', () => {

@@ -117,9 +117,27 @@ export function eventText(event: Event): string {
   // A newer service may write types that this page does not know.
   const kind: Kind | undefined = eventKinds[type];
   if (!kind) return `${actor.name}: ${type}`;
-  const isItself = actor.type === 'system' || !kind.did;
-  const sentence = isItself && kind.said ? kind.said : `${actor.name} ${kind.did ?? kind.label}`;
-  const more = particularOf(event);
+  if (!isBySelf(event, kind)) return withParticular(`${actor.name} ${kind.did ?? kind.label}`, event);
+  // What happens in a session is recorded with its agent.
+  return withParticular(kind.said!, event, actor.type === 'agent' ? actor.name : '');
+}
+
+/** The same without the actor, which is next to it: `Created an API key: billing service`. */
+export function actionText(event: Event): string {
+  const kind: Kind | undefined = eventKinds[event.type];
+  if (!kind) return event.type;
+  if (isBySelf(event, kind)) return withParticular(kind.said!, event);
+  const did = kind.did ?? kind.label;
+  return withParticular(did[0]!.toUpperCase() + did.slice(1), event);
+}
+
+/** Whether it happened without the actor's doing. */
+function isBySelf({ actor }: Event, { did, said }: Kind): boolean {
+  return said !== undefined && (actor.type === 'system' || did === undefined);
+}
+
+function withParticular(sentence: string, event: Event, who = ''): string {
+  const more = [who, particularOf(event)].filter(Boolean).join(', ');
   return more ? `${sentence}: ${more}` : sentence;
 }
 
@@ -154,6 +172,7 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'environment.deleted':
       return environment ?? resource.id;
     case 'turn.failed':
+    case 'session.failed':
       return after('error');
     case 'session.retried':
       return wordOf(changes?.error?.[0]);

@@ -132,7 +132,7 @@ test('a long log can be scrolled to its start while only visible rows are in the
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
   let most = 0;
-  const first = page.getByText('#1', { exact: true });
+  const first = page.getByText('organization.created', { exact: true });
   while (!(await first.isVisible())) {
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
     most = Math.max(most, await records(page).count());

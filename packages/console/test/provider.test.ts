@@ -34,7 +34,7 @@ test('an invited person joins with the provider, and later signs in with it to t
   await first.getByRole('button', { name: /^Ida Invited/ }).waitFor();
   await first.context().close();
 
-  const again = await newBrowserPage(`/${console.organizationId}/environments/staging`);
+  const again = await newBrowserPage(`/${console.organizationId}/environments?environment=staging`);
   await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
   await again.getByRole('heading', { name: 'Environments' }).waitFor();
   expect(new URL(again.url()).searchParams.get('environment')).toBe('staging');

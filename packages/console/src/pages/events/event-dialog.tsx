@@ -1,7 +1,7 @@
 import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { eventText } from '../../event-text.ts';
+import { actionText } from '../../event-text.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -12,6 +12,7 @@ import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
+import { Actor } from './actor.tsx';
 import type { EventsSearch } from './search-params.ts';
 
 /** One event in full. */
@@ -43,7 +44,7 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
     <>
       <p>
         <strong>
-          <PlainText text={eventText(event)} />
+          <PlainText text={actionText(event)} />
         </strong>
       </p>
       <dl className="facts">
@@ -57,7 +58,7 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
           <Status value={outcome} />
         </Fact>
         <Fact name="Actor">
-          <PlainText text={actor.name} /> <span className="quiet small">{actor.type}</span>{' '}
+          <Actor actor={actor} />{' '}
           {actor.id && (
             <>
               <IdChip value={actor.id} />{' '}

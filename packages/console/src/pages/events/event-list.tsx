@@ -2,7 +2,7 @@ import type { Event, EventFilters } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { eventText } from '../../event-text.ts';
+import { actionText } from '../../event-text.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -10,11 +10,12 @@ import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
+import { Actor } from './actor.tsx';
 import type { EventsSearch } from './search-params.ts';
 import { type EventLog, useEventLog } from './use-event-log.ts';
 import './events.css';
 
-const ROW_PIXELS = 66;
+const ROW_PIXELS = 37;
 // Loads the next page this many rows before the end.
 const AHEAD_ROWS = 60;
 
@@ -96,7 +97,7 @@ function Rows({ log, events, filters }: { log: EventLog; events: readonly Event[
 
 const Row = memo(function Row({ event, filters }: { event: Event; filters: EventsSearch }) {
   const { organizationId } = useOrganization();
-  const { eventId, type, outcome, environment, occurredAt, sequence } = event;
+  const { eventId, type, outcome, environment, occurredAt } = event;
   return (
     <Link
       to="/$organizationId/events"
@@ -105,15 +106,15 @@ const Row = memo(function Row({ event, filters }: { event: Event; filters: Event
       resetScroll={false}
       preload={false}
     >
+      <Actor actor={event.actor} />
       <span className="what">
-        <PlainText text={eventText(event)} />
+        <PlainText text={actionText(event)} />
         {outcome !== 'success' && <Badge tone="bad">{outcome}</Badge>}
       </span>
-      <span className="quiet small facts-line">
+      <code className="quiet type">{type}</code>
+      <span className="quiet environment">{environment}</span>
+      <span className="quiet time">
         <Time at={occurredAt} />
-        <code>{type}</code>
-        {environment && <span>{environment}</span>}
-        <span className="number">#{sequence}</span>
       </span>
     </Link>
   );

@@ -159,6 +159,7 @@ async function endWithoutNext(context: TurnContext, change: WholeChange, end: Tu
         type: `session.${status}`,
         outcome: status === 'failed' ? 'failure' : 'success',
         ...sessionEvent(row),
+        ...(status === 'failed' && error && { changes: { error: [null, error.code] } }),
       }),
     ],
   };
