@@ -118,6 +118,36 @@ test('agents are created from a file, changed, compared and archived; a stale fi
   expect((await run('agents', 'create')).code).toBe(2);
 });
 
+test('models are listed, an http tool is tested, and the tools of an MCP server are listed', async () => {
+  expect(await ok('agents', 'models', 'scripted', '--environment', 'staging')).toMatch(/^MODEL.*\nscripted/);
+  const keyless = await run('agents', 'models', 'openai', '--environment', 'staging');
+  expect([keyless.code, keyless.stderr]).toEqual([1, expect.stringContaining('has no secret OPENAI_API_KEY')]);
+
+  const request = { url: `${service.url}/healthz?q={{input.q}}` };
+  const look = { type: 'http', name: 'look', description: '', inputSchema: { type: 'object' }, request };
+  const file = definition(
+    'Tester',
+    [{ text: 'Hi.' }],
+    [
+      { ...look, request: { ...request, method: 'GET' } },
+      { ...look, name: 'change', request: { ...request, method: 'POST' } },
+      { type: 'mcp', name: 'crm', url: `${service.url}/mcp` },
+    ],
+  );
+  const agentId = await ok('agents', 'create', file);
+  const here = ['--environment', 'staging'];
+  const shown = await ok('agents', 'test-tool', agentId, 'look', ...here, '--input', '{"q":"a b"}');
+  expect(shown).toMatch(/GET http.*\/healthz\?q=a%20b.*HTTP 200/s);
+  expect(await ok('agents', 'test-tool', file, 'look', ...here, '--input', '{"q":1}')).toContain('HTTP 200');
+  const refused = await run('agents', 'test-tool', agentId, 'change', ...here);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+  const sent = await run('agents', 'test-tool', agentId, 'change', ...here, '--yes', '--input', '{"q":1}');
+  expect([sent.code, sent.stdout]).toEqual([1, expect.stringMatching(/HTTP 4\d\d/)]);
+  expect((await run('agents', 'test-tool', agentId, 'crm', ...here)).stderr).toContain('no http tool');
+  const servers = await run('agents', 'mcp-tools', agentId, 'crm', ...here);
+  expect([servers.code, servers.stderr]).toEqual([1, expect.stringContaining('404')]);
+});
+
 test('a definition is tried without saving it, its tools mocked, and the draft is read and run again', async () => {
   const script = [{ toolCalls: [{ name: 'refund', input: { cents: 17 } }] }, { text: 'Got {{lastToolResult}}.' }];
   const file = definition('Tried', script, [refund]);

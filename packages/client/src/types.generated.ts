@@ -836,7 +836,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.old_secret_deleted' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'agent.tool_tested' | 'session_token.created' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.forked' | 'session.updated' | 'session.interrupted' | 'session.retried' | 'session.compaction_requested' | 'session.closing' | 'session.deleted' | 'session.shared' | 'session.share_revoked' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'turn.failed' | 'tool_call.outcome_unknown' | 'tool_server.unavailable' | 'tool_server.available' | 'approval.requested' | 'approval.decided' | 'approval.resolved' | 'file.created' | 'file.deleted' | 'end_user.erasure_started' | 'end_user.erased' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'budget.created' | 'budget.updated' | 'budget.deleted' | 'budget.threshold_reached' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface ExpiringSecret {
   /** The beginning and the last four characters of the secret. */
@@ -911,6 +911,7 @@ export interface HttpRequest {
   body?: unknown;
 }
 
+/** As in an agent, saved or not. */
 export interface HttpTool {
   type: 'http';
   /** The name by which the model calls the tool; unique in the agent. */
@@ -950,6 +951,11 @@ export interface LastScheduleRun {
   sessionId: string | null;
 }
 
+export interface LeftOutTool {
+  name: string;
+  reason: string;
+}
+
 export interface Limits {
   /** Default: `20`. */
   maxStepsPerTurn?: number | undefined;
@@ -967,6 +973,21 @@ export interface Limits {
   onApprovalTimeout?: 'deny' | 'cancel' | undefined;
   /** How many tokens a model call may read before older messages are replaced by a summary; null: three quarters of the context window of the model, or 100,000 if it is not known. */
   compactAtTokens?: number | null | undefined;
+}
+
+export interface ListMcpTools {
+  server: McpTool;
+}
+
+export interface ListedMcpTool {
+  /** The server’s own name, as in `allowedTools`. */
+  name: string;
+  /** The name by which a model calls it. */
+  offeredAs: string;
+  description: string;
+  inputSchema: JsonSchema;
+  /** Whether calls need an approval, by `approval` or by default. */
+  needsApproval: boolean;
 }
 
 export interface ListedSession {
@@ -1005,6 +1026,7 @@ export interface ListedSession {
   workingMs: number | null;
 }
 
+/** As in an agent, saved or not. `allowedTools` is ignored. */
 export interface McpTool {
   type: 'mcp';
   /** Prefix of the names of the server's tools; unique in the agent. */
@@ -1019,6 +1041,15 @@ export interface McpTool {
   approval?: ToolApproval | Record<string, ToolApproval> | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
+}
+
+export interface McpToolList {
+  /** By name. */
+  tools: ListedMcpTool[];
+  /** Tools that models can’t be offered, and why. */
+  leftOut: LeftOutTool[];
+  /** Why the tools could not be listed. */
+  problem: string | null;
 }
 
 export interface Me {
@@ -1132,6 +1163,25 @@ export interface ModelCallUsage {
   costUsd: number | null;
 }
 
+export interface ModelList {
+  /** By name. Without those that are known to generate no text, such as models of embeddings. */
+  models: OfferedModel[];
+  /** Why the provider’s list could not be read. */
+  problem: ModelListProblem | null;
+  listedAt: string;
+}
+
+export interface ModelListProblem {
+  /** Such as `model_key_missing`, with the codes of a model call. */
+  code: string;
+  message: string;
+}
+
+export interface ModelPrice {
+  inputUsd: number;
+  outputUsd: number;
+}
+
 /** The model that summarises the older messages of a long session. Default: this model. */
 export interface ModelRef {
   provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
@@ -1167,6 +1217,18 @@ export interface ModelSettings {
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | undefined;
 }
 
+export interface OfferedModel {
+  /** The provider's name of the model. */
+  model: string;
+  displayName: string | null;
+  /** Its context window, if known. */
+  contextTokens: number | null;
+  /** The files that it takes besides text, if known. */
+  input: ('image' | 'pdf' | 'audio')[] | null;
+  /** What the operator has configured, in US dollars per million tokens. */
+  price: ModelPrice | null;
+}
+
 export interface OpenSession {
   /** Required without `draft`. With it, the agent that the session belongs to, for lists, usage and keys that are limited to agents. */
   agentId?: string | undefined;
@@ -1177,7 +1239,6 @@ export interface OpenSession {
   environment: string;
   input?: Content | undefined;
   metadata?: Metadata | undefined;
-  /** The user of your application that a session is for. */
   endUser?: EndUser | null | undefined;
   budget?: Budget | null | undefined;
   /** Complete the session when a turn ends and no message is queued. */
@@ -1698,6 +1759,13 @@ export interface StoredFile {
   createdAt: string;
 }
 
+export interface TestTool {
+  tool: HttpTool;
+  /** What a model would give. Default: `{}`. */
+  input?: unknown;
+  endUser?: EndUser | undefined;
+}
+
 export interface TextInput {
   type: 'text';
   text: string;
@@ -1803,6 +1871,36 @@ export interface ToolResultPart {
   output?: unknown;
   error?: string;
   outcomeUnknown?: boolean;
+}
+
+/** Never contains a secret of the environment. */
+export interface ToolTest {
+  /** Null if nothing was sent. */
+  request: ToolTestRequest | null;
+  /** Null if there was none. */
+  response: ToolTestResponse | null;
+  /** What the model would get. */
+  output?: unknown;
+  /** What the model would get instead. */
+  error?: string;
+  /** The request was sent and interrupted: it may have taken effect. */
+  outcomeUnknown?: true;
+  durationMs: number;
+}
+
+export interface ToolTestRequest {
+  method: string;
+  url: string;
+  /** Name and value. Secrets are replaced by their names, and credentials of the server are removed. */
+  headers: ([string, string])[];
+  body: string | null;
+}
+
+export interface ToolTestResponse {
+  status: number;
+  /** Name and value. Secrets are replaced by their names, and credentials of the server are removed. */
+  headers: ([string, string])[];
+  bytes: number;
 }
 
 export interface TurnCompletedChunk {
@@ -2361,6 +2459,45 @@ export interface Operations {
     result: {
       agentId: string;
       deleted: true;
+    };
+  };
+  /** List the models of a provider. Requests the list from the provider with the key that an agent in the environment would use, and adds what is known about each model. A list is kept for five minutes. If the provider does not respond, `problem` says why. `GET /api/v1/environments/{env}/models`, scope `agents:write` (permission `write`). */
+  listModels: {
+    params: {
+      /** The name of an environment, such as `production`. */
+      env: string;
+    };
+    query: {
+      provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
+      /** As in the model of an agent; required for `openai-compatible`. */
+      baseUrl?: string | undefined;
+      /** As in the model of an agent: the secret with the provider’s key. */
+      apiKeySecret?: string | undefined;
+    };
+    result: {
+      modelList: ModelList;
+    };
+  };
+  /** Test an http tool. Sends the request of the tool once, with secrets of the environment and without an approval, and shows request and response without the secrets. The event log names the caller and the host. `POST /api/v1/environments/{env}/tool_tests`, scope `agents:write` (permission `write`). */
+  testTool: {
+    params: {
+      /** The name of an environment, such as `production`. */
+      env: string;
+    };
+    body: TestTool;
+    result: {
+      toolTest: ToolTest;
+    };
+  };
+  /** List the tools of an MCP server. Connects to the server with secrets of the environment. If it does not respond, `problem` says why. `POST /api/v1/environments/{env}/mcp_tool_lists`, scope `agents:write` (permission `write`). */
+  listMcpTools: {
+    params: {
+      /** The name of an environment, such as `production`. */
+      env: string;
+    };
+    body: ListMcpTools;
+    result: {
+      mcpToolList: McpToolList;
     };
   };
   /** List environments. Newest first. `GET /api/v1/environments`, scope `agents:read` (permission `read`). */
@@ -3449,6 +3586,9 @@ export const operations = {
   listAgentVersions: { method: 'GET', path: '/agents/{agentId}/versions' },
   updateAgent: { method: 'PATCH', path: '/agents/{agentId}' },
   archiveAgent: { method: 'DELETE', path: '/agents/{agentId}' },
+  listModels: { method: 'GET', path: '/environments/{env}/models' },
+  testTool: { method: 'POST', path: '/environments/{env}/tool_tests' },
+  listMcpTools: { method: 'POST', path: '/environments/{env}/mcp_tool_lists' },
   listEnvironments: { method: 'GET', path: '/environments' },
   createEnvironment: { method: 'POST', path: '/environments' },
   updateEnvironment: { method: 'PATCH', path: '/environments/{env}' },

@@ -20,6 +20,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'agent.created': { label: 'Agent created', did: 'created an agent' },
   'agent.updated': { label: 'Agent changed', did: 'changed an agent' },
   'agent.archived': { label: 'Agent archived', did: 'archived an agent' },
+  'agent.tool_tested': { label: 'Tool tested', did: 'sent a test request of the tool' },
   'session_token.created': { label: 'Session token created', did: 'created a session token' },
   'environment.created': { label: 'Environment created', did: 'created an environment' },
   'environment.updated': { label: 'Environment changed', did: 'changed an environment' },

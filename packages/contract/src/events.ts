@@ -23,6 +23,7 @@ export const eventTypes = [
   'agent.created',
   'agent.updated',
   'agent.archived',
+  'agent.tool_tested',
   'session_token.created',
   'environment.created',
   'environment.updated',

@@ -5,6 +5,7 @@
 export * from './agents.ts';
 export * from './analytics.ts';
 export * from './approvals.ts';
+export * from './authoring.ts';
 export * from './budgets.ts';
 export * from './chunks.ts';
 export * from './components.ts';

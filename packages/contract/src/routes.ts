@@ -5,6 +5,7 @@
 import { agentRoutes } from './routes/agents.ts';
 import { analyticsRoutes } from './routes/analytics.ts';
 import { approvalRoutes } from './routes/approvals.ts';
+import { authoringRoutes } from './routes/authoring.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { endUserRoutes } from './routes/end-users.ts';
 import { environmentRoutes } from './routes/environments.ts';
@@ -27,6 +28,7 @@ export type { Route } from './routes/route.ts';
 export const routes = {
   ...keyRoutes,
   ...agentRoutes,
+  ...authoringRoutes,
   ...environmentRoutes,
   ...sessionRoutes,
   ...shareRoutes,

@@ -31,7 +31,7 @@ import { createIdentity, type Identity } from './people/identity.ts';
 import { createSetupToken, linkOf } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
-import { createModels } from './runtime/models/models.ts';
+import { createCatalog, createModels } from './runtime/models/models.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/node/node-lease.ts';
 import { createSessionRunner } from './runtime/node/session-runner.ts';
 import { createTools } from './runtime/tools/tools.ts';
@@ -188,6 +188,7 @@ async function startPlatform(
       environmentStreams: createEnvironmentStreams({ db, wake, clock, live }),
       egress,
       prices,
+      modelCatalog: createCatalog({ db, vault, egress, clock, prices }, config.providerKeys),
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
       files,

@@ -12,6 +12,7 @@ import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { Tracing } from './observe/tracing.ts';
+import type { ModelCatalog } from './runtime/models/catalog.ts';
 import type { LocalRunners } from './sessions/state/local-start.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
@@ -30,6 +31,7 @@ export interface Platform {
   readonly environmentStreams: EnvironmentStreams;
   readonly egress: Egress;
   readonly prices: Prices;
+  readonly modelCatalog: ModelCatalog;
   readonly keySpending: KeySpending;
   readonly budgetStops: BudgetStops;
   readonly files: FileStores;

@@ -8,6 +8,7 @@ import { serviceOf, serviceOptions } from '../service.ts';
 import type { Column } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import { shown, shownLines } from '../text.ts';
+import { mcpTools, models, testTool } from './authoring.ts';
 import { tryDraft } from './drafts.ts';
 
 const agent = { agent: { about: 'the id of the agent, agt_…' } } as const;
@@ -184,7 +185,7 @@ const archive = command({
   },
 });
 
-export const commands = [list, get, create, update, tryDraft, versions, diff, archive];
+export const commands = [list, get, create, update, tryDraft, models, testTool, mcpTools, versions, diff, archive];
 
 function givenFields({ name, model, description, instructions }: Record<keyof typeof fields, string | undefined>) {
   const given = Object.entries({ name, model, description, instructions });

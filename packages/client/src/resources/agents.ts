@@ -1,6 +1,15 @@
 import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
-import type { Agent, CreateAgent, UpdateAgent } from '../types.generated.ts';
+import type {
+  Agent,
+  CreateAgent,
+  ListMcpTools,
+  McpToolList,
+  ModelList,
+  TestTool,
+  ToolTest,
+  UpdateAgent,
+} from '../types.generated.ts';
 
 /** Agents, in immutable versions. Reading needs `read`, changing `write`. */
 export class Agents {
@@ -50,6 +59,34 @@ export class Agents {
    */
   async update(agentId: string, params: UpdateAgent, options?: RequestOptions): Promise<Agent> {
     return (await this.#transport.call('updateAgent', { params: { agentId }, body: params }, options)).agent;
+  }
+
+  /**
+   * The models of a provider, as its own list says, with what is known about each. `problem` says why a list can't be read.
+   *
+   * @throws UnprocessableError `url_not_allowed`
+   */
+  async models(env: string, params: Query<'listModels'>, options?: RequestOptions): Promise<ModelList> {
+    return (await this.#transport.call('listModels', { params: { env }, query: params }, options)).modelList;
+  }
+
+  /**
+   * Sends the request of an `http` tool once, with secrets of the environment and without an approval. Not retried after a lost
+   * connection.
+   *
+   * @throws UnprocessableError `url_not_allowed`
+   */
+  async testTool(env: string, params: TestTool, options?: RequestOptions): Promise<ToolTest> {
+    return (await this.#transport.call('testTool', { params: { env }, body: params }, options)).toolTest;
+  }
+
+  /**
+   * The tools of an MCP server. `problem` says why they can't be listed.
+   *
+   * @throws UnprocessableError `url_not_allowed`
+   */
+  async mcpTools(env: string, params: ListMcpTools, options?: RequestOptions): Promise<McpToolList> {
+    return (await this.#transport.call('listMcpTools', { params: { env }, body: params }, options)).mcpToolList;
   }
 
   /** Archives the agent: current turns finish, new sessions and messages are refused. */

@@ -21,6 +21,8 @@ export interface Route {
    * it concerns more than the agent that it names.
    */
   readonly agents?: 'own' | 'open' | 'closed';
+  /** Closed to keys that are limited to some environments, although it names one: it does what changing an agent could. */
+  readonly environments?: 'closed';
   /** Its heading in the API reference. */
   readonly tag: string;
   /** Its title in the API reference: a short imperative phrase. */

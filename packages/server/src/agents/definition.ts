@@ -20,7 +20,7 @@ import type { Definition } from './agents.ts';
 const MAX_ERRORS = 20;
 
 /** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are checked by `firstBrokenSchema`. */
-export function checkDefinition(definition: Definition, egress: Egress): void {
+export function checkDefinition(definition: Pick<Definition, 'model' | 'tools'>, egress: Egress): void {
   const errors: FieldError[] = [...checkModels(definition)];
   const names = new Set<string>();
   for (const [index, tool] of definition.tools.entries()) {
@@ -134,7 +134,7 @@ function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
 }
 
 /** Every model that a definition names. */
-function namedModels({ model }: Definition): { model: Model; path: string }[] {
+function namedModels({ model }: Pick<Definition, 'model'>): { model: Model; path: string }[] {
   const { fallbacks = [], compaction, ...own } = model;
   return [
     { model: own, path: 'model' },
@@ -143,7 +143,7 @@ function namedModels({ model }: Definition): { model: Model; path: string }[] {
   ];
 }
 
-function checkModels(definition: Definition): FieldError[] {
+function checkModels(definition: Pick<Definition, 'model'>): FieldError[] {
   const { provider, fallbacks = [] } = definition.model;
   const errors = namedModels(definition).flatMap(({ model, path }) => checkModel(model, path));
   if (provider === 'worker' && fallbacks.length > 0)

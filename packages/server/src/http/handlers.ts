@@ -1,6 +1,7 @@
 // The function that handles each route. The rest about a route is in the contract's table.
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
+import * as authoring from '../agents/authoring.ts';
 import * as drafts from '../agents/drafts.ts';
 import { getAnalytics } from '../analytics/report.ts';
 import { getApproval } from '../approvals/approvals.ts';
@@ -103,6 +104,9 @@ export const handlers: Handlers = {
   listAgentVersions: agents.listAgentVersions,
   updateAgent: agents.updateAgent,
   archiveAgent: agents.archiveAgent,
+  listModels: authoring.listModels,
+  testTool: authoring.testTool,
+  listMcpTools: authoring.listMcpTools,
 
   listEnvironments: environments.listEnvironments,
   createEnvironment: environments.createEnvironment,

@@ -30,6 +30,8 @@ export interface Prices {
   ): number | null;
   /** Whether calls of the model have a cost. */
   has(model: string): boolean;
+  /** In US dollars per million tokens; null if the model has no price. */
+  of(model: string): { inputUsd: number; outputUsd: number } | null;
 }
 
 /** Rounded to a billionth of a dollar, because sums of binary fractions are not exact. */
@@ -61,6 +63,11 @@ export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Pric
 
   return {
     has: (model) => priceOf(model) !== undefined,
+    of(model) {
+      const price = priceOf(model);
+      // A price is a whole number of picodollars a token, which is a millionth of a dollar a million.
+      return price ? { inputUsd: Number(price.input) / 1e6, outputUsd: Number(price.output) / 1e6 } : null;
+    },
     costOf(model, { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }) {
       const price = priceOf(model);
       if (!price) return null;

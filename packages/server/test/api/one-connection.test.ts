@@ -168,6 +168,13 @@ describe('a node whose pool has one connection', () => {
     await until(sessionId, 'idle');
   });
 
+  test('completes what authors of agents ask for', async () => {
+    const request = { method: 'GET', url: `${service.url}/healthz` };
+    const tool = { type: 'http', name: 'look', description: '', inputSchema: {}, request };
+    await call('testTool', { env: 'production', tool });
+    await call('listMcpTools', { env: 'production', server: { type: 'mcp', name: 'crm', url: `${service.url}/mcp` } });
+  });
+
   test('completes every change of webhook subscriptions', async () => {
     const env = 'production';
     await call('createWebhookSubscription', { environment: env, url: receiver.url });

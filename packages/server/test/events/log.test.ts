@@ -177,6 +177,8 @@ const recorded: Record<string, EventType[] | string> = {
   deleteWebhookSubscription: ['webhook_subscription.deleted'],
   rotateWebhookSecret: ['webhook_subscription.secret_rotated'],
   testWebhookSubscription: 'changes nothing here',
+  testTool: ['agent.tool_tested'],
+  listMcpTools: 'changes nothing here',
   recoverDeliveries: ['webhook_delivery.recovered'],
   resendDelivery: ['webhook_delivery.resent'],
 };

@@ -112,6 +112,7 @@ async function request(name: RouteName, route: Route, key: string, owned: Owned)
       .map((field) => [field, ids[field]!]),
   );
   if (route.upload) query.set('environment', 'production');
+  if (fields(route.query).includes('provider')) query.set('provider', 'scripted');
   const example = bodyExamples[name as keyof typeof bodyExamples] as Record<string, unknown> | undefined;
   const named: Record<string, unknown> = Object.fromEntries(
     fields(route.body).flatMap((field) => (field === 'agentId' || field === 'sessionId' ? [[field, ids[field]]] : [])),

@@ -18,6 +18,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
+import { createCatalog } from '../../src/runtime/models/models.ts';
 import { createLocalRunners } from '../../src/sessions/state/local-start.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
@@ -83,6 +84,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       environmentStreams: createEnvironmentStreams({ db, wake, clock, live }),
       egress,
       prices,
+      modelCatalog: createCatalog({ db, vault, egress, clock, prices }),
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
       files: createFileStores(db, log, { maxFileMegabytes: 0 }),

@@ -7,6 +7,21 @@ type RouteWithBody = {
 }[RouteName];
 
 export const bodyExamples = {
+  testTool: {
+    tool: {
+      type: 'http',
+      name: 'find_order',
+      description: 'Finds an order.',
+      inputSchema: { type: 'object', properties: { orderId: { type: 'string' } }, required: ['orderId'] },
+      request: {
+        method: 'GET',
+        url: 'https://shop.example.com/orders/{{input.orderId}}',
+        headers: { Authorization: 'Bearer {{secrets.SHOP_TOKEN}}' },
+      },
+    },
+    input: { orderId: '1041' },
+  },
+  listMcpTools: { server: { type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp' } },
   createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
   updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
   rotateKey: { gracePeriodSeconds: 86_400 },

@@ -68,6 +68,9 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   appendToWorkerTurn: ['workers.append', 'cursor'],
   completeWorkerTurn: ['workers.complete', ''],
   releaseWorkerTurn: ['workers.release', ''],
+  listModels: ['agents.models', 'list'],
+  testTool: ['agents.testTool', 'test'],
+  listMcpTools: ['agents.mcpTools', 'list'],
   createSessionShare: ['sessions.share', '{ share, link }'],
   listSessionShares: ['sessions.shares', 'share'],
   deleteSessionShare: ['sessions.unshare', ''],
@@ -125,8 +128,18 @@ export function typescriptSample(name: string, route: Route): string {
   }
   const body = bodyExamples[name as keyof typeof bodyExamples];
   if (body) args.push(literal(body));
+  const query = route.upload ? {} : requiredQuery(route);
+  if (Object.keys(query).length > 0) args.push(literal(query));
   const call = `client.${method}(${args.join(', ')})`;
   return [...imports, '', clientLine, ...statement(call, result, isLoop(route))].join('\n');
+}
+
+/** An example of each parameter without which the request is refused. */
+function requiredQuery(route: Route): Record<string, unknown> {
+  const { properties = {}, required = [] } = (route.query ?? {}) as SchemaObject;
+  return Object.fromEntries(
+    required.map((name) => [name, properties[name]?.examples?.[0] ?? properties[name]?.enum?.[0]]),
+  );
 }
 
 /** Whether the client's method returns an iterable: of pages, of envelopes or of records. */

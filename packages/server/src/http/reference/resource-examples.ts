@@ -1,5 +1,6 @@
 // One example of each resource, by the title of its schema, for the responses in the OpenAPI document. The types of the contract keep
 // them complete; a test validates each against its schema.
+
 import type {
   AnalyticsSum,
   ApiKey,
@@ -24,6 +25,7 @@ import type {
   WebhookDelivery,
   WebhookSubscription,
 } from '@signalbox/contract';
+import { authoringExamples } from './authoring-examples.ts';
 import { bodyExamples } from './body-examples.ts';
 import {
   agent,
@@ -375,6 +377,7 @@ export const resourceExamples: Record<string, unknown> = {
   },
   Organization: organization,
   Overview: overview,
+  ...authoringExamples,
   Erasure: erasure,
   EndUserDetails: endUser,
   WorkerTurn: workerTurn,

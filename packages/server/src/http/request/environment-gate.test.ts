@@ -30,6 +30,10 @@ test('the routes outside environments that a limited key may call are these', ()
     'createAgent',
     'updateAgent',
     'archiveAgent',
+    // They name an environment, and do what changing an agent could.
+    'listModels',
+    'testTool',
+    'listMcpTools',
     'createEnvironment',
     'getEndUser',
     'eraseEndUser',

@@ -4,6 +4,7 @@
 //   it names an environment (`env`, `environment`)        it has to be one of the key's
 //   it names something in one (a session, …)              the environment of that has to be one of the key's
 //   it could name one and does not                        the key's environment is filled in; a key with several has to name one
+//   the contract says `environments: 'closed'`            refused
 //   none of these, GET                                    allowed: data that all environments share may be read. A response that
 //                                                         contains something of another environment is refused
 //   an end user                                           refused: it has sessions in any of them
@@ -45,6 +46,7 @@ export type Reach = 'environment' | 'open' | 'closed' | 'ownKey';
 export function reachOf(route: Route): Reach {
   // Each id enters the gate of the other route (each.ts).
   if (route.each) return 'open';
+  if (route.environments) return route.environments;
   const named = [...namesOf(route.params), ...namesOf(route.query), ...namesOf(route.body)];
   if (named.some((name) => name === 'env' || name === 'environment')) return 'environment';
   if (namesOf(route.params).some((name) => name in holders)) return 'environment';

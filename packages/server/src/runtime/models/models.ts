@@ -4,12 +4,21 @@ import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { anthropic } from './anthropic.ts';
 import { createAvailability } from './availability.ts';
+import { createModelCatalog, type ModelCatalog } from './catalog.ts';
 import { google } from './google.ts';
 import type { AskModel } from './model.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
 import { createProviderModel, type Provider } from './provider.ts';
 import { createScriptedModel } from './scripted.ts';
+
+/** The lists of the providers' models. `keys`: as for `createModels`. */
+export function createCatalog(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'prices'>,
+  keys: ProviderKeys = {},
+): ModelCatalog {
+  return createModelCatalog(platform, { openai, anthropic, google, 'openai-compatible': openaiCompatible }, keys);
+}
 
 /** `keys`: the operator's keys, used for agents whose environment has none. */
 export function createModels(

@@ -21,7 +21,7 @@ export interface ProviderKey {
 export async function keyFor(
   platform: Pick<Platform, 'db' | 'vault'>,
   provider: Provider,
-  { config, organizationId, environment }: ModelCall,
+  { config, organizationId, environment }: Pick<ModelCall, 'config' | 'organizationId' | 'environment'>,
   baseUrl: URL,
   keys: ProviderKeys,
 ): Promise<ProviderKey | undefined> {

@@ -160,7 +160,7 @@ export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
   return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
 }
 
-export function baseUrlOf({ name }: Provider, { config }: ModelCall): URL {
+export function baseUrlOf({ name }: Provider, { config }: Pick<ModelCall, 'config'>): URL {
   const url = URL.parse(config.baseUrl ?? ownProvider(name)?.baseUrl ?? '');
   if (url === null) throw unusable('The model has no base url');
   return url;

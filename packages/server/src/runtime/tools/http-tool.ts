@@ -12,14 +12,16 @@ import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
 import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import type { Redact } from './redact.ts';
-import { prepareRequest } from './request.ts';
+import { type PreparedRequest, prepareRequest } from './request.ts';
 import { beginningOf, RESPONSE_MAX_BYTES, shownJson, shownText, TOO_LONG, withoutResponse } from './result.ts';
 import { ReturnedFile, storeFiles } from './returned-file.ts';
 import { storedResponse } from './stored-response.ts';
 import type { RenderedRequest } from './template.ts';
-import type { RunTool, ToolOutcome } from './tool.ts';
+import type { RunTool, SentRequest, ToolOutcome } from './tool.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
+/** Of a request that is shown to people. */
+const SHOWN_BODY_MAX_CHARACTERS = 64 * 1024;
 /** Of a file in a response: it is in memory until it is stored. */
 const FILE_MAX_MIB = 8;
 
@@ -32,9 +34,19 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     const request = await prepareRequest(platform, run, tool.request, given);
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
+    run.onRequest?.(sentRequest(request));
     const response = await send(platform.egress, run.operationId, tool, request, signal);
     if (!(response instanceof EgressError)) run.onResponse?.(stored(response, request.redact));
     return await storeFiles(httpOutcome(response, request.redact), request.redact, run.saveFile);
+  };
+}
+
+function sentRequest({ method, url, headers, body, redact }: PreparedRequest): SentRequest {
+  return {
+    method,
+    url: shownText(url, redact),
+    headers: Object.entries(headers).map(([name, value]) => [name, shownText(value, redact)]),
+    body: body === null ? null : shownText(body, redact).slice(0, SHOWN_BODY_MAX_CHARACTERS).toWellFormed(),
   };
 }
 

@@ -13,7 +13,7 @@ import { approvalOf, isForAll } from './turn-tool.ts';
 /** Servers list a few dozen tools per page. More pages than this are a list without an end. */
 const MAX_PAGES = 32;
 /** Also with `allowedTools`, because the whole list is read. */
-const MAX_LISTED = 2000;
+export const MAX_LISTED = 2000;
 /** A model can't choose among more, and providers refuse them. */
 const MAX_OFFERED = 200;
 /** Limit on the size of all descriptions and schemas together, as JSON. */
@@ -53,12 +53,13 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
   throw new McpResponseError(`the list of tools has more than ${MAX_PAGES} pages`);
 }
 
-/** Throws `McpResponseError` if there is too much to offer. */
+/** Throws `McpResponseError` if there is too much to offer: more than `most` tools. */
 export async function turnTools(
   { organizationId }: Pick<ToolOwner, 'organizationId'>,
   server: McpTool,
   listed: readonly unknown[],
   redact: Redact,
+  most = MAX_OFFERED,
 ): Promise<Listing> {
   const leftOut: Listing['leftOut'] = [];
   const found = new Map<string, RemoteTool>();
@@ -80,8 +81,8 @@ export async function turnTools(
       : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
     if (why) leftOut.push({ name: shownText(name, redact), why });
     else found.set(name, tool);
-    if (found.size > MAX_OFFERED)
-      throw new McpResponseError(`it offers more than ${MAX_OFFERED} tools; use allowedTools to select some`);
+    if (found.size > most)
+      throw new McpResponseError(`it offers more than ${most} tools; use allowedTools to select some`);
   }
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {

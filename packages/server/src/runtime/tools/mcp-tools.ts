@@ -15,7 +15,7 @@ import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
 import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
-import { type Listing, listAll, turnTools } from './mcp-list.ts';
+import { type Listing, listAll, MAX_LISTED, turnTools } from './mcp-list.ts';
 import { McpPool } from './mcp-pool.ts';
 import { mcpOutcome } from './mcp-result.ts';
 import { type Redacted, said } from './redact.ts';
@@ -29,6 +29,8 @@ export interface McpTools {
    * signal's reason.
    */
   list(owner: ToolOwner, server: McpTool, signal: AbortSignal): Promise<TurnTool[] | Redacted>;
+  /** All tools of the server, read again; for people who choose some. A string is the reason why they can't be listed. */
+  inspect(owner: ToolOwner, server: McpTool, signal: AbortSignal): Promise<Listing | Redacted>;
   run: RunTool;
   /** Aborts running calls, and ends the sessions that servers keep for us. */
   close(): Promise<void>;
@@ -159,6 +161,27 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       const key = keyOf(owner, server, request);
       const kept = keptList(key) ?? keepList(key, askForTools(owner, server, request, key));
       return await orAborted(kept.tools, signal);
+    },
+
+    async inspect(owner, server, signal) {
+      const { allowedTools: _, ...all } = server;
+      const request = await prepareRequest(platform, owner, templateOf(all), { input: {} });
+      if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
+      const time = startDeadline(clock, LIST_TIMEOUT_SECONDS, signal, closing.signal);
+      try {
+        const { connectMcp } = await import('./mcp-connection.ts');
+        const connection = await connectMcp(platform, request, undefined, time.signal);
+        try {
+          return await turnTools(owner, all, await listAll(connection, time.signal), request.redact, MAX_LISTED);
+        } finally {
+          void connection.close().catch(() => {});
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        return reasonFor(error, request.redact);
+      } finally {
+        time.end();
+      }
     },
 
     async run(run, signal) {

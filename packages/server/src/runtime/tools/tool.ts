@@ -59,8 +59,17 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
   /** Stores a file that the call returns. Without it, files are described. */
   saveFile?: SaveFile;
-  /** Called with the response of the tool's server, for people who debug the call. */
+  /** Called with the request of an `http` tool before it is sent, and with the response of a tool's server: for people who debug the call. */
+  onRequest?: (request: SentRequest) => void;
   onResponse?: (response: StoredResponse) => void;
+}
+
+/** Without secrets. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string | null;
 }
 
 /** The result that the model gets. */

@@ -1,0 +1,131 @@
+/** What authors of agents ask for while they write one: models of a provider, tools of an MCP server, a test of an `http` tool. */
+import { HttpTool, McpTool } from './agents.ts';
+import { EndUser } from './end-users.ts';
+import { SecretName } from './environments.ts';
+import { inputMedia } from './model-facts.ts';
+import { calledProviders } from './models.ts';
+import { Json, JsonSchema, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+
+export const ListModels = Strict({
+  provider: OneOf(calledProviders, { examples: ['openai'] }),
+  baseUrl: Type.Optional(
+    Type.String({ maxLength: 2048, description: 'As in the model of an agent; required for `openai-compatible`.' }),
+  ),
+  apiKeySecret: Type.Optional(
+    Type.Unsafe<string>({
+      ...SecretName,
+      description: 'As in the model of an agent: the secret with the provider’s key.',
+    }),
+  ),
+});
+
+export const OfferedModel = Type.Object(
+  {
+    model: Type.String({ description: "The provider's name of the model." }),
+    displayName: Nullable(Type.String()),
+    contextTokens: Nullable(Type.Integer({ description: 'Its context window, if known.' })),
+    input: Nullable(Type.Array(OneOf(inputMedia), { description: 'The files that it takes besides text, if known.' })),
+    price: Nullable(
+      Type.Object(
+        { inputUsd: Type.Number(), outputUsd: Type.Number() },
+        { title: 'ModelPrice', description: 'What the operator has configured, in US dollars per million tokens.' },
+      ),
+    ),
+  },
+  { title: 'OfferedModel' },
+);
+export type OfferedModel = Static<typeof OfferedModel>;
+
+export const ModelList = Type.Object(
+  {
+    models: Type.Array(OfferedModel, {
+      description: 'By name. Without those that are known to generate no text, such as models of embeddings.',
+    }),
+    problem: Nullable(
+      Type.Object(
+        {
+          code: Type.String({ description: 'Such as `model_key_missing`, with the codes of a model call.' }),
+          message: Type.String(),
+        },
+        { title: 'ModelListProblem', description: 'Why the provider’s list could not be read.' },
+      ),
+    ),
+    listedAt: Timestamp,
+  },
+  { title: 'ModelList' },
+);
+export type ModelList = Static<typeof ModelList>;
+
+const Headers = Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
+  description: 'Name and value. Secrets are replaced by their names, and credentials of the server are removed.',
+});
+
+export const TestTool = Strict(
+  {
+    tool: Type.Unsafe<HttpTool>({ ...HttpTool, description: 'As in an agent, saved or not.' }),
+    input: Type.Optional(Type.Unsafe<unknown>({ ...Json, description: 'What a model would give. Default: `{}`.' })),
+    endUser: Type.Optional(EndUser),
+  },
+  { title: 'TestTool' },
+);
+export type TestTool = Static<typeof TestTool>;
+
+export const ToolTest = Type.Object(
+  {
+    request: Nullable(
+      Type.Object(
+        { method: Type.String(), url: Type.String(), headers: Headers, body: Nullable(Type.String()) },
+        { title: 'ToolTestRequest', description: 'Null if nothing was sent.' },
+      ),
+    ),
+    response: Nullable(
+      Type.Object(
+        { status: Type.Integer(), headers: Headers, bytes: Type.Integer() },
+        { title: 'ToolTestResponse', description: 'Null if there was none.' },
+      ),
+    ),
+    output: Type.Optional(Type.Unsafe<unknown>({ ...Json, description: 'What the model would get.' })),
+    error: Type.Optional(Type.String({ description: 'What the model would get instead.' })),
+    outcomeUnknown: Type.Optional(
+      Type.Literal(true, { description: 'The request was sent and interrupted: it may have taken effect.' }),
+    ),
+    durationMs: Type.Integer(),
+  },
+  { title: 'ToolTest', description: 'Never contains a secret of the environment.' },
+);
+export type ToolTest = Static<typeof ToolTest>;
+
+export const ListMcpTools = Strict(
+  {
+    server: Type.Unsafe<McpTool>({
+      ...McpTool,
+      description: 'As in an agent, saved or not. `allowedTools` is ignored.',
+    }),
+  },
+  { title: 'ListMcpTools' },
+);
+export type ListMcpTools = Static<typeof ListMcpTools>;
+
+export const McpToolList = Type.Object(
+  {
+    tools: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ description: 'The server’s own name, as in `allowedTools`.' }),
+          offeredAs: Type.String({ description: 'The name by which a model calls it.' }),
+          description: Type.String(),
+          inputSchema: JsonSchema,
+          needsApproval: Type.Boolean({ description: 'Whether calls need an approval, by `approval` or by default.' }),
+        },
+        { title: 'ListedMcpTool' },
+      ),
+      { description: 'By name.' },
+    ),
+    leftOut: Type.Array(Type.Object({ name: Type.String(), reason: Type.String() }, { title: 'LeftOutTool' }), {
+      description: 'Tools that models can’t be offered, and why.',
+    }),
+    problem: Nullable(Type.String({ description: 'Why the tools could not be listed.' })),
+  },
+  { title: 'McpToolList' },
+);
+export type McpToolList = Static<typeof McpToolList>;

@@ -1,0 +1,83 @@
+// How each provider lists its models: `GET <base url>/models`, and what differs.
+import type { ProviderName } from '@signalbox/contract';
+
+export interface ListedModel {
+  readonly model: string;
+  readonly displayName?: string | undefined;
+  readonly contextTokens?: number | undefined;
+}
+
+interface ModelListing {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Undefined if the response is not a list. */
+  read(body: unknown): ListedModel[] | undefined;
+}
+
+/** Models that can't hold a conversation, by their names: providers that list them do not say so. */
+const NO_TEXT =
+  /embed|whisper|tts|dall-e|moderation|(^|-)image|realtime|transcribe|sora|babbage|davinci|audio|(^|\/)veo|imagen|aqa|rerank/i;
+
+/** The most that these providers return at once, and more than they have. */
+const ALL = '1000';
+
+const openai: ModelListing = {
+  read: (body) => itemsOf(body, 'data', ({ id }) => (NO_TEXT.test(String(id)) ? undefined : { model: id })),
+};
+
+const listings: Partial<Record<ProviderName, ModelListing>> = {
+  anthropic: {
+    query: { limit: ALL },
+    headers: { 'anthropic-version': '2023-06-01' },
+    read: (body) => itemsOf(body, 'data', ({ id, display_name }) => ({ model: id, displayName: display_name })),
+  },
+  google: {
+    query: { pageSize: ALL },
+    read: (body) =>
+      itemsOf(body, 'models', ({ name, displayName, inputTokenLimit, supportedGenerationMethods: methods }) =>
+        Array.isArray(methods) && methods.includes('generateContent') && !NO_TEXT.test(String(name))
+          ? { model: String(name).replace(/^models\//, ''), displayName, contextTokens: inputTokenLimit }
+          : undefined,
+      ),
+  },
+  'openai-compatible': {
+    // Gateways and vLLM say how long a conversation may be, each in its own way.
+    read: (body) =>
+      itemsOf(body, 'data', ({ id, name, context_length, context_window, max_model_len }) =>
+        NO_TEXT.test(String(id))
+          ? undefined
+          : {
+              model: id,
+              displayName: name,
+              contextTokens: [context_length, context_window, max_model_len].find((one) => typeof one === 'number'),
+            },
+      ),
+  },
+};
+
+export function offeredBy(provider: ProviderName): ModelListing {
+  return listings[provider] ?? openai;
+}
+
+type Raw = Record<string, unknown>;
+
+function itemsOf(body: unknown, field: string, read: (item: Raw) => Record<keyof Raw, unknown> | undefined) {
+  const items = isRecord(body) ? body[field] : undefined;
+  if (!Array.isArray(items)) return undefined;
+  return items.filter(isRecord).flatMap((item): ListedModel[] => {
+    const { model, displayName, contextTokens } = read(item) ?? {};
+    if (typeof model !== 'string') return [];
+    return [
+      {
+        model,
+        ...(typeof displayName === 'string' && displayName !== model && { displayName }),
+        ...(Number.isSafeInteger(contextTokens) &&
+          Number(contextTokens) > 0 && { contextTokens: Number(contextTokens) }),
+      },
+    ];
+  });
+}
+
+function isRecord(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
