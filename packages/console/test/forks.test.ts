@@ -78,10 +78,13 @@ test('a message is tried again in a fork with another version, and both conversa
   const whole = page.getByRole('region', { name: 'Conversation' });
   await whole.getByText('First: Hello.').waitFor();
   await whole.getByText('Forked here from').waitFor();
-  await page.getByRole('complementary').getByText('after turn 1').waitFor();
-  await page.getByRole('complementary').getByRole('link', { name: /^ses_/ }).click();
-  await page.getByRole('complementary').getByRole('heading', { name: 'Forks' }).waitFor();
-  await page.getByRole('complementary').getByRole('link', { name: 'Compare' }).click();
+  const details = page.getByRole('complementary', { name: 'About this session' });
+  await page.getByRole('tab', { name: 'Details' }).click();
+  await details.getByText('after turn 1').waitFor();
+  await details.getByRole('link', { name: /^ses_/ }).click();
+  await page.getByRole('tab', { name: 'Details' }).click();
+  await details.getByRole('heading', { name: 'Forks' }).waitFor();
+  await details.getByRole('link', { name: 'Compare' }).click();
   await said(page, 'Fork', 'Second: And now?.').waitFor();
 });
 

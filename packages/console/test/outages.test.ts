@@ -36,11 +36,11 @@ test('an agent gets fallbacks in its form, and a session shows why its model is 
   expect(provider.requests).toHaveLength(2);
   await page.goto(page.url().replace(/agents.*/, `sessions/${sessionId}`));
   await page
-    .getByText(/for its model, which is unavailable, next attempt in \d+ min.*provider responded with HTTP 503/)
+    .getByText(/^next attempt in \d+ min.*provider responded with HTTP 503/)
     .first()
     .waitFor();
   await expectAccessible(page);
-  await page.getByRole('tab', { name: 'Timeline' }).click();
-  await page.getByRole('row', { name: /^Model openai-compatible\/first, waiting/ }).waitFor();
+  await page.getByRole('tab', { name: 'Trace' }).click();
+  await page.getByRole('row', { name: /^Model openai-compatible\/first ?, waiting/ }).waitFor();
   await provider.close();
 }, 120_000);

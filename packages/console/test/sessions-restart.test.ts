@@ -59,6 +59,7 @@ test('a turn is shown to its end across a restart of the service, with nothing l
   await expect.poll(() => page.getByText('Reconnecting').count()).toBe(0);
   const seen = async () => (await conversation.innerText()).match(/\bw\d+\b/g);
   await expect.poll(seen).toEqual(words);
+  await conversation.getByRole('button', { name: 'Look up' }).click();
   for (const text of ['Say it all', 'Before it.', 'found'])
     expect(await conversation.getByText(text).count(), text).toBe(1);
 

@@ -88,7 +88,7 @@ test('an approval is decided and a tool result entered within the conversation',
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
-  await conversation(page).getByText('by you').waitFor();
+  await conversation(page).getByText('approved by you').first().waitFor();
   await page.getByRole('button', { name: 'Enter result' }).click();
   await page.getByLabel('JSON').check();
   await page.getByLabel('Output').fill('{"state": ');
@@ -97,18 +97,19 @@ test('an approval is decided and a tool result entered within the conversation',
   await page.getByLabel('Output').fill('{"state":"sent"}');
   await page.getByRole('button', { name: 'Enter result' }).click();
   await conversation(page).getByText('Found it.').waitFor();
-  // As the output of the call; the form with the same text may not have closed yet.
+  // A call is one line, which opens to its output.
+  await conversation(page).getByRole('button', { name: 'Look up' }).click();
   await conversation(page).locator('pre').getByText('"sent"').waitFor();
   // The transcript shows the same.
   await page.reload();
   await conversation(page).getByText('Found it.').waitFor();
-  await conversation(page).getByText('by you').waitFor();
+  await conversation(page).getByText('approved by you').first().waitFor();
   expect(await conversation(page).getByRole('listitem').filter({ hasText: 'I look.' }).count()).toBe(1);
   expect(await conversation(page).getByText('waiting for').count()).toBe(0);
 
-  await tab(page, 'Timeline').click();
-  await page.getByRole('row', { name: /Approval of Look up, approved \d+(\.\d+)? m?s/ }).waitFor();
-  await page.getByRole('row', { name: /Tool Look up, succeeded \d+(\.\d+)? m?s/ }).waitFor();
+  await tab(page, 'Trace').click();
+  await page.getByRole('row', { name: /Approval of Look up ?, approved .*\d m?s/ }).waitFor();
+  await page.getByRole('row', { name: /Tool Look up ?, succeeded .*\d m?s/ }).waitFor();
   await expectAccessible(page);
   await page.reload();
   await page.getByRole('row', { name: /^Turn 1/ }).waitFor();
@@ -143,8 +144,8 @@ test('interrupt, close, cancel and delete work with the keyboard, and ask for co
 
   const actions = page.getByRole('button', { name: 'Actions for this session' });
   await actions.press('Enter');
-  await page.getByRole('menuitem', { name: 'Close' }).and(page.locator(':focus')).waitFor();
-  await page.keyboard.press('ArrowDown');
+  await page.getByRole('menuitem', { name: 'Copy link' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('End');
   await page.getByRole('menuitem', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Cancel this session?' }).waitFor();
@@ -245,7 +246,8 @@ test('a new session is started in a dialog, and its page opens', async () => {
   await dialog.getByRole('button', { name: 'Start session' }).click();
   await conversation(page).getByText('Hello, world.').waitFor();
   await page.getByText('accepts no more messages').waitFor();
-  await page.getByRole('heading', { name: 'Session of Greeter' }).waitFor();
+  await page.getByRole('heading', { name: /^Greeter · / }).waitFor();
+  await tab(page, 'Details').click();
   await page.getByText('of 3, including child sessions').waitFor();
   const [opened] = (await console.service.client.sessions.list({ limit: 1 })).data;
   expect(opened).toMatchObject({ budget: { maxSteps: 3 }, metadata: { customer: 17 } });
@@ -257,8 +259,11 @@ test('a viewer sees everything and is offered no changes', async () => {
   const page = await console.open(viewer, `/sessions/${sessionId}`);
   await conversation(page).getByText('waiting for result').waitFor();
   await page.getByText('You need the member role to send messages').waitFor();
-  for (const name of ['Interrupt', 'Actions for this session', 'Enter result', 'Send'])
+  for (const name of ['Interrupt', 'Share', 'Fork at turn 1', 'Enter result', 'Send'])
     expect(await page.getByRole('button', { name }).count(), name).toBe(0);
+  await page.getByRole('button', { name: 'Actions for this session' }).click();
+  expect(await page.getByRole('menuitem').allTextContents()).toEqual(['Copy link']);
+  await page.keyboard.press('Escape');
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   expect(await page.getByRole('button', { name: 'New session' }).count()).toBe(0);
@@ -278,11 +283,16 @@ test('parent and child sessions link to each other', async () => {
   await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`);
   await conversation(page).getByRole('link', { name: 'Child session' }).click();
-  await page.getByRole('heading', { name: 'Session of Assistant' }).waitFor();
+  await page.getByRole('heading', { name: /^Assistant · / }).waitFor();
   await conversation(page).getByText('Child says hi.').waitFor();
+  await tab(page, 'Details').click();
   await page.getByRole('link', { name: 'Parent session' }).click();
-  await page.getByRole('heading', { name: 'Session of Chief' }).waitFor();
-  await page.getByRole('complementary').getByRole('link', { name: 'Assistant' }).waitFor();
+  await page.getByRole('heading', { name: /^Chief · / }).waitFor();
+  await tab(page, 'Details').click();
+  await page
+    .getByRole('complementary', { name: 'About this session' })
+    .getByRole('link', { name: 'Assistant' })
+    .waitFor();
 });
 
 test('content from an agent, a tool or a program is shown as text', async () => {
@@ -309,10 +319,10 @@ test('content from an agent, a tool or a program is shown as text', async () => 
   await conversation(page).getByText('U+202E').first().waitFor();
   await expectNoHorizontalScroll(page);
   await expectAccessible(page);
-  for (const name of ['Timeline', 'Chunks']) {
+  for (const name of ['Trace', 'Chunks']) {
     await tab(page, name).click();
     const seen =
-      name === 'Timeline'
+      name === 'Trace'
         ? page.getByRole('row', { name: /^Turn 1/ })
         : page.getByRole('button', { name: 'turn.completed' });
     await seen.waitFor();
@@ -330,7 +340,9 @@ test('ten thousand chunks scroll with at most a hundred in the page, and new one
   await untilStatus(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}?tab=chunks`);
   const chunks = page.getByRole('region', { name: 'Chunks' });
-  await chunks.getByRole('listitem').first().waitFor();
+  await chunks.getByText('deltas').waitFor();
+  expect(await chunks.getByRole('listitem').count()).toBeLessThan(12);
+  await page.getByLabel('Every delta as a row').check();
   const most = async () => expect(await chunks.getByRole('listitem').count()).toBeLessThan(100);
   await most();
   await page.getByRole('button', { name: 'Jump to end' }).click();
@@ -364,12 +376,12 @@ test('a reader who scrolled up stays there, and a click returns to the end', asy
   await expect.poll(top).toBeGreaterThan(200);
   await page.mouse.move(400, 300);
   await page.mouse.wheel(0, -5000);
-  await page.getByRole('button', { name: 'Jump to end' }).waitFor();
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
   const stayed = await top();
   const height = await page.evaluate<number>('document.documentElement.scrollHeight');
   await expect.poll(() => page.evaluate<number>('document.documentElement.scrollHeight')).toBeGreaterThan(height + 100);
   expect(await top()).toBe(stayed);
-  await page.getByRole('button', { name: 'Jump to end' }).click();
+  await page.getByRole('button', { name: 'Jump to latest' }).click();
   await expect.poll(left).toBeLessThan(80);
 });
 

@@ -1,13 +1,15 @@
 // Retry, interrupt, close, cancel, delete: what a user does with a whole session. The last four stop it, from the softest to the
 // hardest.
-import type { Session } from '@signalbox/client';
+import { type Session, SignalboxError } from '@signalbox/client';
+import { CircleCheck, CircleX, Link2, type LucideIcon, Shrink, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Menu } from '../../ui/menu.tsx';
+import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { useCopyLink } from './use-copy-link.ts';
 import { isBusy, isEnded } from './use-session.ts';
 
 /** Stops the current turn. Renders nothing if no turn runs or the role does not allow it. */
@@ -86,14 +88,30 @@ type Ending = keyof typeof endings;
 /** The menu of a session. `onDeleted` leaves its page. */
 export function SessionMenu({ session, onDeleted }: { session: Session; onDeleted: () => void }) {
   const { may } = useOrganization();
+  const toast = useToast();
   const [asked, setAsked] = useState<Ending>();
-  if (!may('write')) return null;
-  const items = isEnded(session)
-    ? [{ label: 'Delete session', danger: true, onSelect: () => setAsked('delete') }]
-    : [
-        { label: 'Close session', onSelect: () => setAsked('close') },
-        { label: 'Cancel session', danger: true, onSelect: () => setAsked('cancel') },
-      ];
+  const copyLink = useCopyLink(session.sessionId);
+  const compact = useApiMutation((client, _: undefined) => client.sessions.compact(session.sessionId), ['sessions']);
+  const items: MenuItem[] = [{ label: 'Copy link', icon: Link2, onSelect: () => void copyLink() }];
+  if (may('write')) {
+    if (session.status === 'idle' && session.turn > 0) {
+      const words = { onSuccess: () => toast('Summarizing older messages for the model'), onError: sayWhy };
+      items.push({ label: 'Compact', icon: Shrink, onSelect: () => compact.mutate(undefined, words) });
+    }
+    items.push(
+      ...(isEnded(session)
+        ? [ending('Delete session', 'delete', Trash2)]
+        : [ending('Close session', 'close', CircleCheck), ending('Cancel session', 'cancel', CircleX)]),
+    );
+  }
+
+  function ending(label: string, which: Ending, icon: LucideIcon): MenuItem {
+    return { label, icon, danger: which !== 'close', group: 'ending', onSelect: () => setAsked(which) };
+  }
+  function sayWhy(error: Error) {
+    toast(error instanceof SignalboxError && error.detail ? error.detail : 'The session could not be compacted.');
+  }
+
   return (
     <>
       <Menu label="Actions for this session" items={items} />

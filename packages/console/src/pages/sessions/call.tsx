@@ -1,56 +1,108 @@
-// A tool call in the conversation: its input, who decided, and its outcome.
-import type { Approval, Session } from '@signalbox/client';
+// A tool call in the conversation: one line, which opens to its input, who decided, and its outcome.
+import type { Approval, Session, TurnOperation } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { memo, type ReactNode } from 'react';
+import { ChevronRight, Wrench } from 'lucide-react';
+import { lazy, memo, Suspense, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
 import { Badge, Status, type Tone } from '../../ui/badge.tsx';
-import { Json } from '../../ui/copy.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
-import { Time } from '../../ui/time.tsx';
-import { Decision, pressShortcut } from '../approvals/decision.tsx';
+import { duration, Time } from '../../ui/time.tsx';
 import { InputView } from '../approvals/input-view.tsx';
+import { pressShortcut } from '../approvals/shortcuts.ts';
+import { Fold, gistOf, ValueView } from './call-values.tsx';
 import type { CallEntry } from './conversation.ts';
 import { FileView } from './file-view.tsx';
 import { SessionStatus } from './session-status.tsx';
-import { ToolResultForm } from './tool-result.tsx';
+
+// Few calls need one of these.
+const ToolResultForm = lazy(async () => ({ default: (await import('./tool-result.tsx')).ToolResultForm }));
+const Decision = lazy(async () => ({ default: (await import('../approvals/decision.tsx')).Decision }));
 
 export const Call = memo(function Call({
   call,
   sessionId,
   approval,
+  operation,
   isAwaited,
   child,
 }: {
   call: CallEntry;
   sessionId: string;
   approval: Approval | undefined;
+  /** Of the timeline, if it is loaded. */
+  operation: TurnOperation | undefined;
   /** The session waits for a user to give the result. */
   isAwaited: boolean;
   /** The session that the call opened, with its details if they are loaded. */
   child: { sessionId: string; session: Session | undefined } | null;
 }) {
   const { organizationId } = useOrganization();
-  const { tool, input, editedInput, result, written } = call;
+  const [chosen, setChosen] = useState<boolean>();
+  const { tool, result, written } = call;
   const isPending = approval?.status === 'pending';
+  const needsPerson = isPending || isAwaited || result?.outcomeUnknown === true;
+  const isOpen = chosen ?? (needsPerson || written !== undefined);
   const words = toolTitle(tool);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: shortcuts for the buttons in it
-    <div className="call" onKeyDown={pressShortcut}>
-      <div className="row apart">
+    <div className="call" data-waiting={needsPerson || undefined} onKeyDown={pressShortcut}>
+      <div className="call-line">
+        <ChevronRight className="chevron" aria-hidden="true" />
+        <Wrench aria-hidden="true" />
         <h3>
-          <PlainText text={words} />{' '}
-          {words !== tool && (
-            <code className="quiet small">
-              <PlainText text={tool} />
-            </code>
-          )}
+          <button type="button" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
+            <PlainText text={words} />
+          </button>
         </h3>
+        {words !== tool && (
+          <code className="tool">
+            <PlainText text={tool} />
+          </code>
+        )}
+        {!isOpen && <span className="gist">{gistOf(call.editedInput ?? call.input)}</span>}
+        <span className="facts-of-call">
+          <DecidedBy approval={approval} />
+          <Took operation={operation} />
+        </span>
         <State call={call} approval={approval} isAwaited={isAwaited} />
       </div>
+      {isOpen && <Details call={call} sessionId={sessionId} approval={approval} isAwaited={isAwaited} />}
+      {child && (
+        <p className="row child-of-call">
+          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
+            Child session
+          </Link>
+          {child.session && (
+            <span>
+              <SessionStatus session={child.session} />
+            </span>
+          )}
+        </p>
+      )}
+      {call.files?.map((file) => (
+        <FileView file={file} key={file.fileId} />
+      ))}
+    </div>
+  );
+});
+
+function Details({
+  call: { key, tool, input, editedInput, result, written },
+  sessionId,
+  approval,
+  isAwaited,
+}: {
+  call: CallEntry;
+  sessionId: string;
+  approval: Approval | undefined;
+  isAwaited: boolean;
+}) {
+  return (
+    <div className="call-details">
       {written === undefined ? (
-        <Fold label="Input" value={input} open={isPending || isAwaited}>
+        <Fold label="Input" value={input} open>
           <InputView value={input} />
         </Fold>
       ) : (
@@ -63,46 +115,55 @@ export const Call = memo(function Call({
           <InputView value={editedInput} before={input} />
         </Fold>
       )}
-      {approval && <Decision approval={approval} />}
-      {isPending && approval.expiresAt && (
+      {approval && (
+        <Suspense>
+          <Decision approval={approval} />
+        </Suspense>
+      )}
+      {approval?.status === 'pending' && approval.expiresAt && (
         <p className="quiet small">
           Expires <Time at={approval.expiresAt} />.
         </p>
       )}
-      {child && (
-        <p className="row">
-          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
-            Child session
-          </Link>
-          {child.session && (
-            <span>
-              <SessionStatus session={child.session} />
-            </span>
-          )}
-        </p>
+      {isAwaited && (
+        <Suspense>
+          <ToolResultForm sessionId={sessionId} toolCallId={key} tool={tool} />
+        </Suspense>
       )}
-      {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}
       {result?.outcomeUnknown && (
         <Notice kind="warn">
           <p>This call was interrupted and may have taken effect. Check before you run it again.</p>
         </Notice>
       )}
       {result?.error !== undefined && (
-        <Fold label="Error" value={result.error}>
+        <Fold label="Error" value={result.error} open>
           <LongText text={result.error} />
         </Fold>
       )}
       {result && 'output' in result && (
-        <Fold label="Output" value={result.output}>
-          {typeof result.output === 'string' ? <LongText text={result.output} /> : <Json value={result.output} />}
+        <Fold label="Output" value={result.output} open>
+          <ValueView value={result.output} />
         </Fold>
       )}
-      {call.files?.map((file) => (
-        <FileView file={file} key={file.fileId} />
-      ))}
     </div>
   );
-});
+}
+
+function DecidedBy({ approval }: { approval: Approval | undefined }) {
+  const { user } = useOrganization();
+  if (!approval?.resolvedBy) return null;
+  return (
+    <span>
+      {approval.status} by{' '}
+      <PlainText text={approval.resolvedBy.id === user.userId ? 'you' : approval.resolvedBy.name} />
+    </span>
+  );
+}
+
+function Took({ operation }: { operation: TurnOperation | undefined }) {
+  if (!operation?.startedAt || !operation.endedAt) return null;
+  return <span>{duration(Date.parse(operation.endedAt) - Date.parse(operation.startedAt))}</span>;
+}
 
 function State({
   call: { decision, result, started },
@@ -131,30 +192,4 @@ function State({
           : [undefined, ''];
   if (word) return <Badge tone={tone}>{word}</Badge>;
   return decided ? <Status value={decided} /> : null;
-}
-
-// Longer values are collapsed.
-const SHORT_CHARACTERS = 600;
-
-/** A value that may be long, collapsed behind its label. */
-function Fold({
-  label,
-  value,
-  open,
-  children,
-}: {
-  label: string;
-  value: unknown;
-  open?: boolean;
-  children: ReactNode;
-}) {
-  const size = JSON.stringify(value)?.length ?? 0;
-  return (
-    <details className="fold" open={open || size <= SHORT_CHARACTERS}>
-      <summary>
-        {label} {size > SHORT_CHARACTERS && <span className="quiet small">{size.toLocaleString('en')} characters</span>}
-      </summary>
-      <div className="within">{children}</div>
-    </details>
-  );
 }

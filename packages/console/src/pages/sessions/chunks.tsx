@@ -1,17 +1,18 @@
 // The raw journal: every chunk, in order. Only visible rows are rendered, so that a hundred thousand chunks scroll.
-import type { Chunk, ChunkType, Session } from '@signalbox/client';
+import type { ChunkType, Session } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
-import { Json } from '../../ui/copy.tsx';
-import { Select, TextField } from '../../ui/field.tsx';
+import { CopyButton, Json } from '../../ui/copy.tsx';
+import { Checkbox, Select, TextField } from '../../ui/field.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
-import { PlainText } from '../../ui/text.tsx';
+import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { ChunkList } from './chunk-list.ts';
+import { type ChunkRow, mergeDeltas, rowOf } from './chunk-rows.ts';
 import { isBefore } from './follow.ts';
 
 const types: readonly ChunkType[] = [
@@ -37,6 +38,7 @@ const AHEAD_ROWS = 100;
 export function Chunks({ session, liveCursor }: { session: Session; liveCursor: string | null }) {
   const [type, setType] = useState<ChunkType | ''>('');
   const [turn, setTurn] = useState('');
+  const [isRaw, setRaw] = useState(false);
   const fromTurn = /^\d+$/.test(turn) && Number(turn) <= session.turn ? Number(turn) : 0;
   return (
     <div className="stack">
@@ -55,8 +57,20 @@ export function Chunks({ session, liveCursor }: { session: Session; liveCursor: 
           onChange={(event) => setTurn(event.currentTarget.value)}
           error={turn !== '' && fromTurn !== Number(turn) ? `Enter a number up to ${session.turn}.` : undefined}
         />
+        <Checkbox
+          label="Every delta as a row"
+          checked={isRaw}
+          onChange={({ currentTarget }) => setRaw(currentTarget.checked)}
+        />
       </div>
-      <Rows session={session} type={type} fromTurn={fromTurn} liveCursor={liveCursor} key={`${type} ${fromTurn}`} />
+      <Rows
+        session={session}
+        type={type}
+        fromTurn={fromTurn}
+        isRaw={isRaw}
+        liveCursor={liveCursor}
+        key={`${type} ${fromTurn}`}
+      />
     </div>
   );
 }
@@ -65,11 +79,13 @@ function Rows({
   session,
   type,
   fromTurn,
+  isRaw,
   liveCursor,
 }: {
   session: Session;
   type: ChunkType | '';
   fromTurn: number;
+  isRaw: boolean;
   liveCursor: string | null;
 }) {
   const { client } = useOrganization();
@@ -78,13 +94,15 @@ function Rows({
   const [list] = useState(() => new ChunkList(client, sessionId, { type, fromTurn }, () => redraw({})));
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const scroller = useRef<HTMLElement>(null);
-  const { rows, isAtEnd, error } = list;
+  const { rows: chunks, isAtEnd, error } = list;
+  // The list appends to the same array.
+  const rows = useMemo(() => (isRaw ? chunks.map(rowOf) : mergeDeltas(chunks)), [isRaw, chunks, chunks.length]);
   const [isSeeking, setSeeking] = useState(false);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    getItemKey: (index) => idOf(rows[index]!.chunk),
+    getItemKey: (index) => rows[index]!.id,
     overscan: 12,
   });
   const items = virtual.getVirtualItems();
@@ -102,7 +120,7 @@ function Rows({
     setSeeking(true);
     await list.readAll();
     setSeeking(false);
-    virtual.scrollToIndex(list.rows.length - 1, { align: 'end' });
+    requestAnimationFrame(() => virtual.scrollToIndex(Number.MAX_SAFE_INTEGER, { align: 'end' }));
     scroller.current?.focus();
   }
   function toggle(id: string) {
@@ -119,20 +137,23 @@ function Rows({
     <>
       <div className="row apart">
         <p className="quiet small number" role="status">
-          {counted(rows.length, 'chunk')}
+          {counted(chunks.length, 'chunk')}
           {isAtEnd ? '' : ' loaded, more available'}
         </p>
-        <Button small busy={isSeeking} onClick={() => void toEnd()}>
-          Jump to end
-        </Button>
+        <span className="row">
+          <CopyButton label="Copy as curl" text={curlOf(sessionId, type, fromTurn)} />
+          <Button small busy={isSeeking} onClick={() => void toEnd()}>
+            Jump to end
+          </Button>
+        </span>
       </div>
       {error !== undefined && <ErrorNotice error={error} retry={() => void list.more()} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <section className="chunks" ref={scroller} tabIndex={0} aria-label="Chunks">
         <ol style={{ height: virtual.getTotalSize() }}>
           {items.map(({ key, index, start }) => {
-            const { chunk, timestamp } = rows[index]!;
-            const id = idOf(chunk);
+            const row = rows[index]!;
+            const { id, chunk, timestamp } = row;
             return (
               <li
                 key={key}
@@ -145,15 +166,18 @@ function Rows({
                 <button type="button" aria-expanded={open.has(id)} onClick={() => toggle(id)}>
                   <span className="quiet number">{id}</span> <strong>{chunk.type}</strong>{' '}
                   <span className="gist">
-                    <PlainText text={gistOf(chunk)} />
+                    <PlainText text={gistOf(row)} />
                   </span>
+                  {row.text !== undefined && row.count > 1 && (
+                    <span className="quiet small"> {row.count.toLocaleString('en')} deltas</span>
+                  )}
                 </button>
                 {open.has(id) && (
                   <div className="within stack tight">
                     <p className="small quiet">
                       <ExactTime at={timestamp} />
                     </p>
-                    <Json value={chunk} />
+                    {row.text === undefined || row.count === 1 ? <Json value={chunk} /> : <LongText text={row.text} />}
                   </div>
                 )}
               </li>
@@ -165,15 +189,22 @@ function Rows({
   );
 }
 
-function idOf({ turn, seq }: Chunk): string {
-  return `${turn}:${seq}`;
-}
-
 // Only one line is visible.
 const GIST_CHARACTERS = 200;
 
-function gistOf(chunk: Chunk): string {
-  if (chunk.type === 'message.chunk') return JSON.stringify(chunk.delta.slice(0, GIST_CHARACTERS));
+function gistOf({ chunk, text }: ChunkRow): string {
+  if (text !== undefined) return JSON.stringify(text.slice(0, GIST_CHARACTERS));
   const { type: _, turn: __, seq: ___, ...rest } = chunk;
   return JSON.stringify(rest).slice(0, GIST_CHARACTERS);
+}
+
+/** The request that returns these chunks, without the key. */
+function curlOf(sessionId: string, type: ChunkType | '', fromTurn: number): string {
+  const query = new URLSearchParams({
+    ...(fromTurn > 0 && { cursor: `turn_${fromTurn}:seq_0` }),
+    ...(type !== '' && { types: type }),
+    limit: '1000',
+  });
+  const url = `${location.origin}/api/v1/sessions/${sessionId}/chunks?${query}`;
+  return `curl '${url}' -H "Authorization: Bearer $SIGNALBOX_API_KEY"`;
 }

@@ -14,7 +14,7 @@ import { emptyDraft } from './composer.tsx';
 import { costText, number } from './session-text.ts';
 import { LiveConversation, useTurns } from './session-view.tsx';
 import { useFollowing, useSession } from './use-session.ts';
-import './sessions.css';
+import './session.css';
 
 export function ComparePage() {
   const { organizationId } = useOrganization();
@@ -157,6 +157,7 @@ function Side({ session, title, after }: { session: Session; title: string; afte
           draft={draft}
           onDraft={setDraft}
           after={after}
+          hasStatus
         />
       </div>
     </section>

@@ -1,9 +1,9 @@
 // The conversation for reading: messages, tool calls at their places, and why a turn ended.
-import type { Approval, Session, SessionTurn } from '@signalbox/client';
+import type { Session, SessionTurn, TurnOperation } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { toolTitle } from '../../text-format.ts';
+import { Bot, Link2, Split, UserRound } from 'lucide-react';
+import { Fragment, lazy, memo, type RefObject, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
+import { useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
@@ -17,12 +17,17 @@ import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
 import { FileView } from './file-view.tsx';
-import type { Followed } from './follow.ts';
-import { ForkDialog } from './fork-dialog.tsx';
 import { AgentText, MessageText } from './message.tsx';
-import { SessionErrorNotice } from './session-error.tsx';
 import { stopReasonText } from './session-text.ts';
+import { SpokenAloud } from './spoken-aloud.tsx';
+import { useApprovals } from './use-approvals.ts';
+import { useCopyLink } from './use-copy-link.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
+
+const SessionErrorNotice = lazy(async () => ({
+  default: (await import('./session-error.tsx')).SessionErrorNotice,
+}));
+const ForkDialog = lazy(async () => ({ default: (await import('./fork-dialog.tsx')).ForkDialog }));
 
 // More entries at once would make the page slow; earlier ones are shown on demand.
 const SHOWN_ENTRIES = 200;
@@ -33,6 +38,7 @@ export function Conversation({
   turns,
   content,
   after,
+  goTo,
 }: {
   session: Session;
   followed: FollowedSession;
@@ -42,6 +48,8 @@ export function Conversation({
   turns: readonly SessionTurn[];
   /** Turns up to this one are left out. */
   after: number;
+  /** The turn that a link names. */
+  goTo?: number | undefined;
 }) {
   const { may } = useOrganization();
   const { entries: all, queued, growing, isCaughtUp, error } = followed;
@@ -62,8 +70,13 @@ export function Conversation({
       ),
     );
   }, [turns, childSessions]);
+  const operations = useMemo(() => {
+    const called = turns.flatMap(({ operations: all }) => all).filter(({ kind }) => kind === 'tool');
+    return new Map(called.map((one): [string | null, TurnOperation] => [one.toolCallId, one]));
+  }, [turns]);
+  const agent = useAgent(session.agentId).data;
   // By the agent's newest version: the output of an older version without a schema is not JSON.
-  const isStructured = (useAgent(session.agentId).data?.outputSchema ?? null) !== null;
+  const isStructured = (agent?.outputSchema ?? null) !== null;
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
   const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
   const shown = entries.slice(hidden);
@@ -74,6 +87,8 @@ export function Conversation({
     setExtra((before) => before + SHOWN_ENTRIES);
     if (hidden <= SHOWN_ENTRIES && hasOlder) readOlder();
   }, [hidden, hasOlder, readOlder]);
+
+  useTurnOfLink({ goTo, entries: all, hasOlder: followed.hasOlder, isCaughtUp, readOlder, setExtra, content });
 
   return (
     <>
@@ -89,9 +104,14 @@ export function Conversation({
         <ol className="entries">
           {shown.map((entry, index) => (
             <Fragment key={entry.key}>
-              <li data-kind={entry.kind}>
+              {isAgentsFirst(shown, index) && (
+                <li className="speaker" data-kind="speaker">
+                  <Bot aria-hidden="true" /> <PlainText text={agent?.name ?? 'Agent'} />
+                </li>
+              )}
+              <li data-kind={entry.kind} data-turn={entry.turn ?? undefined}>
                 {entry.kind === 'user' ? (
-                  <Said entry={entry} {...(may('write') && { onFork: setForked })} />
+                  <Said entry={entry} session={session} {...(may('write') && { onFork: setForked })} />
                 ) : entry.kind === 'reasoning' ? (
                   <Reasoning text={entry.text} isGrowing={growing.has(entry.key)} />
                 ) : entry.kind === 'text' ? (
@@ -101,13 +121,14 @@ export function Conversation({
                     call={entry}
                     sessionId={sessionId}
                     approval={approvals.get(operationIdOf(entry))}
+                    operation={operations.get(entry.key)}
                     isAwaited={awaited.has(entry.key)}
                     child={children.get(entry.key) ?? null}
                   />
                 )}
               </li>
               {entry.kind === 'user' && !entry.isRepair && <Compactions turns={[ends.get(entry.turn!)]} />}
-              {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
+              {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} session={session} />}
               {isLastOfTurn(shown, index) && (
                 <Compactions turns={turnsBetween(turns, entry.turn!, shown[index + 1]?.turn)} />
               )}
@@ -118,13 +139,21 @@ export function Conversation({
           ))}
           {queued.map((entry) => (
             <li data-kind="user" key={entry.key}>
-              <Said entry={entry as UserEntry} />
+              <Said entry={entry as UserEntry} session={session} />
             </li>
           ))}
         </ol>
-        <SessionErrorNotice session={session} />
+        {session.error && (
+          <Suspense>
+            <SessionErrorNotice session={session} />
+          </Suspense>
+        )}
       </section>
-      {forked && <ForkDialog session={session} entry={forked} onClose={() => setForked(undefined)} />}
+      {forked && (
+        <Suspense>
+          <ForkDialog session={session} entry={forked} onClose={() => setForked(undefined)} />
+        </Suspense>
+      )}
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
     </>
   );
@@ -133,6 +162,11 @@ export function Conversation({
 /** Turns without a message: a caller asked for a summary. */
 function turnsBetween(turns: readonly SessionTurn[], after: number, before: number | null | undefined): SessionTurn[] {
   return turns.filter(({ turn }) => turn > after && (before == null || turn < before)).toReversed();
+}
+
+/** Whether the agent begins to speak here. */
+function isAgentsFirst(entries: readonly Entry[], index: number): boolean {
+  return entries[index]!.kind !== 'user' && (entries[index - 1]?.kind ?? 'user') === 'user';
 }
 
 function isLastOfTurn(entries: readonly Entry[], index: number): boolean {
@@ -167,12 +201,25 @@ function ForkedHere({ session: { sessionId }, from }: { session: Session; from: 
 type ForkedEntry = UserEntry & { turn: number };
 
 const Said = memo(
-  function Said({ entry, onFork }: { entry: UserEntry; onFork?: (entry: ForkedEntry) => void }) {
+  function Said({
+    entry,
+    session: { sessionId, endUser },
+    onFork,
+  }: {
+    entry: UserEntry;
+    session: Session;
+    onFork?: (entry: ForkedEntry) => void;
+  }) {
     const { turn, text, files, createdAt, isRepair } = entry;
+    const copyLink = useCopyLink(sessionId);
     return (
       <div className="said">
-        <div className="row small quiet">
-          <strong>{isRepair ? 'Signalbox to the model' : 'Message'}</strong> <Time at={createdAt} />
+        <div className="row small quiet speaker">
+          <UserRound aria-hidden="true" />
+          <strong>
+            {isRepair ? 'Signalbox to the model' : <PlainText text={endUser?.name ?? endUser?.id ?? 'Message'} />}
+          </strong>
+          <Time at={createdAt} />
           {turn === null && <Badge>queued</Badge>}
         </div>
         {files.map((file, index) => (
@@ -182,12 +229,22 @@ const Said = memo(
         <MessageText
           text={text}
           actions={
-            onFork &&
-            turn !== null &&
-            !isRepair && (
-              <Button small look="bare" aria-label={`Fork at turn ${turn}`} onClick={() => onFork({ ...entry, turn })}>
-                Fork
-              </Button>
+            turn !== null && (
+              <>
+                <Button small look="bare" aria-label={`Copy link to turn ${turn}`} onClick={() => void copyLink(turn)}>
+                  <Link2 aria-hidden="true" /> Link
+                </Button>
+                {onFork && !isRepair && (
+                  <Button
+                    small
+                    look="bare"
+                    aria-label={`Fork at turn ${turn}`}
+                    onClick={() => onFork({ ...entry, turn })}
+                  >
+                    <Split aria-hidden="true" /> Fork
+                  </Button>
+                )}
+              </>
             )
           }
         />
@@ -207,66 +264,48 @@ const Reasoning = memo(function Reasoning({ text, isGrowing }: { text: string; i
   );
 });
 
-function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
+function TurnEnd({ turn, session }: { turn: SessionTurn | undefined; session: Session }) {
   if (!turn) return null;
   if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the session.</li>;
   if (turn.stopReason === null || turn.stopReason === 'endTurn') return null;
+  // The notice below the last turn says more.
+  if (turn.turn === session.turn && session.error) return null;
   return (
     <li className="quiet small">
-      {stopReasonText[turn.stopReason]} {turn.error && <code>{turn.error.code}</code>}
+      {stopReasonText[turn.stopReason]}{' '}
+      {turn.error && (
+        <>
+          <PlainText text={turn.error.message} /> <code>{turn.error.code}</code>
+        </>
+      )}
     </li>
   );
 }
 
-// The approvals of the newest calls. In a longer session, older pending approvals are read separately.
-const MAX_APPROVALS = 500;
-
-function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Approval>; areThere: boolean } {
-  const { data } = useApiQuery(['approvals', 'of', sessionId], async (client) => {
-    const all: Approval[] = [...(await client.approvals.list({ sessionId, status: 'pending', limit: 100 })).data];
-    for await (const approval of client.approvals.list({ sessionId, order: 'desc', limit: 100 })) {
-      all.push(approval);
-      if (all.length >= MAX_APPROVALS) break;
-    }
-    return all;
-  });
-  const approvals = useMemo(() => new Map(data?.map((approval) => [approval.operationId, approval])), [data]);
-  return { approvals, areThere: data !== undefined };
-}
-
-/**
- * For screen readers: each message of the agent when it is complete, and pending approvals. It does not announce what was there
- * before.
- */
-function SpokenAloud({
+/** Scrolls once to the turn that a link names, after its messages are loaded. */
+function useTurnOfLink({
+  goTo,
   entries,
-  growing,
+  hasOlder,
   isCaughtUp,
-  approvals,
-}: Pick<Followed, 'entries' | 'growing' | 'isCaughtUp'> & { approvals: ReadonlyMap<string, Approval> }) {
-  const known = useRef<Set<string>>(undefined);
-  const newest = useRef(0);
-  const [spoken, setSpoken] = useState<{ key: string; text: string }[]>([]);
+  readOlder,
+  setExtra,
+  content,
+}: Pick<FollowedSession, 'entries' | 'hasOlder' | 'isCaughtUp' | 'readOlder'> & {
+  goTo: number | undefined;
+  setExtra: (entries: number) => void;
+  content: RefObject<HTMLElement | null>;
+}) {
+  const [isDone, setDone] = useState(goTo === undefined);
+  const first = entries[0]?.turn ?? undefined;
   useEffect(() => {
-    if (!isCaughtUp) return;
-    if (!known.current) newest.current = entries.at(-1)?.turn ?? 0;
-    const sayable = entries.flatMap((entry) => {
-      // Messages of earlier turns are not new.
-      if (entry.turn === null || entry.turn < newest.current) return [];
-      if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
-      const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';
-      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolTitle(entry.tool)} is waiting for approval` }] : [];
-    });
-    const fresh = known.current ? sayable.filter(({ key }) => !known.current!.has(key)) : [];
-    known.current ??= new Set();
-    for (const { key } of sayable) known.current.add(key);
-    if (fresh.length > 0) setSpoken((all) => [...all, ...fresh].slice(-5));
-  }, [entries, growing, isCaughtUp, approvals]);
-  return (
-    <div className="visually-hidden" role="log" aria-label="New messages">
-      {spoken.map(({ key, text }) => (
-        <p key={key}>{text}</p>
-      ))}
-    </div>
-  );
+    if (isDone || goTo === undefined || !isCaughtUp || first === undefined) return;
+    if (first > goTo && hasOlder) return readOlder();
+    setExtra(entries.length);
+    const element = content.current?.querySelector(`[data-turn="${goTo}"]`);
+    if (!element) return;
+    setDone(true);
+    element.scrollIntoView({ block: 'start' });
+    element.toggleAttribute('data-linked', true);
+  });
 }

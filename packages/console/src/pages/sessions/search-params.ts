@@ -48,7 +48,15 @@ export function compareSearch(search: Record<string, unknown>): { with?: string 
   return textIn(search, 'with', sessionIdPattern);
 }
 
-/** Which view of a session is shown, by default the conversation. */
-export function sessionSearch(search: Record<string, unknown>): { tab?: 'timeline' | 'chunks' | undefined } {
-  return oneOf(search, 'tab', ['timeline', 'chunks'] as const);
+export const sessionTabs = ['conversation', 'trace', 'chunks', 'files', 'webhooks', 'details'] as const;
+
+/** Which view of a session is shown, by default the conversation, and the turn that a link leads to. */
+export function sessionSearch(search: Record<string, unknown>): {
+  tab?: (typeof sessionTabs)[number] | undefined;
+  turn?: number | undefined;
+} {
+  const turn = Number(search.turn);
+  // The name in links of earlier releases.
+  const tab = search.tab === 'timeline' ? 'trace' : search.tab;
+  return { ...oneOf({ tab }, 'tab', sessionTabs), ...(Number.isInteger(turn) && turn > 0 && { turn }) };
 }

@@ -39,16 +39,15 @@ export function tokensText({ inputTokens, outputTokens, cachedTokens, cacheWrite
   return `${input}, ${number(outputTokens)} out`;
 }
 
-const dollars = new Intl.NumberFormat('en', {
-  style: 'currency',
-  currency: 'USD',
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 6,
-});
+const LEAST_SHOWN_USD = 0.0001;
 
-/** `$0.0123`. An unknown cost has no configured price. */
+/** `$12.40`, `$0.0123`. An unknown cost has no configured price. */
 export function costText(costUsd: number | null): string {
-  return costUsd === null ? 'unknown' : dollars.format(costUsd);
+  if (costUsd === null) return 'unknown';
+  if (costUsd === 0) return '$0.00';
+  if (costUsd < LEAST_SHOWN_USD) return `<$${LEAST_SHOWN_USD}`;
+  const digits = costUsd >= 1 ? 2 : 4;
+  return `$${costUsd.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
 export function number(value: number): string {

@@ -1,5 +1,6 @@
 // A live session: the conversation, the current status and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
+import { ArrowDown } from 'lucide-react';
 import { type Dispatch, type SetStateAction, useEffect, useRef, useState } from 'react';
 import { type ListQuery, useList } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -12,7 +13,7 @@ import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
 import { SessionStatus } from './session-status.tsx';
 import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
-import './sessions.css';
+import './session.css';
 
 /** The timeline, newest turn first. */
 export function useTurns(sessionId: string) {
@@ -53,7 +54,14 @@ function Contained({ session }: { session: Session }) {
   const [draft, setDraft] = useState(emptyDraft);
   return (
     <div className="session-view contained">
-      <LiveConversation session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
+      <LiveConversation
+        session={session}
+        followed={followed}
+        timeline={timeline}
+        draft={draft}
+        onDraft={setDraft}
+        hasStatus
+      />
     </div>
   );
 }
@@ -66,6 +74,8 @@ export function LiveConversation({
   draft,
   onDraft,
   after = 0,
+  goTo,
+  hasStatus = false,
 }: {
   session: Session;
   followed: FollowedSession;
@@ -74,33 +84,37 @@ export function LiveConversation({
   onDraft: Dispatch<SetStateAction<MessageDraft>>;
   /** Turns up to this one are left out. */
   after?: number;
+  /** The turn that a link leads to. */
+  goTo?: number | undefined;
+  /** Shows the status below the conversation, for a place without a header. */
+  hasStatus?: boolean;
 }) {
   const content = useRef<HTMLElement>(null);
   const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);
-  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
+  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session) && goTo === undefined);
   const isLong = followed.isCaughtUp && followed.hasOlder;
   const wasLong = useRef(false);
   // An ended session opens at its start if that is loaded, else at its end.
   useEffect(() => {
-    if (isLong && !wasLong.current && isEnded(session)) toEnd();
+    if (isLong && !wasLong.current && isEnded(session) && goTo === undefined) toEnd();
     wasLong.current ||= followed.isCaughtUp;
-  }, [isLong, followed.isCaughtUp, session, toEnd]);
+  }, [isLong, followed.isCaughtUp, session, goTo, toEnd]);
   return (
     <>
       <div className="scroll">
-        <Conversation session={session} followed={followed} turns={turns} content={content} after={after} />
+        <Conversation session={session} followed={followed} turns={turns} content={content} after={after} goTo={goTo} />
       </div>
       <div className="talk-foot">
         {isAway && (
           <div className="to-end">
             <Button small onClick={toEnd}>
-              Jump to end
+              <ArrowDown aria-hidden="true" /> Jump to latest
             </Button>
           </div>
         )}
         <div className="row apart">
           <div className="row small">
-            <SessionStatus session={session} />
+            {hasStatus && <SessionStatus session={session} />}
             <ByWorker session={session} />
             <Connection followed={followed} />
           </div>

@@ -1,24 +1,34 @@
 import type { Session } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { PanelRight, Share2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { SplitPanes } from '../../ui/split-panes.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { Time } from '../../ui/time.tsx';
 import { SessionMenu } from './actions.tsx';
-import { emptyDraft } from './composer.tsx';
 import { Children, Facts, Forks, useAgent } from './facts.tsx';
 import { sessionSearch } from './search-params.ts';
+import { DecideLink, FactsLine, useTitle } from './session-header.tsx';
 import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
+import { useDraft } from './use-draft.ts';
 import { useFollowing, useSession } from './use-session.ts';
-import './sessions.css';
+import { useSubscription } from './use-subscription.ts';
+import './session.css';
 
 // Loaded on demand with the virtual list, which only these views need.
 const SessionTrace = lazy(async () => ({ default: (await import('./trace/session-trace.tsx')).SessionTrace }));
 const Chunks = lazy(async () => ({ default: (await import('./chunks.tsx')).Chunks }));
+const SessionFiles = lazy(async () => ({ default: (await import('./session-files.tsx')).SessionFiles }));
+const SessionDeliveries = lazy(async () => ({
+  default: (await import('./session-deliveries.tsx')).SessionDeliveries,
+}));
+
+const ShareDialog = lazy(async () => ({ default: (await import('./share-dialog.tsx')).ShareDialog }));
 
 export function SessionPage() {
   const { sessionId } = useParams({ from: '/$organizationId/sessions/$sessionId' });
@@ -32,57 +42,83 @@ export function SessionPage() {
 }
 
 function Shown({ session }: { session: Session }) {
-  const { organizationId } = useOrganization();
+  const { organizationId, may } = useOrganization();
   const { sessionId } = session;
-  const { tab = 'conversation' } = sessionSearch(useSearch({ from: '/$organizationId/sessions/$sessionId' }));
+  const search = sessionSearch(useSearch({ from: '/$organizationId/sessions/$sessionId' }));
+  const { tab = 'conversation', turn } = search;
   const navigate = useNavigate();
   const followed = useFollowing(session);
   const timeline = useTurns(sessionId);
   const agent = useAgent(session.agentId).data;
   const names = useAgentNames();
-  const [draft, setDraft] = useState(emptyDraft);
+  const title = useTitle(session, agent);
+  const [draft, setDraft] = useDraft(sessionId);
+  const [isSharing, setSharing] = useState(false);
+  const [hasTrace, setTrace] = useState(() => localStorage.getItem(TRACE) !== 'off');
+  const hasSubscription = useSubscription(session.environment);
+  const show = (next: typeof tab) =>
+    navigate({
+      to: '.',
+      search: (before) => ({ ...before, tab: next === 'conversation' ? undefined : next }),
+      resetScroll: false,
+    });
+  const toggleTrace = () => {
+    localStorage.setItem(TRACE, hasTrace ? 'off' : 'on');
+    setTrace(!hasTrace);
+  };
+  const trace = (
+    <Suspense fallback={<Loading />}>
+      <SessionTrace session={session} query={timeline} onStep={() => {}} />
+    </Suspense>
+  );
   return (
     <Page
-      title={agent ? `Session of ${agent.name}` : 'Session'}
-      about={
-        <>
-          <SessionStatus session={session} />
-          {session.waitingFor?.expiresAt && (
-            <>
-              , expires <Time at={session.waitingFor.expiresAt} />
-            </>
-          )}
-          {session.waitingFor?.retryAt && (
-            <>
-              , next attempt <Time at={session.waitingFor.retryAt} />. {session.waitingFor.error?.message}
-            </>
-          )}
-        </>
-      }
+      title={title}
+      about={<FactsLine session={session} agent={agent} timeline={timeline} />}
       actions={
-        <SessionMenu
-          session={session}
-          onDeleted={() => void navigate({ to: '/$organizationId/sessions', params: { organizationId } })}
-        />
+        <>
+          <span>
+            <SessionStatus session={session} />
+          </span>
+          <DecideLink session={session} onShow={() => show('conversation')} />
+          {may('write') && (
+            <Button onClick={() => setSharing(true)}>
+              <Share2 aria-hidden="true" /> Share
+            </Button>
+          )}
+          {tab === 'conversation' && (
+            <Button
+              className="icon trace-toggle"
+              aria-label="Trace beside the conversation"
+              aria-pressed={hasTrace}
+              title={hasTrace ? 'Hide the trace' : 'Show the trace'}
+              onClick={toggleTrace}
+            >
+              <PanelRight aria-hidden="true" />
+            </Button>
+          )}
+          <SessionMenu
+            session={session}
+            onDeleted={() => void navigate({ to: '/$organizationId/sessions', params: { organizationId } })}
+          />
+        </>
       }
     >
       <div className="session-page">
-        <div className="stack session-main">
-          <Tabs
-            label="Session views"
-            value={tab}
-            onChange={(next) =>
-              void navigate({
-                to: '.',
-                search: (before) => ({ ...before, tab: next === 'conversation' ? undefined : next }),
-                resetScroll: false,
-              })
-            }
-            tabs={[
-              {
-                value: 'conversation',
-                label: 'Conversation',
-                content: (
+        <Tabs
+          label="Session views"
+          value={tab}
+          onChange={(next) => void show(next)}
+          tabs={[
+            {
+              value: 'conversation',
+              label: 'Conversation',
+              content: (
+                <SplitPanes
+                  name="session"
+                  label="Width of the conversation"
+                  second={hasTrace ? <aside aria-label="Trace">{trace}</aside> : undefined}
+                >
                   <div className="session-view">
                     <LiveConversation
                       session={session}
@@ -90,40 +126,67 @@ function Shown({ session }: { session: Session }) {
                       timeline={timeline}
                       draft={draft}
                       onDraft={setDraft}
+                      goTo={turn}
                     />
                   </div>
-                ),
-              },
-              {
-                value: 'timeline',
-                label: 'Timeline',
-                content: (
-                  <Suspense fallback={<Loading />}>
-                    <SessionTrace session={session} query={timeline} onStep={() => {}} />
-                  </Suspense>
-                ),
-              },
-              {
-                value: 'chunks',
-                label: 'Chunks',
-                content: (
-                  <Suspense fallback={<Loading />}>
-                    <Chunks session={session} liveCursor={followed.cursor} />
-                  </Suspense>
-                ),
-              },
-            ]}
-          />
-        </div>
-        <aside className="session-facts stack" aria-label="About this session">
-          <details className="card" open={matchMedia('(min-width: 1100px)').matches}>
-            <summary>About this session</summary>
-            <Facts session={session} agent={agent} />
-            <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
-            <Forks sessionId={sessionId} />
-          </details>
-        </aside>
+                </SplitPanes>
+              ),
+            },
+            { value: 'trace', label: 'Trace', content: trace },
+            {
+              value: 'chunks',
+              label: 'Chunks',
+              content: (
+                <Suspense fallback={<Loading />}>
+                  <Chunks session={session} liveCursor={followed.cursor} />
+                </Suspense>
+              ),
+            },
+            {
+              value: 'files',
+              label: 'Files',
+              content: (
+                <Suspense fallback={<Loading />}>
+                  <SessionFiles followed={followed} />
+                </Suspense>
+              ),
+            },
+            ...(hasSubscription
+              ? [
+                  {
+                    value: 'webhooks' as const,
+                    label: 'Webhooks',
+                    content: (
+                      <Suspense fallback={<Loading />}>
+                        <SessionDeliveries session={session} />
+                      </Suspense>
+                    ),
+                  },
+                ]
+              : []),
+            {
+              value: 'details',
+              label: 'Details',
+              content: (
+                <aside className="session-facts" aria-label="About this session">
+                  <section className="card">
+                    <Facts session={session} agent={agent} />
+                  </section>
+                  <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
+                  <Forks sessionId={sessionId} />
+                </aside>
+              ),
+            },
+          ]}
+        />
       </div>
+      {isSharing && (
+        <Suspense>
+          <ShareDialog session={session} onClose={() => setSharing(false)} />
+        </Suspense>
+      )}
     </Page>
   );
 }
+
+const TRACE = 'signalbox.session-trace';
