@@ -1,17 +1,21 @@
 // One column: what it runs, and what that shows.
 import type { Draft } from '@signalbox/client';
 import { BookOpen, Copy, Save, Trash2, UserPlus } from 'lucide-react';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { columnOf } from './entry.ts';
 import { LoadDialog } from './load-dialog.tsx';
-import { Output } from './output.tsx';
-import { SaveAgent, SaveVersion } from './save-dialogs.tsx';
 import { Setup } from './setup.tsx';
 import { type Column, draftOf, letterOf } from './state.ts';
+
+// It reads Markdown and streams, which the page does not need until something runs.
+const Output = lazy(() => import('./output.tsx').then((module) => ({ default: module.Output })));
+const SaveVersion = lazy(() => import('./save-dialogs.tsx').then((module) => ({ default: module.SaveVersion })));
+const SaveAgent = lazy(() => import('./save-dialogs.tsx').then((module) => ({ default: module.SaveAgent })));
 
 export function ColumnView({
   column,
@@ -70,7 +74,9 @@ export function ColumnView({
       {run ? (
         <>
           {isStale && <p className="quiet small">Changed since this run.</p>}
-          <Output key={run.sessionId} sessionId={run.sessionId} {...{ fromTurn, mocked, onText }} />
+          <Suspense fallback={<SkeletonCards cards={1} />}>
+            <Output key={run.sessionId} sessionId={run.sessionId} {...{ fromTurn, mocked, onText }} />
+          </Suspense>
         </>
       ) : (
         <p className="quiet small playground-waiting">The output appears here.</p>
@@ -81,24 +87,26 @@ export function ColumnView({
           onClose={close}
         />
       )}
-      {dialog === 'version' && source && (
-        <SaveVersion
-          column={column}
-          source={source}
-          onSaved={(agent) => {
-            onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition });
-            close();
-          }}
-          onClose={close}
-        />
-      )}
-      {dialog === 'agent' && (
-        <SaveAgent
-          column={column}
-          onSaved={(agent) => onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition })}
-          onClose={close}
-        />
-      )}
+      <Suspense>
+        {dialog === 'version' && source && (
+          <SaveVersion
+            column={column}
+            source={source}
+            onSaved={(agent) => {
+              onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition });
+              close();
+            }}
+            onClose={close}
+          />
+        )}
+        {dialog === 'agent' && (
+          <SaveAgent
+            column={column}
+            onSaved={(agent) => onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition })}
+            onClose={close}
+          />
+        )}
+      </Suspense>
     </section>
   );
 }

@@ -13,7 +13,8 @@ import { PlainText } from '../../ui/text.tsx';
 import { type CallEntry, type Entry, operationIdOf } from '../sessions/conversation.ts';
 import { SessionStatus } from '../sessions/session-status.tsx';
 import { costText } from '../sessions/session-text.ts';
-import { isBusy, useFollowing, useSession } from '../sessions/use-session.ts';
+import { useFollowing, useSession } from '../sessions/use-session.ts';
+import { isBusy } from './run.ts';
 
 /** `fromTurn`: the turn of the first message of the playground. */
 export function Output({

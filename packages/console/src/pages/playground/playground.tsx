@@ -13,14 +13,13 @@ import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { isBusy } from '../sessions/use-session.ts';
 import { ColumnView } from './column.tsx';
 import { CompareOutputs } from './compare-outputs.tsx';
 import { Composer } from './composer.tsx';
 import { openEntry } from './entry.ts';
 import { blank, example } from './example.ts';
 import { LoadDialog } from './load-dialog.tsx';
-import { canContinue, runColumn } from './run.ts';
+import { canContinue, isBusy, runColumn } from './run.ts';
 import {
   type Column,
   emptyMessage,

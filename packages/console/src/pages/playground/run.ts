@@ -31,6 +31,8 @@ export async function runColumn(
   return { ...column, run: { sessionId, messages: messages.length, draft: JSON.stringify(draft) } };
 }
 
+export const isBusy = ({ status }: Session): boolean => status === 'running' || status === 'waiting';
+
 /** Whether the column has a finished run that the new messages can follow. */
 export function canContinue({ run }: Column, messages: readonly Message[], session: Session | undefined): boolean {
   return run !== null && run.messages < messages.length && session?.status === 'completed';
