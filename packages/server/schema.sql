@@ -617,6 +617,8 @@ create table schedules (
   key_id uuid,
   -- Who created and changed it.
   requesters text[] default '{}'::text[] not null,
+  -- Null: it has none.
+  name text,
   constraint schedules_pkey primary key (organization_id, schedule_id),
   constraint schedules_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint schedules_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name),
@@ -636,6 +638,8 @@ create table schedule_runs (
   session_id uuid,
   error json,
   created_at timestamptz not null,
+  -- Whether a caller started it, instead of its time.
+  is_manual boolean default false not null,
   constraint schedule_runs_pkey primary key (organization_id, schedule_id, scheduled_at),
   constraint schedule_runs_organization_id_schedule_id_fkey foreign key (organization_id, schedule_id) references schedules(organization_id, schedule_id) on delete cascade,
   constraint schedule_runs_status_check check ((status = ANY (ARRAY['opened'::text, 'missed'::text, 'failed'::text])))

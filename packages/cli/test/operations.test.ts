@@ -11,7 +11,9 @@ interface OpenApi {
   paths: Record<string, Record<string, { operationId: string; security: Record<string, string[]>[] }>>;
 }
 const openapi = JSON.parse(readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8')) as OpenApi;
-const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+// The path `/schedules/preview` is not that of a schedule.
+const paths = Object.entries(openapi.paths).sort(([one], [other]) => one.split('{').length - other.split('{').length);
+const operations = paths.flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { operationId, security }]) => ({
     operationId,
     scopes: security.find(({ apiKey }) => apiKey)?.apiKey ?? [],
@@ -358,7 +360,11 @@ test('schedules, files, end users, usage, events and the organization are within
   expect(await ok('schedules', 'update', scheduleId, '--cron', '0 8 * * *')).toMatch(/Times +0 8 \* \* \* UTC\n/);
   expect(await ok('schedules', 'pause', scheduleId)).toContain('paused');
   expect(await ok('schedules', 'list', '--agent', agentId, '--status', 'paused', '-q')).toBe(scheduleId);
-  await run('schedules', 'runs', scheduleId);
+  const started = await ok('schedules', 'run', scheduleId);
+  expect(started).toMatch(/^ses_/);
+  expect(await ok('schedules', 'runs', scheduleId)).toMatch(new RegExp(`opened, manual +${started}`));
+  expect((await ok('schedules', 'preview', '0 9 * * *', '--limit', '2')).split('\n')).toHaveLength(2);
+  expect(await ok('schedules', 'update', scheduleId, '--name', 'Nightly')).toMatch(/Name +Nightly/);
   await ok('schedules', 'delete', scheduleId);
 
   const path = join(directory, 'note.txt');

@@ -673,6 +673,8 @@ export interface CreateSchedule {
   agentId: string;
   /** The name of an environment, such as `production`. */
   environment: string;
+  /** For people; several schedules can have the same. null: it has none. */
+  name?: string | null | undefined;
   /** The first message of each session; null: it is opened idle, without a turn. */
   input?: Content | null | undefined;
   /** Values of your own, set on each session that it opens. */
@@ -945,7 +947,10 @@ export interface Invitation {
 export type JsonSchema = Record<string, unknown>;
 
 export interface LastScheduleRun {
+  /** When it was due; of a manual run, when it was started. Different for each run. */
   scheduledAt: string;
+  /** Whether a caller started it, instead of its time. */
+  manual: boolean;
   status: ScheduleRunStatus;
   /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
@@ -1528,6 +1533,8 @@ export interface RotatedSecret {
 
 export interface Schedule {
   scheduleId: string;
+  /** For people; several schedules can have the same. null: it has none. */
+  name: string | null;
   agentId: string;
   /** The name of an environment, such as `production`. */
   environment: string;
@@ -1556,8 +1563,16 @@ export interface Schedule {
   updatedAt: string;
 }
 
+export interface SchedulePreview {
+  /** The next times, earliest first; fewer if there are no more. */
+  times: string[];
+}
+
 export interface ScheduleRun {
+  /** When it was due; of a manual run, when it was started. Different for each run. */
   scheduledAt: string;
+  /** Whether a caller started it, instead of its time. */
+  manual: boolean;
   status: ScheduleRunStatus;
   /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
@@ -2012,6 +2027,8 @@ export interface UpdateSchedule {
   agentId?: string | undefined;
   /** The name of an environment, such as `production`. */
   environment?: string | undefined;
+  /** For people; several schedules can have the same. null: it has none. */
+  name?: string | null | undefined;
   /** The first message of each session; null: it is opened idle, without a turn. */
   input?: Content | null | undefined;
   /** Values of your own, set on each session that it opens. */
@@ -3186,6 +3203,29 @@ export interface Operations {
       deleted: true;
     };
   };
+  /** Run a schedule now. Opens one session as at one of its times, which do not change; a paused schedule can be run as well. The run is listed as `manual`. If the session is refused, so is the request, with the same error, and there is no run. `POST /api/v1/schedules/{scheduleId}/run`, scope `schedules:write` (permission `write`). */
+  runSchedule: {
+    params: {
+      scheduleId: string;
+    };
+    result: {
+      run: ScheduleRun;
+    };
+  };
+  /** Preview times. The next times of a cron expression, of a schedule that exists or of one that does not yet. `GET /api/v1/schedules/preview`, scope `agents:read` (permission `read`). */
+  previewSchedule: {
+    query: {
+      /** As in a schedule. */
+      cron: string;
+      /** As in a schedule. Default: `"UTC"`. */
+      timezone?: string | undefined;
+      /** How many times. Default: `5`. */
+      count?: number | undefined;
+    };
+    result: {
+      preview: SchedulePreview;
+    };
+  };
   /** List runs of a schedule. Newest first. `GET /api/v1/schedules/{scheduleId}/runs`, scope `agents:read` (permission `read`). */
   listScheduleRuns: {
     params: {
@@ -3646,6 +3686,8 @@ export const operations = {
   getSchedule: { method: 'GET', path: '/schedules/{scheduleId}' },
   updateSchedule: { method: 'PATCH', path: '/schedules/{scheduleId}' },
   deleteSchedule: { method: 'DELETE', path: '/schedules/{scheduleId}' },
+  runSchedule: { method: 'POST', path: '/schedules/{scheduleId}/run' },
+  previewSchedule: { method: 'GET', path: '/schedules/preview' },
   listScheduleRuns: { method: 'GET', path: '/schedules/{scheduleId}/runs' },
   listWebhookSubscriptions: { method: 'GET', path: '/webhook_subscriptions' },
   createWebhookSubscription: { method: 'POST', path: '/webhook_subscriptions' },

@@ -148,3 +148,39 @@ test('a viewer reads schedules and is offered no changes; filters are in the URL
   await page.getByLabel('Status').selectOption('paused');
   await page.getByText('No matching schedules. Change or clear the filters.').waitFor();
 });
+
+test('a schedule is created from a preset with a name, shows its next five runs, and runs now', async () => {
+  const { client } = console.service;
+  const page = await console.open(member, '/schedules#new', { viewport: { width: 1440, height: 900 } });
+  const dialog = page.getByRole('dialog', { name: 'New schedule' });
+  await dialog.getByLabel('Name').fill('Month end');
+  await dialog.getByRole('button', { name: 'First of the month' }).click();
+  expect(await dialog.getByLabel('Cron expression').inputValue()).toBe('0 9 1 * *');
+  await dialog.getByLabel('Time zone').fill('UTC');
+  const next = page.getByRole('list', { name: 'Next runs' });
+  await expect.poll(async () => new Set(await next.getByRole('listitem').allTextContents()).size).toBe(5);
+  await dialog.getByRole('button', { name: 'Every hour' }).click();
+  const first = next.getByRole('listitem').first().locator('time').first();
+  await expect
+    .poll(async () => Date.parse((await first.getAttribute('datetime')) ?? '') - clock.now().getTime())
+    .toBeLessThanOrEqual(HOUR_MS);
+  // What is not valid has no runs; saving it says why.
+  await dialog.getByLabel('Cron expression').fill('61 * * * *');
+  await next.waitFor({ state: 'detached' });
+  await dialog.getByRole('button', { name: 'First of the month' }).click();
+  await next.waitFor();
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Create schedule' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(new URL(page.url()).hash).toBe('');
+  await page.getByRole('link', { name: 'Month end' }).click();
+  await page.getByRole('heading', { name: 'Month end', level: 1 }).waitFor();
+  await expect.poll(() => next.getByRole('listitem').count()).toBe(5);
+  await page.getByRole('button', { name: 'Run now' }).click();
+  const row = page.getByRole('table', { name: 'Runs, newest first' }).getByRole('row').filter({ hasText: 'manual' });
+  await row.getByRole('link').waitFor();
+  await expectAccessible(page);
+  const [{ scheduleId, nextAt } = { scheduleId: '', nextAt: '' }] = (await client.schedules.list()).data;
+  expect((await client.schedules.runs(scheduleId)).data).toMatchObject([{ manual: true, status: 'opened' }]);
+  expect(nextAt).toMatch(/-01T09:00:00.000Z$/);
+});

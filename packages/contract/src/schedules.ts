@@ -5,6 +5,7 @@ import {
   Id,
   ListQuery,
   Metadata,
+  Name,
   Nullable,
   OneOf,
   Page,
@@ -39,7 +40,11 @@ const ScheduleRunStatus = OneOf(scheduleRunStatuses, {
 });
 
 const runFields = {
-  scheduledAt: Timestamp,
+  scheduledAt: Type.Unsafe<string>({
+    ...Timestamp,
+    description: 'When it was due; of a manual run, when it was started. Different for each run.',
+  }),
+  manual: Type.Boolean({ description: 'Whether a caller started it, instead of its time.' }),
   status: ScheduleRunStatus,
   sessionId: Nullable(Id('ses'), { description: 'The session that was opened; null unless `opened`.' }),
 };
@@ -57,6 +62,9 @@ export type ScheduleRun = Static<typeof ScheduleRun>;
 
 const Input = Nullable(Content, {
   description: 'The first message of each session; null: it is opened idle, without a turn.',
+});
+const ScheduleName = Nullable(Name, {
+  description: 'For people; several schedules can have the same. null: it has none.',
 });
 const Cron = Nullable(Type.String({ minLength: 1, maxLength: 200, examples: ['0 9 * * 1-5'] }), {
   description:
@@ -86,6 +94,7 @@ const ScheduleMetadata = Type.Unsafe<Static<typeof Metadata>>({
 export const Schedule = Type.Object(
   {
     scheduleId: Id('sch'),
+    name: ScheduleName,
     agentId: Id('agt'),
     environment: EnvironmentName,
     input: Input,
@@ -109,6 +118,7 @@ export const Schedule = Type.Object(
 export type Schedule = Static<typeof Schedule>;
 
 const settable = {
+  name: Type.Optional(ScheduleName),
   input: Type.Optional(Input),
   metadata: Type.Optional(ScheduleMetadata),
   endUser: Type.Optional(Nullable(EndUser, { description: 'Of each session.' })),
@@ -140,3 +150,26 @@ export const ListSchedules = ListQuery({
 export const ListScheduleRuns = ListQuery({ status: Type.Optional(ScheduleRunStatus) });
 export const SchedulePage = Page(Schedule);
 export const ScheduleRunPage = Page(ScheduleRun);
+
+/** The most times that a preview can have: rare ones take milliseconds each to find. */
+const MOST_PREVIEWED = 10;
+
+export const PreviewSchedule = Strict({
+  cron: Type.String({ minLength: 1, maxLength: 200, examples: ['0 9 * * 1-5'], description: 'As in a schedule.' }),
+  timezone: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      default: 'UTC',
+      examples: ['Europe/Berlin'],
+      description: 'As in a schedule.',
+    }),
+  ),
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MOST_PREVIEWED, default: 5, description: 'How many times.' }),
+  ),
+});
+export const SchedulePreview = Type.Object(
+  { times: Type.Array(Timestamp, { description: 'The next times, earliest first; fewer if there are no more.' }) },
+  { title: 'SchedulePreview' },
+);

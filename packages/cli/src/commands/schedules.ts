@@ -56,7 +56,7 @@ const runs = command({
         id: ({ sessionId, scheduledAt }) => sessionId ?? scheduledAt,
         describe: (): Column<ScheduleRun>[] => [
           { header: 'SCHEDULED', cell: ({ scheduledAt }) => timeText(scheduledAt, input.terminal) },
-          { header: 'STATUS', cell: ({ status }) => status, style: ({ status }) => statusStyle(status) },
+          { header: 'STATUS', cell: runStatus, style: ({ status }) => statusStyle(status) },
           { header: 'SESSION', cell: ({ sessionId }) => sessionId ?? '' },
           { header: 'ERROR', cell: ({ error }) => shown(error?.message ?? ''), shrinks: true },
         ],
@@ -69,6 +69,7 @@ const pause = switching('pause', 'Pause a schedule: no further sessions are open
 const enable = switching('enable', 'Enable a schedule: it continues with the next run in the future', 'enabled');
 
 const fields = {
+  name: { type: 'string', value: 'NAME', about: 'a name for people' },
   cron: { type: 'string', value: 'PATTERN', about: "minute, hour, day, month and weekday, such as '0 9 * * 1-5'" },
   at: { type: 'time', direction: 'future', about: 'instead of --cron: the time of its only run' },
   timezone: { type: 'string', value: 'ZONE', about: 'the time zone of --cron, such as Europe/Berlin (UTC)' },
@@ -164,11 +165,45 @@ const remove = command({
   },
 });
 
-export const commands = [list, get, create, update, runs, pause, enable, remove];
+const run = command({
+  name: 'run',
+  summary: 'Run a schedule now, and print the id of the session; its times do not change',
+  arguments: schedule,
+  options: serviceOptions,
+  examples: [['schedules run sch_01k9…', 'try a schedule without waiting for its time']],
+  needs: ['schedules:write'],
+  operations: ['runSchedule'],
+  async run(input) {
+    const started = await serviceOf(input).schedules.run(input.args.schedule);
+    await printResult(input, started, started.sessionId ?? started.status);
+  },
+});
+
+const preview = command({
+  name: 'preview',
+  summary: 'Print the next times of a cron expression',
+  arguments: { cron: { about: "minute, hour, day, month and weekday, such as '0 9 * * 1-5'" } },
+  options: {
+    timezone: fields.timezone,
+    limit: { type: 'integer', min: 1, about: 'how many times, at most 10 (5)' },
+    ...serviceOptions,
+  },
+  examples: [[`schedules preview '0 9 1 * *' --timezone Europe/Berlin`, 'the first of the next five months, at nine']],
+  needs: ['agents:read'],
+  operations: ['previewSchedule'],
+  async run(input) {
+    const { timezone, limit: count } = input.values;
+    const times = await serviceOf(input).schedules.preview({ cron: input.args.cron, timezone, count });
+    await printResult(input, times, times.join('\n'));
+  },
+});
+
+export const commands = [list, get, create, update, run, preview, runs, pause, enable, remove];
 
 function fieldsIn(values: Partial<Values<typeof fields>>) {
   const { 'end-user': endUserId, 'max-cost-usd': maxCostUsd, 'max-tokens': maxTokens } = values;
   return {
+    name: values.name,
     cron: values.cron,
     at: values.at,
     timezone: values.timezone,
@@ -179,6 +214,10 @@ function fieldsIn(values: Partial<Values<typeof fields>>) {
   };
 }
 
+function runStatus({ status, manual }: Pick<ScheduleRun, 'status' | 'manual'>): string {
+  return manual ? `${status}, manual` : status;
+}
+
 function timesOf({ at, cron, timezone }: Schedule): string {
   return at ?? `${shown(cron ?? '')} ${shown(timezone ?? 'UTC')}`;
 }
@@ -187,12 +226,16 @@ function printSchedule(found: Schedule, terminal: Terminal): Promise<void> {
   const { input, endUser, budget, lastRun } = found;
   return printRecord(terminal, [
     ['Schedule', found.scheduleId],
+    ['Name', found.name && shown(found.name)],
     ['Status', found.status],
     ['Agent', found.agentId],
     ['Environment', found.environment],
     ['Times', timesOf(found)],
     ['Next run', timeText(found.nextAt, terminal) || 'none'],
-    ['Last run', lastRun && `${timeText(lastRun.scheduledAt, terminal)}: ${lastRun.status} ${lastRun.sessionId ?? ''}`],
+    [
+      'Last run',
+      lastRun && `${timeText(lastRun.scheduledAt, terminal)}: ${runStatus(lastRun)} ${lastRun.sessionId ?? ''}`,
+    ],
     ['Message', typeof input === 'string' ? shownLines(input) : input && shown(JSON.stringify(input))],
     ['End user', endUser && shown(endUser.id)],
     ['Budget', budget && shown(JSON.stringify(budget))],
@@ -227,6 +270,7 @@ function describer(client: Signalbox, terminal: Terminal) {
     return [
       { header: 'SCHEDULE', cell: ({ scheduleId }) => scheduleId },
       { header: 'STATUS', cell: ({ status }) => status, style: ({ status }) => statusStyle(status) },
+      { header: 'NAME', cell: ({ name }) => shown(name ?? ''), shrinks: true },
       { header: 'AGENT', cell: ({ agentId }) => names.of(agentId), shrinks: true },
       { header: 'ENVIRONMENT', cell: ({ environment }) => environment, shrinks: true, optional: true },
       { header: 'TIMES', cell: timesOf },

@@ -52,6 +52,24 @@ export class Schedules {
     return this.#transport.call('deleteSchedule', { params: { scheduleId } }, options);
   }
 
+  /**
+   * Opens one session now, as at one of its times, which do not change. A paused schedule can be run as well.
+   *
+   * @throws as opening a session does, and then there is no run
+   */
+  async run(scheduleId: string, options?: RequestOptions): Promise<ScheduleRun> {
+    return (await this.#transport.call('runSchedule', { params: { scheduleId } }, options)).run;
+  }
+
+  /**
+   * The next times of a cron expression, earliest first.
+   *
+   * @throws BadRequestError if it is invalid; `errors` says what is expected
+   */
+  async preview(params: Query<'previewSchedule'>, options?: RequestOptions): Promise<string[]> {
+    return (await this.#transport.call('previewSchedule', { query: params }, options)).preview.times;
+  }
+
   /** Its runs, newest first: the session that was opened, or why there is none. */
   runs(scheduleId: string, params: Query<'listScheduleRuns'> = {}, options?: RequestOptions): PageRequest<ScheduleRun> {
     return new PageRequest(

@@ -124,12 +124,12 @@ export function useLocalItems(): readonly PaletteItem[] {
         icon: Bot,
         run: () => go(`/agents/${agentId}`),
       })),
-      ...schedules.map(({ scheduleId, agentId, cron, at, environment }) => ({
+      ...schedules.map(({ scheduleId, name, agentId, cron, at, environment }) => ({
         id: scheduleId,
         group: 'Schedules',
-        label: nameOf.get(agentId) ?? scheduleId,
+        label: name ?? nameOf.get(agentId) ?? scheduleId,
         detail: `${cron ?? at} · ${environment}`,
-        words: `${scheduleId} schedule`,
+        words: `${scheduleId} ${nameOf.get(agentId) ?? ''} schedule`,
         icon: CalendarClock,
         run: () => go(`/schedules/${scheduleId}`),
       })),

@@ -290,7 +290,7 @@ function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
 function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkResponses }: ApiParts): Handler {
   const handle = handlers[name as keyof typeof handlers] as Handler;
   const expected = checkResponses && !route.stream ? Compile(route.result) : undefined;
-  const isLimited = maxOpenSessions > 0 && (name === 'openSession' || name === 'forkSession');
+  const isLimited = maxOpenSessions > 0 && ['openSession', 'forkSession', 'runSchedule'].includes(name);
   return async (ctx, input) => {
     const value = await refusingFor(ctx, async () => {
       if (isLimited) await requireRoom(ctx, maxOpenSessions);

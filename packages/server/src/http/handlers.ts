@@ -27,6 +27,7 @@ import { getOrganization, setOrganization, updateOrganization } from '../organiz
 import { getOverview } from '../organizations/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
+import { runSchedule } from '../schedules/run.ts';
 import * as schedules from '../schedules/schedules.ts';
 import { cancelSessions, closeSessions } from '../sessions/change-many.ts';
 import { compactSession } from '../sessions/compact.ts';
@@ -163,6 +164,8 @@ export const handlers: Handlers = {
   getSchedule: schedules.getSchedule,
   updateSchedule: schedules.updateSchedule,
   deleteSchedule: schedules.deleteSchedule,
+  runSchedule,
+  previewSchedule: schedules.previewSchedule,
   listScheduleRuns: schedules.listScheduleRuns,
 
   claimWorkerTurn: workerTurns.claimWorkerTurn,

@@ -4,17 +4,18 @@
 //
 // If several occurrences are due, because the service was down or late, the latest one runs now and the others are recorded as
 // missed.
-import { type SessionError, scopesOfPermission } from '@signalbox/contract';
+import { type Input, type Result, type SessionError, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { identitiesOf } from '../lib/identities.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { openSession } from '../sessions/sessions.ts';
 import { type DueOccurrences, dueOccurrences, nextOccurrence } from './occurrences.ts';
-import { type ScheduleRow, scheduleColumns, scheduleEvent } from './schedules.ts';
+import { lockSchedule, type ScheduleRow, scheduleColumns, scheduleEvent, viewRun } from './schedules.ts';
 
 /** A schedule that was due when it was read. */
 export interface DueSchedule {
@@ -81,29 +82,74 @@ export async function runDue(platform: Platform, schedule: DueSchedule): Promise
   });
 }
 
+const MINUTE_MS = 60_000;
+
+/**
+ * Runs it for a caller, now. Its times do not change. The caller is a requester of the session as well. Has the errors of opening
+ * a session, and then there is no run.
+ */
+export async function runSchedule(ctx: Context, input: Input<'runSchedule'>): Promise<Result<'runSchedule'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx, ctx) => {
+    const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    const now = ctx.clock.now();
+    const requesters = [...new Set([...row.requesters, ...identitiesOf(ctx)])];
+    const { session } = await openSession(ctx, sessionOf(row), { keyId: row.keyId, requesters });
+    const scheduledAt = await freeInstant(tx, organizationId, row, now);
+    const run = { scheduledAt, isManual: true, status: 'opened', error: null, createdAt: now } as const;
+    await Promise.all([
+      tx.query(sql`
+        insert into schedule_runs (organization_id, schedule_id, scheduled_at, is_manual, status, session_id, created_at)
+        values (${organizationId}, ${row.scheduleId}, ${scheduledAt}, true, 'opened', ${uuidOf('ses', session.sessionId)}, ${now})`),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'schedule.opened',
+          ...scheduleEvent(row),
+          sessionId: session.sessionId,
+          changes: { scheduledAt: [null, scheduledAt.toISOString()], manual: [null, true] },
+        }),
+      ),
+    ]);
+    return { run: viewRun({ ...run, sessionId: uuidOf('ses', session.sessionId) }) };
+  });
+}
+
+/**
+ * A time for a manual run that no other run has or can have: a run is identified by it, and one at the time of an occurrence would take
+ * its place. Occurrences are at whole minutes, or `at`.
+ */
+async function freeInstant(tx: Tx, organizationId: string, row: ScheduleRow, now: Date): Promise<Date> {
+  const [last] = await tx.query<{ at: Date }>(sql`
+    select r.scheduled_at as at from schedule_runs r
+    where r.organization_id = ${organizationId} and r.schedule_id = ${row.scheduleId} and r.scheduled_at >= ${now}
+    order by r.scheduled_at desc limit 1`);
+  let at = Math.max(now.getTime(), last ? last.at.getTime() + 1 : 0);
+  while (at % MINUTE_MS === 0 || at === row.at?.getTime()) at += 1;
+  return new Date(at);
+}
+
 /** If the API refuses the session, this occurrence has failed. Any other failure is thrown, and the whole run is retried. */
 async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome> {
   try {
-    const { session } = await tx.savepoint(() =>
-      openSession(
-        ctx,
-        {
-          agentId: formatId('agt', row.agentId),
-          environment: row.environment,
-          ...(row.input !== null && { input: row.input }),
-          metadata: row.metadata,
-          endUser: row.endUser,
-          budget: row.budget,
-          closeOnIdle: row.closeOnIdle,
-        },
-        row,
-      ),
-    );
+    const { session } = await tx.savepoint(() => openSession(ctx, sessionOf(row), row));
     return { status: 'opened', sessionId: session.sessionId };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return { status: 'failed', error: { code: error.code, message: error.message } };
   }
+}
+
+/** What its sessions are opened with. */
+function sessionOf(row: ScheduleRow): Input<'openSession'> {
+  return {
+    agentId: formatId('agt', row.agentId),
+    environment: row.environment,
+    ...(row.input !== null && { input: row.input }),
+    metadata: row.metadata,
+    endUser: row.endUser,
+    budget: row.budget,
+    closeOnIdle: row.closeOnIdle,
+  };
 }
 
 /** Whether every later occurrence would fail in the same way: an archived agent stays archived. */

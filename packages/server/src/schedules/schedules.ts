@@ -21,6 +21,7 @@ import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 /** A schedule as stored. */
 export interface ScheduleRow extends Timing {
   scheduleId: string;
+  name: string | null;
   agentId: string;
   environment: string;
   input: Content | null;
@@ -42,11 +43,13 @@ export interface ScheduleRow extends Timing {
 interface ShownRow extends ScheduleRow {
   lastScheduledAt: Date | null;
   lastStatus: ScheduleRun['status'] | null;
+  lastManual: boolean | null;
   lastSessionId: string | null;
 }
 
-interface RunRow {
+export interface RunRow {
   scheduledAt: Date;
+  isManual: boolean;
   status: ScheduleRun['status'];
   sessionId: string | null;
   error: ScheduleRun['error'];
@@ -55,7 +58,7 @@ interface RunRow {
 
 /** The columns of a ScheduleRow; the alias of the table must be s. */
 export const scheduleColumns: Sql = sql`
-  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.key_id as "keyId", s.budget, s.cron,
+  s.schedule_id as "scheduleId", s.name, s.agent_id as "agentId", s.environment, s.input, s.metadata, s.end_user as "endUser", s.key_id as "keyId", s.budget, s.cron,
   s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.requesters, s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
@@ -70,6 +73,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
   const row: ScheduleRow = {
     ...timing,
     scheduleId: newUuid(),
+    name: input.name ?? null,
     agentId: uuidOf('agt', input.agentId),
     environment: input.environment,
     input: input.input ?? null,
@@ -84,7 +88,13 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     createdAt: now,
     updatedAt: now,
   };
-  const schedule = viewSchedule({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
+  const schedule = viewSchedule({
+    ...row,
+    lastScheduledAt: null,
+    lastStatus: null,
+    lastManual: null,
+    lastSessionId: null,
+  });
   return inTransaction(ctx, async (tx, ctx) => {
     await Promise.all([
       checkAgent(ctx, tx, row),
@@ -94,16 +104,16 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     ]);
     await Promise.all([
       tx.query(sql`
-        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, end_user, key_id, budget, cron,
+        insert into schedules (organization_id, schedule_id, name, agent_id, environment, input, metadata, end_user, key_id, budget, cron,
           timezone, at, status, close_on_idle, next_at, requesters, created_at, updated_at)
-        values (${ctx.organizationId}, ${row.scheduleId}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
+        values (${ctx.organizationId}, ${row.scheduleId}, ${row.name}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
           ${jsonOf(row.metadata)}, ${jsonOf(row.endUser)}, ${row.keyId}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at},
           ${row.status}, ${row.closeOnIdle}, ${row.nextAt}, ${row.requesters}, ${now}, ${now})`),
       tx.query(
         recordEvent(ctx, now, {
           type: 'schedule.created',
           ...scheduleEvent(row),
-          changes: changesBetween<Partial<Schedule>>({}, schedule, ['agentId', ...timingFields, 'status']),
+          changes: changesBetween<Partial<Schedule>>({}, schedule, ['name', 'agentId', ...timingFields, 'status']),
         }),
       ),
     ]);
@@ -146,6 +156,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     const after: ShownRow = {
       ...before,
       ...timing,
+      name: input.name === undefined ? before.name : input.name,
       agentId: input.agentId === undefined ? before.agentId : uuidOf('agt', input.agentId),
       environment: input.environment ?? before.environment,
       input: input.input === undefined ? before.input : input.input,
@@ -171,7 +182,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     }
     await Promise.all([
       tx.query(sql`
-        update schedules set agent_id = ${after.agentId}, environment = ${after.environment},
+        update schedules set name = ${after.name}, agent_id = ${after.agentId}, environment = ${after.environment},
           input = ${jsonOf(after.input)}, metadata = ${jsonOf(after.metadata)},
           end_user = ${jsonOf(after.endUser)}, budget = ${jsonOf(after.budget)},
           cron = ${after.cron}, timezone = ${after.timezone}, at = ${after.at}, status = ${after.status},
@@ -212,7 +223,7 @@ export async function listScheduleRuns(
   const request = pageRequest(`schedule_runs:${ctx.organizationId}:${input.scheduleId}`, input, { isKey: instantKey });
   const { scheduleId } = await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId));
   const rows = await ctx.db.query<RunRow>(sql`
-    select r.scheduled_at as "scheduledAt", r.status, r.session_id as "sessionId", r.error, r.created_at as "createdAt"
+    select r.scheduled_at as "scheduledAt", r.is_manual as "isManual", r.status, r.session_id as "sessionId", r.error, r.created_at as "createdAt"
     from schedule_runs r where r.organization_id = ${ctx.organizationId} and r.schedule_id = ${scheduleId}
       ${request.after === undefined ? empty : sql`and r.scheduled_at < ${new Date(request.after)}`}
       ${input.status === undefined ? empty : sql`and r.status = ${input.status}`}
@@ -241,6 +252,7 @@ export function scheduleEvent(row: { scheduleId: string; environment: string }) 
 
 const timingFields = ['cron', 'timezone', 'at'] as const;
 const changingFields = [
+  'name',
   'agentId',
   'environment',
   'input',
@@ -280,7 +292,22 @@ async function checkAgent(ctx: Context, tx: Tx, { agentId, budget }: ScheduleRow
   await requirePrice(ctx, tx, { organizationId, agentId, version }, budget);
 }
 
-async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {
+/** The next times of a cron expression. 400 if it is invalid. */
+export async function previewSchedule(
+  ctx: Context,
+  { cron, timezone = 'UTC', count = 5 }: Input<'previewSchedule'>,
+): Promise<Result<'previewSchedule'>> {
+  const timing: Timing = { cron, timezone, at: null };
+  const now = ctx.clock.now();
+  checkTiming(timing, now);
+  const times: string[] = [];
+  for (let at = nextOccurrence(timing, now); at && times.length < count; at = nextOccurrence(timing, at)) {
+    times.push(at.toISOString());
+  }
+  return { preview: { times } };
+}
+
+export async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {
   // Locked first and read afterwards: a single statement that waits for the lock would still see the previous run.
   await tx.query(sql`
     select 1 from schedules where organization_id = ${organizationId} and schedule_id = ${scheduleId}
@@ -297,10 +324,10 @@ async function readSchedule(db: Queryable, organizationId: string, scheduleId: s
 
 function selectSchedules(organizationId: string): Sql {
   return sql`
-    select ${scheduleColumns}, l.scheduled_at as "lastScheduledAt", l.status as "lastStatus",
+    select ${scheduleColumns}, l.scheduled_at as "lastScheduledAt", l.status as "lastStatus", l.is_manual as "lastManual",
       l.session_id as "lastSessionId"
     from schedules s left join lateral (
-      select r.scheduled_at, r.status, r.session_id from schedule_runs r
+      select r.scheduled_at, r.is_manual, r.status, r.session_id from schedule_runs r
       where r.organization_id = ${organizationId} and r.schedule_id = s.schedule_id
       order by r.scheduled_at desc limit 1) l on true`;
 }
@@ -313,6 +340,7 @@ function jsonOf(value: unknown): string | null {
 function viewSchedule(row: ShownRow): Schedule {
   return {
     scheduleId: formatId('sch', row.scheduleId),
+    name: row.name,
     agentId: formatId('agt', row.agentId),
     environment: row.environment,
     input: row.input,
@@ -328,6 +356,7 @@ function viewSchedule(row: ShownRow): Schedule {
     nextAt: row.nextAt?.toISOString() ?? null,
     lastRun: row.lastScheduledAt && {
       scheduledAt: row.lastScheduledAt.toISOString(),
+      manual: row.lastManual!,
       status: row.lastStatus!,
       sessionId: row.lastSessionId && formatId('ses', row.lastSessionId),
     },
@@ -336,9 +365,10 @@ function viewSchedule(row: ShownRow): Schedule {
   };
 }
 
-function viewRun(row: RunRow): ScheduleRun {
+export function viewRun(row: RunRow): ScheduleRun {
   return {
     scheduledAt: row.scheduledAt.toISOString(),
+    manual: row.isManual,
     status: row.status,
     sessionId: row.sessionId && formatId('ses', row.sessionId),
     error: row.error,

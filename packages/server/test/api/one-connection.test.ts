@@ -120,6 +120,7 @@ describe('a node whose pool has one connection', () => {
     const schedule = { agentId, environment: 'production', input: 'go', cron: '0 0 1 1 *' };
     const { scheduleId } = (await call('createSchedule', schedule)).schedule;
     await call('updateSchedule', { scheduleId, agentId: helper, input: 'again' });
+    await call('runSchedule', { scheduleId });
     await call('deleteSchedule', { scheduleId });
     await call('archiveAgent', { agentId });
   });

@@ -113,6 +113,7 @@ async function request(name: RouteName, route: Route, key: string, owned: Owned)
   );
   if (route.upload) query.set('environment', 'production');
   if (fields(route.query).includes('provider')) query.set('provider', 'scripted');
+  if (name === 'previewSchedule') query.set('cron', '0 9 * * *');
   const example = bodyExamples[name as keyof typeof bodyExamples] as Record<string, unknown> | undefined;
   const named: Record<string, unknown> = Object.fromEntries(
     fields(route.body).flatMap((field) => (field === 'agentId' || field === 'sessionId' ? [[field, ids[field]]] : [])),
@@ -143,7 +144,14 @@ describe('on every route', () => {
   });
 
   /** These concern no agent, or show nothing of another one. */
-  const open: readonly string[] = ['getMe', 'getOrganization', 'listEnvironments', 'listAgents', 'uploadFile'];
+  const open: readonly string[] = [
+    'getMe',
+    'getOrganization',
+    'listEnvironments',
+    'listAgents',
+    'uploadFile',
+    'previewSchedule',
+  ];
 
   test.each(Object.entries(routes) as [RouteName, Route][])(
     '%s: nothing of another agent is reached',

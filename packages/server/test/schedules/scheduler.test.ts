@@ -107,6 +107,7 @@ test('an occurrence opens the session that the schedule describes, and the next 
   const [run] = await runsOf(scheduleId);
   expect(run).toEqual({
     scheduledAt: '2026-01-02T04:00:00.000Z',
+    manual: false,
     status: 'opened',
     sessionId: expect.stringMatching(/^ses_/),
     error: null,

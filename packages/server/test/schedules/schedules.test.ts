@@ -25,6 +25,7 @@ test('a schedule is shown with all default values', async () => {
   const schedule = await create({ cron: '0 9 * * 1-5' });
   expect(schedule).toEqual({
     scheduleId: expect.stringMatching(/^sch_/),
+    name: null,
     agentId,
     environment: 'production',
     endUser: null,

@@ -3,6 +3,7 @@ import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { useOpenNew } from '../../palette/open-new.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -38,6 +39,7 @@ export function KeysPage() {
 function Keys() {
   const keys = useList(['keys'], (client, page) => client.keys.list(page));
   const [dialog, setDialog] = useState<OpenDialog>();
+  useOpenNew(() => setDialog({ what: 'create' }), true);
   const [created, setCreated] = useState<ApiKeyWithSecret>();
   const agentNames = useAgentNames();
   const close = () => setDialog(undefined);

@@ -7,11 +7,12 @@ import { PlainText } from '../../ui/text.tsx';
 export function RunStatus({
   run,
 }: {
-  run: Pick<ScheduleRun, 'status' | 'sessionId'> & { error?: ScheduleRun['error'] };
+  run: Pick<ScheduleRun, 'status' | 'sessionId' | 'manual'> & { error?: ScheduleRun['error'] };
 }) {
   return (
     <>
-      <Status value={run.status} /> {run.sessionId && <SessionLink sessionId={run.sessionId} />}
+      <Status value={run.status} /> {run.manual && <span className="quiet small">manual </span>}
+      {run.sessionId && <SessionLink sessionId={run.sessionId} />}
       {run.status === 'missed' && (
         <span className="quiet small">The service was not running, and the next run was due before it was back.</span>
       )}

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
@@ -12,6 +13,17 @@ import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/ti
 import { useToast } from '../../ui/toast.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
 import { cronText } from './cron-text.ts';
+import { NextRuns } from './next-runs.tsx';
+import './schedules.css';
+
+const presets = [
+  { label: 'Every 15 minutes', cron: '*/15 * * * *' },
+  { label: 'Every hour', cron: '0 * * * *' },
+  { label: 'Every day at 9', cron: '0 9 * * *' },
+  { label: 'Weekdays at 9', cron: '0 9 * * 1-5' },
+  { label: 'Mondays at 9', cron: '0 9 * * 1' },
+  { label: 'First of the month', cron: '0 9 1 * *' },
+];
 
 export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClose: () => void }) {
   const toast = useToast();
@@ -19,6 +31,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     ({ archivedAt, agentId }) => archivedAt === null || agentId === schedule?.agentId,
   );
   const environments = useEnvironmentNames() ?? [];
+  const [name, setName] = useState(schedule?.name ?? '');
   const [chosenAgent, setAgent] = useState(schedule?.agentId ?? '');
   const [chosenEnvironment, setEnvironment] = useState(schedule?.environment ?? '');
   const [kind, setKind] = useState<'cron' | 'at'>(schedule && schedule.at !== null ? 'at' : 'cron');
@@ -56,6 +69,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       throw error;
     }
     const { nextAt } = await save.mutateAsync({
+      name: name.trim() || null,
       agentId,
       environment,
       // A message in parts, for which this form has no field, is kept unless the user writes another.
@@ -75,7 +89,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     <FormDialog
       title={schedule ? 'Edit schedule' : 'New schedule'}
       action={schedule ? 'Save' : 'Create schedule'}
-      beside={['agentId', 'environment', 'cron', 'timezone', 'at', 'input', 'budget', 'metadata']}
+      beside={['name', 'agentId', 'environment', 'cron', 'timezone', 'at', 'input', 'budget', 'metadata']}
       submit={submit}
       onClose={onClose}
     >
@@ -84,6 +98,14 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
           <p>There are no agents yet. Create one first.</p>
         </Notice>
       )}
+      <TextField
+        label="Name (optional)"
+        hint="For lists. Without one, they show the agent."
+        maxLength={200}
+        value={name}
+        error={said('name')}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
       <Select
         label="Agent"
         hint="Each run uses its newest version."
@@ -110,6 +132,21 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       />
       {kind === 'cron' ? (
         <>
+          <fieldset>
+            <legend>Presets</legend>
+            <div className="presets">
+              {presets.map((preset) => (
+                <Button
+                  key={preset.cron}
+                  small
+                  aria-pressed={cron.trim() === preset.cron}
+                  onClick={() => setCron(preset.cron)}
+                >
+                  {preset.label}
+                </Button>
+              ))}
+            </div>
+          </fieldset>
           <TextField
             label="Cron expression"
             mono
@@ -139,6 +176,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
               <option key={zone} value={zone} />
             ))}
           </datalist>
+          <NextRuns cron={cron} timezone={timezone.trim()} />
         </>
       ) : (
         <TextField

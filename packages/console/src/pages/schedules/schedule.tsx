@@ -14,6 +14,8 @@ import { ExactTime, Time } from '../../ui/time.tsx';
 import { useAgent } from '../sessions/facts.tsx';
 import { costText, number } from '../sessions/session-text.ts';
 import { ScheduleMenu } from './actions.tsx';
+import { NextRuns } from './next-runs.tsx';
+import { RunNow } from './run-now.tsx';
 import { RunStatus } from './run-status.tsx';
 import { textOf } from './schedule-form.tsx';
 import { ScheduleTime } from './schedule-time.tsx';
@@ -36,18 +38,21 @@ function Shown({ schedule }: { schedule: Schedule }) {
   const agent = useAgent(schedule.agentId).data;
   return (
     <Page
-      title={agent ? `Schedule of ${agent.name}` : 'Schedule'}
+      title={schedule.name ?? (agent ? `Schedule of ${agent.name}` : 'Schedule')}
       about={
         <>
           <Status value={schedule.status} /> <ScheduleTime schedule={schedule} />
         </>
       }
       actions={
-        <ScheduleMenu
-          schedule={schedule}
-          label="Actions for this schedule"
-          onDeleted={() => void navigate({ to: '/$organizationId/schedules', params: { organizationId } })}
-        />
+        <>
+          <RunNow scheduleId={schedule.scheduleId} />
+          <ScheduleMenu
+            schedule={schedule}
+            label="Actions for this schedule"
+            onDeleted={() => void navigate({ to: '/$organizationId/schedules', params: { organizationId } })}
+          />
+        </>
       }
     >
       {agent?.archivedAt && (
@@ -94,6 +99,14 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
           'none, its time has passed'
         )}
       </dd>
+      {schedule.cron !== null && schedule.status === 'enabled' && (
+        <>
+          <dt>Next five runs</dt>
+          <dd>
+            <NextRuns cron={schedule.cron} timezone={schedule.timezone ?? 'UTC'} />
+          </dd>
+        </>
+      )}
       <dt>First message</dt>
       <dd>
         {schedule.input === null ? (

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
+import { useOpenNew } from '../../palette/open-new.ts';
 import { withFilter } from '../../search-params.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -26,6 +27,7 @@ export function SchedulesPage() {
   const names = useAgentNames();
   const [isMaking, setMaking] = useState(false);
   const schedules = useList(['schedules', search], (client, page) => client.schedules.list({ ...search, ...page }));
+  useOpenNew(() => setMaking(true), may('write'));
   const nameOf = ({ agentId }: Schedule) => names.get(agentId) ?? agentId;
   const columns: Column<Schedule>[] = [
     {
@@ -36,9 +38,14 @@ export function SchedulesPage() {
             to="/$organizationId/schedules/$scheduleId"
             params={{ organizationId, scheduleId: schedule.scheduleId }}
           >
-            <PlainText text={nameOf(schedule)} />
+            <PlainText text={schedule.name ?? nameOf(schedule)} />
           </Link>
           <div className="quiet small">
+            {schedule.name !== null && (
+              <>
+                <PlainText text={nameOf(schedule)} /> ·{' '}
+              </>
+            )}
             {schedule.input === null ? 'no first message' : <PlainText text={beginningOf(textOf(schedule.input))} />}
           </div>
         </>
@@ -63,7 +70,10 @@ export function SchedulesPage() {
       label: '',
       end: true,
       cell: (schedule) => (
-        <ScheduleMenu schedule={schedule} label={`Actions for the schedule of ${nameOf(schedule)}`} />
+        <ScheduleMenu
+          schedule={schedule}
+          label={`Actions for ${schedule.name ?? `the schedule of ${nameOf(schedule)}`}`}
+        />
       ),
     },
   ];

@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
+import { useOpenNew } from '../../palette/open-new.ts';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
@@ -23,6 +24,7 @@ export function SessionsPage() {
   const navigate = useNavigate();
   const names = useAgentNames();
   const [isOpening, setOpening] = useState(false);
+  useOpenNew(() => setOpening(true), may('write'));
   const sessions = useList(['sessions', search], (client, page) => client.sessions.list({ ...search, ...page }));
   const isFiltered = Object.keys(search).length > 0;
   const columns: Column<Session>[] = [

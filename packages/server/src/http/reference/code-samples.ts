@@ -74,6 +74,8 @@ const calls: Record<RouteName, [method: string, result: string]> = {
   createSessionShare: ['sessions.share', '{ share, link }'],
   listSessionShares: ['sessions.shares', 'share'],
   deleteSessionShare: ['sessions.unshare', ''],
+  runSchedule: ['schedules.run', 'run'],
+  previewSchedule: ['schedules.preview', 'times'],
   createSchedule: ['schedules.create', 'schedule'],
   listSchedules: ['schedules.list', 'schedule'],
   getSchedule: ['schedules.get', 'schedule'],

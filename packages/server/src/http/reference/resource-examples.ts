@@ -92,6 +92,7 @@ const secret: EnvironmentSecret = {
 
 const schedule: Schedule = {
   scheduleId: id('sch'),
+  name: 'Morning report',
   agentId: id('agt'),
   environment: 'production',
   input: bodyExamples.createSchedule.input,
@@ -104,13 +105,14 @@ const schedule: Schedule = {
   status: 'enabled',
   closeOnIdle: true,
   nextAt: '2026-02-02T08:00:00.000Z',
-  lastRun: { scheduledAt: '2026-01-30T08:00:00.000Z', status: 'opened', sessionId: id('ses') },
+  lastRun: { scheduledAt: '2026-01-30T08:00:00.000Z', manual: false, status: 'opened', sessionId: id('ses') },
   createdAt: at('08:40:00.000'),
   updatedAt: at('08:40:00.000'),
 };
 
 const scheduleRun: ScheduleRun = {
   scheduledAt: '2026-01-30T08:00:00.000Z',
+  manual: false,
   status: 'opened',
   sessionId: id('ses'),
   error: null,

@@ -78,6 +78,9 @@ const changes: Partial<Record<RouteName, object>> = {
   closeSession: { session: { status: 'completed', ...ended } },
   cancelSession: { session: { status: 'cancelled', stopReason: null, ...ended } },
   resolveApproval: { approval: approved },
+  runSchedule: {
+    run: { manual: true, scheduledAt: '2026-01-30T15:12:40.217Z', createdAt: '2026-01-30T15:12:40.217Z' },
+  },
   updateSchedule: { schedule: { status: 'paused', nextAt: null } },
   updateWebhookSubscription: { webhookSubscription: { status: 'paused' } },
   resendDelivery: { webhookDelivery: { status: 'pending', finishedAt: null } },

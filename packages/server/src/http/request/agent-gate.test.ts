@@ -8,7 +8,7 @@ const all = Object.entries<Route>(routes);
 // A new route is either limited by what its input names, or it must be added here deliberately.
 test('the routes that a key limited to some agents may call without naming anything of them are these', () => {
   const namesOf = (reach: string) => all.filter(([, route]) => agentReachOf(route) === reach).map(([name]) => name);
-  expect(namesOf('open')).toEqual(['getMe', 'listEnvironments', 'uploadFile', 'getOrganization']);
+  expect(namesOf('open')).toEqual(['getMe', 'listEnvironments', 'uploadFile', 'previewSchedule', 'getOrganization']);
   expect(namesOf('own')).toEqual(['listAgents', 'resolveApprovals', 'claimWorkerTurn']);
   expect(namesOf('ownKey')).toEqual(['rotateKey', 'deleteOldSecret', 'deleteKey']);
 });

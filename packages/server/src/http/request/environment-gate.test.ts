@@ -20,6 +20,7 @@ test('the routes outside environments that a limited key may call are these', ()
     'listEnvironments',
     // Each approval enters the gate of resolveApproval.
     'resolveApprovals',
+    'previewSchedule',
     'getOrganization',
     'getEvent',
   ]);
