@@ -46,7 +46,7 @@ export function EnvironmentSwitch() {
     >
       <Layers aria-hidden="true" />
       <span className="visually-hidden">Environment:</span>
-      <span className="name">{environment ?? 'All environments'}</span>
+      <span className={environment === undefined ? 'name all' : 'name'}>{environment ?? 'All environments'}</span>
       <ChevronsUpDown aria-hidden="true" />
     </Menu>
   );

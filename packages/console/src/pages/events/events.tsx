@@ -28,8 +28,10 @@ export function EventsPage() {
       about="Who changed what in this organization. Each event contains the hash of the previous one, so tampering can be detected."
       actions={<Button onClick={() => setVerifying(true)}>Verify event log</Button>}
     >
-      <Filters filters={filters} onChange={(next) => show(next)} />
-      <ExportEvents filters={filters} />
+      <div className="row apart event-head">
+        <Filters filters={filters} onChange={(next) => show(next)} />
+        <ExportEvents filters={filters} />
+      </div>
       <EventList key={`${round} ${JSON.stringify(filters)}`} filters={filters} beginAnew={beginAnew} />
       {event && <EventDialog eventId={event} filters={filters} onClose={() => show(filters, true)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}

@@ -1,0 +1,121 @@
+// The frame around every page: navigation, environment, times, and a lost connection.
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startConsole();
+});
+
+test('the environment is in the URL of every page that is opened, and the browser remembers it', async () => {
+  const page = await console.open(console.owner, '/agents');
+  const environment = () => new URL(page.url()).searchParams.get('environment');
+  await page.getByRole('button', { name: 'Environment: All environments' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'staging' }).click();
+  await expect.poll(environment).toBe('staging');
+  const places = page.getByRole('navigation', { name: 'Pages' });
+  await places.getByRole('link', { name: 'Environments' }).click();
+  await page.getByRole('heading', { name: 'Environments', level: 1 }).waitFor();
+  expect(environment()).toBe('staging');
+  await page.goto(`${console.origin}/console/${console.organizationId}/agents`);
+  await expect.poll(environment).toBe('staging');
+  await page.getByRole('button', { name: 'Environment: staging' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'All environments' }).click();
+  await expect.poll(environment).toBe(null);
+  await places.getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  expect(environment()).toBe(null);
+  await page.context().close();
+});
+
+test('the navigation has names, then icons with names, then a bar at the bottom whose More opens it', async () => {
+  const page = await console.open(console.owner, '/agents');
+  const places = page.getByRole('navigation', { name: 'Pages' });
+  const link = places.getByRole('link', { name: 'Agents' });
+  await link.waitFor();
+  const width = async () => (await link.boundingBox())!.width;
+  const wide = await width();
+  await page.setViewportSize({ width: 900, height: 800 });
+  expect(await width()).toBeLessThan(wide / 2);
+  await link.hover();
+  await page.getByRole('tooltip', { name: 'Agents' }).waitFor();
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'More' }).click();
+  await link.waitFor();
+  await expectAccessible(page);
+  await places.getByRole('link', { name: 'Environments' }).click();
+  await page.getByRole('heading', { name: 'Environments', level: 1 }).waitFor();
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('navigation', { name: 'Most used pages' }).getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await page.context().close();
+});
+
+test('times are shown as the person chose, in their time zone, also after a reload', async () => {
+  const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'en-US' });
+  const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
+  const shown = () => time.textContent();
+  await expect.poll(shown).toMatch(/ago|just now/);
+  const at = new Date((await time.getAttribute('datetime'))!);
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Times…' }).click();
+  await page.getByText('Dates', { exact: true }).click();
+  await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Done' }).click();
+  const there = new Intl.DateTimeFormat('en-US', { timeZone: 'Asia/Tokyo', hour: '2-digit', minute: '2-digit' });
+  await expect.poll(shown).toContain(there.format(at));
+  expect(await time.getAttribute('title')).toMatch(/GMT\+9|JST/);
+  await page.reload();
+  await expect.poll(shown).toContain(there.format(at));
+  await page.context().close();
+});
+
+test('a deletion is shown at once, and what was deleted returns if the service refuses', async () => {
+  const { client } = console.service;
+  await client.environments.secrets.set('staging', 'PAYMENTS', {
+    value: 'a value of a test',
+    allowedHosts: ['a.example'],
+  });
+  const page = await console.open(console.owner, '/environments/staging');
+  const row = page.getByRole('row', { name: /PAYMENTS/ });
+  await row.waitFor();
+  const answer = Promise.withResolvers<void>();
+  await page.route(/secrets\/PAYMENTS/, async (route) => {
+    await answer.promise;
+    await route.fulfill({ status: 403, json: { code: 'insufficient_permission', detail: 'no' } });
+  });
+  await page.getByRole('button', { name: 'Actions for PAYMENTS' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
+  await row.waitFor({ state: 'detached' });
+  answer.resolve();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await page.keyboard.press('Escape');
+  await row.waitFor();
+  await page.context().close();
+});
+
+test('without a connection the frame says so, and stays', async () => {
+  const page = await console.open(console.owner, '/agents');
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByText('You are offline.').waitFor();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.context().setOffline(false);
+  await page.getByText('You are offline.').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('nothing moves for people who asked for less motion', async () => {
+  const page = await console.open(console.owner, '/agents', { reducedMotion: 'reduce' });
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  const menu = page.getByRole('menu');
+  await menu.waitFor();
+  const duration = await menu.evaluate((element) => getComputedStyle(element).animationDuration);
+  expect(Number.parseFloat(duration)).toBeLessThanOrEqual(0.001);
+  await page.context().close();
+});
