@@ -94,7 +94,8 @@ test('several messages are turns of one session, and more messages continue the 
 test('a draft is saved as a version of its agent or as a new agent, and a newer version is not overwritten', async () => {
   const { client } = console.service;
   const { agentId } = await client.agents.create({ name: 'Desk', model: modelSaying('Hi.') });
-  const page = await console.open(member, `/playground?agent=${agentId}`, desktop);
+  const page = await console.open(member, `/agents/${agentId}`, desktop);
+  await page.getByRole('link', { name: 'Open in playground' }).click();
   await write(instructions(page), 'Mine.');
   await act(page, 'A', 'Save as version…');
   const dialog = page.getByRole('dialog', { name: 'Save as a version of Desk' });
@@ -138,7 +139,9 @@ test('a turn of a session is repeated with what its tools returned, and no tool 
   await client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output: 'recorded' });
   await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
 
-  const page = await console.open(member, `/playground?session=${sessionId}&turn=2`, desktop);
+  const page = await console.open(member, `/sessions/${sessionId}`, desktop);
+  await page.getByRole('button', { name: 'Actions for this session' }).click();
+  await page.getByRole('menuitem', { name: 'Open in playground' }).click();
   await page.getByText('Repeats turn 2 of a session').waitFor();
   expect(new URL(page.url()).search).not.toContain('session');
   expect(await message(page).inputValue()).toBe('Refund it');

@@ -42,6 +42,9 @@ export function AgentPage() {
           <ButtonLink to="/$organizationId/agents/$agentId/versions" params={{ organizationId, agentId }}>
             Versions
           </ButtonLink>
+          <ButtonLink to="/$organizationId/playground" params={{ organizationId }} search={{ agent: agentId }}>
+            Open in playground
+          </ButtonLink>
           {agent && !agent.archivedAt && may('write') && (
             <Menu
               label="Other actions"

@@ -1,7 +1,8 @@
 // Retry, interrupt, close, cancel, delete: what a user does with a whole session. The last four stop it, from the softest to the
 // hardest.
 import { type Session, SignalboxError } from '@signalbox/client';
-import { CircleCheck, CircleX, Link2, type LucideIcon, Shrink, Trash2 } from 'lucide-react';
+import { useNavigate } from '@tanstack/react-router';
+import { CircleCheck, CircleX, FlaskConical, Link2, type LucideIcon, Shrink, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -87,7 +88,8 @@ type Ending = keyof typeof endings;
 
 /** The menu of a session. `onDeleted` leaves its page. */
 export function SessionMenu({ session, onDeleted }: { session: Session; onDeleted: () => void }) {
-  const { may } = useOrganization();
+  const { organizationId, may } = useOrganization();
+  const navigate = useNavigate();
   const toast = useToast();
   const [asked, setAsked] = useState<Ending>();
   const copyLink = useCopyLink(session.sessionId);
@@ -97,6 +99,19 @@ export function SessionMenu({ session, onDeleted }: { session: Session; onDelete
     if (session.status === 'idle' && session.turn > 0) {
       const words = { onSuccess: () => toast('Summarizing older messages for the model'), onError: sayWhy };
       items.push({ label: 'Compact', icon: Shrink, onSelect: () => compact.mutate(undefined, words) });
+    }
+    const { sessionId, turn } = session;
+    if (turn > 0) {
+      items.push({
+        label: 'Open in playground',
+        icon: FlaskConical,
+        onSelect: () =>
+          void navigate({
+            to: '/$organizationId/playground',
+            params: { organizationId },
+            search: { session: sessionId, turn },
+          }),
+      });
     }
     items.push(
       ...(isEnded(session)
