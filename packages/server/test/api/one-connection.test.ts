@@ -67,6 +67,8 @@ describe('a node whose pool has one connection', () => {
     await call('deleteKey', { keyId });
     await call('createEnvironment', { name: 'short' });
     await call('updateEnvironment', { env: 'short', keepSessionsDays: 30 });
+    await call('setBudget', { budgetName: 'daily', limitUsd: 5, period: 'day' });
+    await call('deleteBudget', { budgetName: 'daily' });
     await call('setSecret', { env: 'short', name: 'TOKEN', value: 'a secret', allowedHosts: ['example.com'] });
     await call('deleteSecret', { env: 'short', name: 'TOKEN' });
     await call('deleteEnvironment', { env: 'short' });
@@ -89,7 +91,11 @@ describe('a node whose pool has one connection', () => {
     await call('compactSession', { sessionId });
     await until(sessionId, 'idle');
     await call('createSessionToken', { sessionId, scopes: ['read'] });
-    await call('closeSession', { sessionId });
+    const { share } = await call('createSessionShare', { sessionId });
+    await call('deleteSessionShare', { sessionId, shareId: share.shareId });
+    await call('closeSessions', { sessionIds: [sessionId] });
+    await call('cancelSessions', { sessionIds: [sessionId] });
+    await call('closeSession', { sessionId: await open(helper) });
     await call('deleteSession', { sessionId });
 
     const failing = await open(

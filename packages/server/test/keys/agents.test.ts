@@ -101,6 +101,7 @@ async function request(name: RouteName, route: Route, key: string, owned: Owned)
     deliveryId: 'whd_01k9xq3v7gf3pbt8zn5e6m2r4c',
     eventId: 'evt_01k9xq3v7gf3pbt8zn5e6m2r4c',
     userId: 'usr_01k9xq3v7gf3pbt8zn5e6m2r4c',
+    shareId: 'shr_01k9xq3v7gf3pbt8zn5e6m2r4c',
     invitationId: 'inv_01k9xq3v7gf3pbt8zn5e6m2r4c',
     endUserId: 'user_1',
   };
