@@ -69,6 +69,13 @@ const link = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/link.tsx'), 'LinkPage'),
 });
 
+/** What a share link shows. Without a sign-in: the token is in the fragment. */
+const share = createRoute({
+  getParentRoute: () => root,
+  path: '/share',
+  component: lazyRouteComponent(() => import('./pages/share/share.tsx'), 'SharePage'),
+});
+
 const newOrganization = createRoute({
   getParentRoute: () => root,
   path: '/organizations/new',
@@ -275,6 +282,7 @@ export const router = createRouter({
     index,
     signIn,
     link,
+    share,
     newOrganization,
     system,
     organization.addChildren([

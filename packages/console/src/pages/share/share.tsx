@@ -1,0 +1,181 @@
+// What a share link shows, to anyone who has it: the conversation of one session, which follows it while it runs. The token is in the
+// fragment, which no server sees; nothing else of the organization is asked for or shown.
+import { type FilePart, SignalboxError } from '@signalbox/client';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Bot, Download, UserRound, Wrench } from 'lucide-react';
+import { useState } from 'react';
+import { consoleCall } from '../../account.ts';
+import { sizeText, toolTitle } from '../../text-format.ts';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Loading } from '../../ui/list.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { StandalonePage } from '../../ui/standalone-page.tsx';
+import { PlainText } from '../../ui/text.tsx';
+import { Time } from '../../ui/time.tsx';
+import { Fold, ValueView } from '../sessions/call-values.tsx';
+import { type CallEntry, type Entry, entriesOf, userEntry } from '../sessions/conversation.ts';
+import { MessageText } from '../sessions/message.tsx';
+import '../sessions/session.css';
+import './share.css';
+
+const EVERY_MS = 3000;
+
+export function SharePage() {
+  const [token] = useState(() => location.hash.slice(1));
+  const query = useInfiniteQuery({
+    queryKey: ['share', token],
+    initialPageParam: '',
+    queryFn: ({ pageParam }) => consoleCall('POST /shares/read', { token, ...(pageParam && { cursor: pageParam }) }),
+    getNextPageParam: ({ page }) => (page.hasMore ? page.nextCursor : undefined),
+    // Who reads earlier messages isn't interrupted.
+    refetchInterval: ({ state }) => {
+      const [newest, ...older] = state.data?.pages ?? [];
+      const hasEnded = newest && ['completed', 'failed', 'cancelled'].includes(newest.status);
+      return state.error || hasEnded || older.length > 0 ? false : EVERY_MS;
+    },
+  });
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  if (error instanceof SignalboxError && error.code === 'link_invalid') {
+    return (
+      <StandalonePage title="This link shows nothing any more">
+        <p>{error.detail}</p>
+      </StandalonePage>
+    );
+  }
+  const [newest] = data?.pages ?? [];
+  if (!newest) {
+    return (
+      <StandalonePage title="Shared conversation">
+        {error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />}
+      </StandalonePage>
+    );
+  }
+  const title = newest.title ?? 'Shared conversation';
+  const all = data!.pages.flatMap(({ messages }) => messages).toReversed();
+  const entries: Entry[] = [
+    ...entriesOf(all.filter(({ turn }) => turn !== null)),
+    ...all.filter(({ turn }) => turn === null).map(userEntry),
+  ];
+  return (
+    <main className="shared" id="main">
+      <title>{`${title} · Signalbox`}</title>
+      <header>
+        <div>
+          <h1>
+            <PlainText text={title} />
+          </h1>
+          <p className="quiet small">
+            Read-only · link expires <Time at={newest.expiresAt} />
+          </p>
+        </div>
+        <Status value={newest.status} />
+      </header>
+      {hasNextPage && (
+        <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Show earlier
+        </Button>
+      )}
+      {entries.length === 0 && <p className="quiet">No messages yet.</p>}
+      <ol className="entries">
+        {entries.map((entry, index) => (
+          <li key={entry.key} data-kind={entry.kind}>
+            <SharedEntry entry={entry} token={token} isFirst={(entries[index - 1]?.kind ?? 'user') === 'user'} />
+          </li>
+        ))}
+      </ol>
+    </main>
+  );
+}
+
+function SharedEntry({ entry, token, isFirst }: { entry: Entry; token: string; isFirst: boolean }) {
+  if (entry.kind === 'call') return <SharedCall call={entry} token={token} />;
+  if (entry.kind !== 'user') {
+    return (
+      <div className="text">
+        {isFirst && (
+          <p className="speaker">
+            <Bot aria-hidden="true" /> Agent
+          </p>
+        )}
+        <MessageText text={entry.text} />
+      </div>
+    );
+  }
+  return (
+    <div className="said">
+      <p className="speaker">
+        <UserRound aria-hidden="true" /> Message <Time at={entry.createdAt} />
+      </p>
+      {entry.files.map((file) => (
+        <SharedFile file={file} token={token} key={file.fileId} />
+      ))}
+      <MessageText text={entry.text} />
+    </div>
+  );
+}
+
+function SharedCall({ call: { tool, input, result, files }, token }: { call: CallEntry; token: string }) {
+  return (
+    <details className="call">
+      <summary className="call-line">
+        <Wrench aria-hidden="true" />
+        <PlainText text={toolTitle(tool)} />
+      </summary>
+      <div className="call-details">
+        <Fold label="Input" value={input} open>
+          <ValueView value={input} />
+        </Fold>
+        {result?.error !== undefined && (
+          <Fold label="Error" value={result.error} open>
+            <ValueView value={result.error} />
+          </Fold>
+        )}
+        {result && 'output' in result && (
+          <Fold label="Output" value={result.output} open>
+            <ValueView value={result.output} />
+          </Fold>
+        )}
+      </div>
+      {files?.map((file) => (
+        <SharedFile file={file} token={token} key={file.fileId} />
+      ))}
+    </details>
+  );
+}
+
+function SharedFile({ file: { fileId, filename, mediaType, bytes }, token }: { file: FilePart; token: string }) {
+  const [isBusy, setBusy] = useState(false);
+  const [isGone, setGone] = useState(false);
+  async function save() {
+    setBusy(true);
+    const response = await fetch('/console/api/shares/file', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token, fileId }),
+    }).catch(() => undefined);
+    setBusy(false);
+    if (!response?.ok) return setGone(true);
+    const url = URL.createObjectURL(await response.blob());
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = filename ?? fileId;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  }
+  return (
+    <p className="row small">
+      <PlainText text={filename ?? 'File without a name'} />
+      <span className="quiet">
+        {mediaType}, {sizeText(bytes)}
+      </span>
+      {isGone ? (
+        <span className="quiet">The file can’t be downloaded.</span>
+      ) : (
+        <Button small busy={isBusy} onClick={() => void save()}>
+          <Download aria-hidden="true" /> Download
+        </Button>
+      )}
+    </p>
+  );
+}
