@@ -209,6 +209,7 @@ test('only config.ts reads the environment', () => {
     'packages/cli/src/newer-node.ts': 'the npm that runs the command',
     'packages/cli/src/terminal.ts': 'a client of the service; an API key has no option, which others could read',
     'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
+    'packages/console/src/pages/sessions/trace/as-program.ts': 'in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
 });
@@ -330,6 +331,7 @@ test('only a command ends the process or writes to its streams', () => {
       'packages/server/src/http/reference/code-samples.ts': 'in a sample program',
       'packages/console/src/pages/keys/new-secret.tsx': 'in a sample program',
       'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
+      'packages/console/src/pages/sessions/trace/as-program.ts': 'in a sample program',
       'packages/client/src/receiver.ts': 'reports what the program has no handler for',
       'packages/client/src/workers/run.ts': 'reports what the program has no handler for',
     },

@@ -4,6 +4,7 @@ export const environmentPattern = /^[a-z][a-z0-9_-]{0,62}$/;
 export const agentIdPattern = /^agt_[0-9a-z]{26}$/;
 export const endUserIdPattern = /^.{1,200}$/su;
 export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
+export const operationIdPattern = /^op_[0-9a-z]{26}$/;
 
 /** A parameter with one of these values. */
 export function oneOf<K extends string, const T extends string>(

@@ -111,7 +111,22 @@ test('an approval is decided and a tool result entered within the conversation',
   await page.getByRole('row', { name: /Approval of Look up ?, approved .*\d m?s/ }).waitFor();
   await page.getByRole('row', { name: /Tool Look up ?, succeeded .*\d m?s/ }).waitFor();
   await expectAccessible(page);
+
+  // A step opens with the keyboard, and its address can be shared.
+  const steps = page.getByRole('treegrid');
+  await steps.focus();
+  for (const key of ['ArrowDown', 'Enter']) await page.keyboard.press(key);
+  const step = page.getByRole('dialog', { name: 'scripted/demo' });
+  await step.getByRole('heading', { name: '1 message' }).waitFor();
+  await expectAccessible(page);
+  await step.getByRole('button', { name: 'Next step' }).click();
+  const call = page.getByRole('dialog', { name: 'Look up' });
+  await call.getByRole('tab', { name: 'Details' }).click();
+  await call.getByText('approved', { exact: true }).first().waitFor();
   await page.reload();
+  await call.getByText('"sent"').waitFor();
+  await page.keyboard.press('Escape');
+  await call.waitFor({ state: 'detached' });
   await page.getByRole('row', { name: /^Turn 1/ }).waitFor();
 });
 

@@ -5,6 +5,7 @@ import {
   endUserIdPattern,
   environmentPattern,
   oneOf,
+  operationIdPattern,
   sessionIdPattern,
   textIn,
 } from '../../search-params.ts';
@@ -54,9 +55,15 @@ export const sessionTabs = ['conversation', 'trace', 'chunks', 'files', 'webhook
 export function sessionSearch(search: Record<string, unknown>): {
   tab?: (typeof sessionTabs)[number] | undefined;
   turn?: number | undefined;
+  /** The operation that is open beside the trace. */
+  step?: string | undefined;
 } {
   const turn = Number(search.turn);
   // The name in links of earlier releases.
   const tab = search.tab === 'timeline' ? 'trace' : search.tab;
-  return { ...oneOf({ tab }, 'tab', sessionTabs), ...(Number.isInteger(turn) && turn > 0 && { turn }) };
+  return {
+    ...oneOf({ tab }, 'tab', sessionTabs),
+    ...(Number.isInteger(turn) && turn > 0 && { turn }),
+    ...textIn(search, 'step', operationIdPattern),
+  };
 }

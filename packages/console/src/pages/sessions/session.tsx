@@ -68,7 +68,7 @@ function Shown({ session }: { session: Session }) {
   };
   const trace = (
     <Suspense fallback={<Loading />}>
-      <SessionTrace session={session} query={timeline} onStep={() => {}} />
+      <SessionTrace session={session} query={timeline} />
     </Suspense>
   );
   return (

@@ -74,13 +74,14 @@ export function StepLine({ row, isSelected, ...line }: LineProps & { row: StepRo
   const title = kind === 'model' || kind === 'compaction' ? name : toolTitle(name);
   return (
     <Line {...line} level={2} isSelected={isSelected} kind={kind} isFailed={isFailed(operation)}>
-      <span className="trace-name" role="rowheader" title={`${KIND[kind]} ${name}`}>
+      <span
+        className="trace-name"
+        role="rowheader"
+        title={`${KIND[kind]} ${name}`}
+        aria-label={`${KIND[kind]} ${title}, ${status}`}
+      >
         <i className="trace-dot" data-kind={pieces.at(-1)?.kind ?? kind} aria-hidden="true" />
-        <span>
-          <span className={SAID.includes(kind) ? undefined : 'visually-hidden'}>{KIND[kind]} </span>
-          <PlainText text={title} />
-          <span className="visually-hidden">, {status}</span>
-        </span>
+        <PlainText text={SAID.includes(kind) ? `${KIND[kind]} ${title}` : title} />
       </span>
       <Track
         pieces={pieces}
@@ -166,11 +167,17 @@ function Track({
   return (
     <span className="trace-track" role="gridcell">
       {scale.breaks.map(({ at, end }) => (
-        <span className="trace-gap" key={at} style={{ left: percent(at), width: percent(end - at) }} />
+        <span
+          className="trace-gap"
+          aria-hidden="true"
+          key={at}
+          style={{ left: percent(at), width: percent(end - at) }}
+        />
       ))}
       {pieces.map(({ kind, from, until }) => (
         <span
           className="trace-bar"
+          aria-hidden="true"
           data-kind={kind}
           key={`${kind} ${from} ${until}`}
           title={PIECE[kind] && `${PIECE[kind]} ${duration(until - from)}`}
@@ -180,6 +187,7 @@ function Track({
       {firstTokenAt && (end - begin) * trackPx >= FIRST_LEAST_PX && (
         <span
           className="trace-first"
+          aria-hidden="true"
           title="First token"
           style={{ left: percent(scale.at(Date.parse(firstTokenAt))) }}
         />

@@ -1,6 +1,6 @@
 // The trace of a session: one waterfall over all its turns. Only visible rows are rendered, so that turns of 500 calls scroll.
 // biome-ignore-all lint/a11y/useSemanticElements: a table has no rows that open and close, and is not virtual
-import type { Session, SessionTurn } from '@signalbox/client';
+import type { Session, SessionTurn, TurnOperation } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react';
 import { counted } from '../../../text-format.ts';
@@ -14,19 +14,13 @@ import { createScale } from './scale.ts';
 import { useTrackWidth } from './use-track-width.ts';
 import './trace.css';
 
-/** A step of a turn, as the page's address names it. An approval has the operation's id of its tool call. */
-export interface Step {
-  readonly turn: number;
-  readonly operationId: string;
-}
-
 interface TraceProps {
   session: Session;
   /** The turns that are loaded, in any order. */
   turns: readonly SessionTurn[];
-  /** The step that is shown beside the trace. */
-  selected?: Step | undefined;
-  onStep: (step: Step) => void;
+  /** The operation that is shown beside the trace. */
+  selected?: string | undefined;
+  onStep: (operation: TurnOperation) => void;
   /** Loads earlier turns, if there are any. */
   onEarlier?: (() => void) | undefined;
 }
@@ -49,9 +43,11 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
 
   const steps = ordered.reduce((sum, { operations }) => sum + operations.length, 0);
   const newest = ordered.at(-1)?.turn;
-  const isOpen = ({ turn, status }: SessionTurn) =>
+  const isSelected = (one: TurnOperation) => one.kind !== 'approval' && one.operationId === selected;
+  const isOpen = ({ turn, status, operations }: SessionTurn) =>
     turn === zoomed ||
-    (toggled.get(turn) ?? (steps <= OPEN_STEPS || turn === newest || status === 'failed' || turn === selected?.turn));
+    (toggled.get(turn) ??
+      (steps <= OPEN_STEPS || turn === newest || status === 'failed' || operations.some(isSelected)));
   const shownTurns = zoomed === undefined ? ordered : ordered.filter(({ turn }) => turn === zoomed);
   const rows = rowsOf(shownTurns, isOpen, now);
   const from = rows[0]?.from ?? 0;
@@ -70,14 +66,14 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
     0,
     rows.findIndex(({ key }) => key === active),
   );
-  const selectedIndex = rows.findIndex((row) => row.type === 'step' && isStep(row, selected));
+  const selectedIndex = rows.findIndex((row) => row.type === 'step' && isSelected(row.operation));
   // Shows the step that the page's address names.
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another step is selected
   useEffect(() => {
     if (selectedIndex < 0) return;
     setActive(rows[selectedIndex]!.key);
     virtual.scrollToIndex(selectedIndex);
-  }, [selected?.operationId, selectedIndex < 0]);
+  }, [selected, selectedIndex < 0]);
 
   if (turns.length === 0) return <p className="muted">No turns yet. Send a message to start the first one.</p>;
 
@@ -87,7 +83,7 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
   function open(row: TraceRow): void {
     setActive(row.key);
     if (row.type === 'turn') toggle(row.turn);
-    else onStep({ turn: row.turn.turn, operationId: row.operation.operationId });
+    else onStep(row.operation);
   }
   function move(index: number): void {
     const next = Math.min(Math.max(index, 0), rows.length - 1);
@@ -175,21 +171,12 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
                 isZoomed={zoomed !== undefined}
               />
             ) : (
-              <StepLine {...shared} key={key} row={row} isSelected={isStep(row, selected)} />
+              <StepLine {...shared} key={key} row={row} isSelected={isSelected(row.operation)} />
             );
           })}
         </div>
       </div>
     </section>
-  );
-}
-
-function isStep({ turn, operation }: Extract<TraceRow, { type: 'step' }>, step: Step | undefined): boolean {
-  return (
-    step !== undefined &&
-    operation.kind !== 'approval' &&
-    turn.turn === step.turn &&
-    operation.operationId === step.operationId
   );
 }
 

@@ -1,0 +1,56 @@
+import type { OperationDetails } from '@signalbox/client';
+import { counted } from '../../../text-format.ts';
+import { Json } from '../../../ui/copy.tsx';
+import { LongText, PlainText } from '../../../ui/text.tsx';
+import { Content, Part } from './step-parts.tsx';
+
+/** What the model got: instructions, messages, tools and settings. */
+export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
+  if (!prompt) return <p className="muted">This step has no prompt that can be shown.</p>;
+  const { instructions, messages, messagesLeftOut, tools, settings, maxOutputTokens, outputSchema } = prompt;
+  const all = { ...settings, ...(maxOutputTokens !== null && { maxOutputTokens }) };
+  return (
+    <>
+      <Part title="Instructions">
+        {instructions === '' ? <p className="muted">None</p> : <LongText text={instructions} />}
+      </Part>
+      <Part title={counted(messages.length, 'message')}>
+        {messagesLeftOut > 0 && <p className="muted">{counted(messagesLeftOut, 'older message')} left out.</p>}
+        <ol className="step-messages">
+          {messages.map(({ role, content }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the messages of one prompt never move
+            <li key={index} data-role={role}>
+              <span className="step-role">{role}</span>
+              <Content parts={content} />
+            </li>
+          ))}
+        </ol>
+      </Part>
+      {tools.length > 0 && (
+        <Part title={counted(tools.length, 'tool')}>
+          {tools.map(({ name, description, inputSchema }) => (
+            <details className="fold" key={name}>
+              <summary>
+                <PlainText text={name} />
+              </summary>
+              <div className="within stack">
+                <LongText text={description} />
+                <Json value={inputSchema} />
+              </div>
+            </details>
+          ))}
+        </Part>
+      )}
+      {Object.keys(all).length > 0 && (
+        <Part title="Settings">
+          <Json value={all} />
+        </Part>
+      )}
+      {outputSchema && (
+        <Part title="Output schema">
+          <Json value={outputSchema} />
+        </Part>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,194 @@
+// One step of the trace in full, in a drawer next to it.
+import type { OperationDetails, Session, SessionTurn } from '@signalbox/client';
+import { useNavigate, useRouter } from '@tanstack/react-router';
+import { ChevronDown, ChevronUp } from 'lucide-react';
+import { useState } from 'react';
+import { useApiMutation, useApiQuery, useOrganization } from '../../../organization.tsx';
+import { toolTitle } from '../../../text-format.ts';
+import { Status } from '../../../ui/badge.tsx';
+import { Button } from '../../../ui/button.tsx';
+import { Drawer } from '../../../ui/drawer.tsx';
+import { ErrorNotice, Notice } from '../../../ui/notice.tsx';
+import { SkeletonCards } from '../../../ui/skeleton.tsx';
+import { Tabs } from '../../../ui/tabs.tsx';
+import { PlainText } from '../../../ui/text.tsx';
+import { duration } from '../../../ui/time.tsx';
+import { number } from '../session-text.ts';
+import { DetailsTab } from './details-tab.tsx';
+import { PromptTab } from './prompt-tab.tsx';
+import { RequestTab } from './request-tab.tsx';
+import { ResponseTab } from './response-tab.tsx';
+import { moneyText } from './step-text.ts';
+
+type Tab = 'prompt' | 'response' | 'request' | 'details';
+
+/** `all`: the steps in the order of the trace, for "previous" and "next". */
+export function StepDrawer({
+  session,
+  turns,
+  operationId,
+  onStep,
+  onClose,
+}: {
+  session: Session;
+  turns: readonly SessionTurn[];
+  operationId: string;
+  onStep: (operationId: string) => void;
+  onClose: () => void;
+}) {
+  const { sessionId } = session;
+  const [tab, setTab] = useState<Tab>();
+  const line = turns.flatMap(({ operations }) => operations).find((one) => isStep(one, operationId));
+  // Read again when the step has ended.
+  const query = useApiQuery(['sessions', sessionId, 'operations', operationId, line?.status ?? ''], (client) =>
+    client.sessions.operation(sessionId, operationId),
+  );
+  const all = turns
+    .toSorted((a, b) => a.turn - b.turn)
+    .flatMap(({ operations }) => operations)
+    .filter(({ kind }) => kind !== 'approval')
+    .map((one) => one.operationId);
+  const place = all.indexOf(operationId);
+  const [before, after] = place < 0 ? [] : [all[place - 1], all[place + 1]];
+  const { data, error, refetch } = query;
+  const shown = data ?? line;
+  const isTool = shown?.kind === 'tool';
+  const title = !shown ? 'Step' : isTool ? toolTitle(shown.name) : shown.name;
+  return (
+    <Drawer
+      title={<PlainText text={title} />}
+      onClose={onClose}
+      actions={
+        <>
+          <Button
+            look="bare"
+            className="icon"
+            aria-label="Previous step"
+            disabled={!before}
+            onClick={() => before && onStep(before)}
+          >
+            <ChevronUp aria-hidden="true" />
+          </Button>
+          <Button
+            look="bare"
+            className="icon"
+            aria-label="Next step"
+            disabled={!after}
+            onClick={() => after && onStep(after)}
+          >
+            <ChevronDown aria-hidden="true" />
+          </Button>
+        </>
+      }
+    >
+      {error ? (
+        <ErrorNotice error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <SkeletonCards cards={3} />
+      ) : (
+        <>
+          <Summary step={data} />
+          <Actions session={session} step={data} turns={turns} />
+          {!data.exact && data.notes.length > 0 && (
+            <Notice>
+              {data.notes.map((note) => (
+                <p key={note}>
+                  <PlainText text={note} />
+                </p>
+              ))}
+            </Notice>
+          )}
+          <Tabs
+            label="Parts of the step"
+            value={shownTab(tab, isTool)}
+            onChange={setTab}
+            tabs={[
+              ...(isTool ? [] : [{ value: 'prompt' as const, label: 'Prompt', content: <PromptTab step={data} /> }]),
+              { value: 'response', label: 'Response', content: <ResponseTab step={data} /> },
+              { value: 'request', label: 'Request', content: <RequestTab step={data} /> },
+              { value: 'details', label: 'Details', content: <DetailsTab step={data} /> },
+            ]}
+          />
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+function isStep({ kind, operationId }: { kind: string; operationId: string }, wanted: string): boolean {
+  return kind !== 'approval' && operationId === wanted;
+}
+
+/** The tab that was chosen, as far as the step has it. */
+function shownTab(chosen: Tab | undefined, isTool: boolean): Tab {
+  if (isTool) return chosen === undefined || chosen === 'prompt' ? 'response' : chosen;
+  return chosen ?? 'prompt';
+}
+
+function Summary({ step }: { step: OperationDetails }) {
+  const { status, startedAt, endedAt, firstTokenAt, usage, turn, error, kind } = step;
+  const since = (at: string) => duration(Date.parse(at) - Date.parse(startedAt!));
+  const facts = [
+    `Turn ${turn}`,
+    startedAt && endedAt && since(endedAt),
+    startedAt && firstTokenAt && `first token after ${since(firstTokenAt)}`,
+    usage && `${number(usage.inputTokens)} → ${number(usage.outputTokens)} tokens`,
+    usage && usage.costUsd !== null && moneyText(usage.costUsd),
+  ].filter((fact) => typeof fact === 'string');
+  return (
+    <div className="step-summary">
+      <Status value={status} />
+      <span className="number">{facts.join(' · ')}</span>
+      {error && kind !== 'tool' && (
+        <p className="step-error">
+          <PlainText text={error} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+const PLAYGROUND = '/$organizationId/playground';
+
+function Actions({
+  session: { sessionId },
+  step: { turn, step, kind },
+  turns,
+}: {
+  session: Session;
+  step: OperationDetails;
+  turns: readonly SessionTurn[];
+}) {
+  const { organizationId, may } = useOrganization();
+  const router = useRouter();
+  const navigate = useNavigate();
+  const fork = useApiMutation((client, atTurn: number) => client.sessions.fork(sessionId, { atTurn }), ['sessions']);
+  const hasEnded = turns.some((one) => one.turn === turn && one.endedAt !== null);
+  const hasPlayground = PLAYGROUND in router.routesByPath;
+  const openFork = async () => {
+    const opened = await fork.mutateAsync(turn);
+    await navigate({
+      to: '/$organizationId/sessions/$sessionId',
+      params: { organizationId, sessionId: opened.sessionId },
+    });
+  };
+  if (!may('write')) return null;
+  return (
+    <div className="step-actions">
+      {hasPlayground && kind === 'model' && (
+        <a
+          className="button small"
+          href={`/console/${organizationId}/playground?session=${sessionId}&turn=${turn}&step=${step}`}
+        >
+          Open in playground
+        </a>
+      )}
+      {hasEnded && (
+        <Button small busy={fork.isPending} onClick={() => void openFork().catch(() => {})}>
+          Fork after turn {turn}
+        </Button>
+      )}
+      {fork.error && <ErrorNotice error={fork.error} />}
+    </div>
+  );
+}
