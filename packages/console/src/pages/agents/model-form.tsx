@@ -6,12 +6,13 @@ import {
   providerFacts,
   providers,
 } from '@signalbox/contract';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, useId, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
 import { useDraft } from './draft.tsx';
 import { FallbacksForm } from './fallbacks-form.tsx';
 import { DraftJson, DraftNumber, textOf, withPresent } from './fields.tsx';
 import { isRecord, modelOf } from './model.ts';
+import { ModelNote, ModelOptions, useModelList } from './model-names.tsx';
 
 const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
 function labelOf(name: ProviderName): string {
@@ -59,11 +60,7 @@ export function ModelForm() {
           hint="The queue from which your program claims this agent’s turns, such as support-agent."
         />
       ) : (
-        <ModelText
-          name="model"
-          label="Model"
-          hint={provider === 'scripted' ? 'Any name. The script responds.' : 'The provider’s name for the model.'}
-        />
+        <ModelName provider={provider} />
       )}
       {isAsked(provider) && (
         <>
@@ -188,17 +185,44 @@ function SettingsJson({ provider }: { provider: string }) {
   );
 }
 
+/** The name of the model, chosen from the provider's list or typed. */
+function ModelName({ provider }: { provider: string }) {
+  const model = modelOf(useDraft().get('model'));
+  const { list, environment, ask } = useModelList(model);
+  const id = useId();
+  const usual = provider === 'scripted' ? 'Any name. The script responds.' : 'The provider’s name for the model.';
+  return (
+    <>
+      <ModelText
+        name="model"
+        label="Model"
+        options={id}
+        onFocus={ask}
+        hint={
+          list && environment ? <ModelNote list={list} name={textOf(model.model)} environment={environment} /> : usual
+        }
+      />
+      <ModelOptions id={id} models={list?.models ?? []} />
+    </>
+  );
+}
+
 /** A text field of the model. Turns the short form into an object. */
 function ModelText({
   name,
   label,
   hint,
   optional,
+  options,
+  onFocus,
 }: {
   name: string;
   label: string;
   hint: ReactNode;
   optional?: boolean;
+  /** The id of a list of values. */
+  options?: string;
+  onFocus?: () => void;
 }) {
   const draft = useDraft();
   const model = modelOf(draft.get('model'));
@@ -210,6 +234,8 @@ function ModelText({
       hint={hint}
       data-path={path}
       spellCheck={false}
+      list={options}
+      onFocus={onFocus}
       value={textOf(model[name])}
       error={draft.errorAt(path)}
       onChange={({ currentTarget: { value } }) => {

@@ -6,6 +6,7 @@ import { Checkbox } from '../../ui/field.tsx';
 import { ApprovalField } from './approval-field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields.tsx';
+import { ServerTools, TestRequest } from './try-tool.tsx';
 
 export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
 export type ToolType = (typeof toolTypes)[number];
@@ -145,6 +146,7 @@ function HttpFields({ path, tool }: Fields) {
       />
       <ApprovalField path={`${path}.approval`} byDefault={defaultApproval(tool)} />
       <Timeout path={path} />
+      <TestRequest tool={tool} isEffectful={isEffectful(tool)} />
     </>
   );
 }
@@ -171,6 +173,7 @@ function McpFields({ path, tool }: Fields) {
           </>
         }
       />
+      <ServerTools path={path} server={tool} />
       <Checkbox
         label="Offer only some of the server’s tools"
         checked={allowed !== undefined}
