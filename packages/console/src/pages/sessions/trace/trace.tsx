@@ -114,6 +114,9 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
   }
 
   const rowId = (index: number) => `${id}-${index}`;
+  const shown = virtual.getVirtualItems();
+  // The active row may be outside of what is scrolled to, and no row is there before the first measurement.
+  const isActiveShown = shown.some(({ index }) => index === activeIndex);
   return (
     <section className="trace" aria-label="Trace" data-priced={ordered.some(({ usage }) => usage.costUsd !== null)}>
       <header className="trace-head">
@@ -146,12 +149,12 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
           role="treegrid"
           aria-label={zoomed === undefined ? 'Turns and their steps' : `Steps of turn ${zoomed}`}
           aria-rowcount={rows.length}
-          aria-activedescendant={rowId(activeIndex)}
+          aria-activedescendant={isActiveShown ? rowId(activeIndex) : undefined}
           tabIndex={0}
           onKeyDown={onKeyDown}
           style={{ height: virtual.getTotalSize() }}
         >
-          {virtual.getVirtualItems().map(({ index, start, key }) => {
+          {shown.map(({ index, start, key }) => {
             const row = rows[index]!;
             const shared = {
               id: rowId(index),
