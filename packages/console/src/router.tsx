@@ -16,6 +16,7 @@ import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pag
 import { approvalsSearch } from './pages/approvals/search-params.ts';
 import { eventsSearch } from './pages/events/search-params.ts';
 import { playgroundSearch } from './pages/playground/search-params.ts';
+import { overviewSearch } from './pages/overview/search-params.ts';
 import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params.ts';
 import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
 import { usageSearch } from './pages/usage/search-params.ts';
@@ -135,6 +136,7 @@ const approval = createRoute({
 const overview = createRoute({
   ...inOrganization,
   path: '/',
+  validateSearch: overviewSearch,
   component: lazyRouteComponent(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
 });
 

@@ -67,3 +67,20 @@ export function escapeInvisible(json: string): string {
 function hex(code: number): string {
   return code.toString(16).padStart(4, '0');
 }
+
+/** An amount with cents, or with four digits below a dollar: a model call costs fractions of a cent. */
+export function money(usd: number): string {
+  const digits = usd !== 0 && Math.abs(usd) < 1 ? 4 : 2;
+  return usd.toLocaleString('en', {
+    style: 'currency',
+    currency: 'USD',
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+/** `0 %`, `2.5 %`, `98 %` of a share. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value !== 0 && value < 10 ? value.toFixed(1) : value > 99 && value < 100 ? value.toFixed(1) : Math.round(value)} %`;
+}

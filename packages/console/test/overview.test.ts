@@ -47,7 +47,7 @@ test('an empty installation links to Getting started until there is an agent or 
   const page = await console.open(console.owner);
   await page.getByText('Nothing is running yet.').waitFor();
   await page.getByText('No pending approvals.').waitFor();
-  await page.getByText('No model calls in the last 30 days.').waitFor();
+  await page.getByText('No model calls in the last 7 days.').waitFor();
   await expectAccessible(page);
   const link = page.getByRole('link', { name: 'Get started' });
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
@@ -59,12 +59,11 @@ test('an empty installation links to Getting started until there is an agent or 
   await page.context().close();
 });
 
-test('pending approvals, session counts and problems update without a reload', async () => {
+test('pending approvals, figures and problems update without a reload, and an approval is decided in place', async () => {
   const { client } = console.service;
   const page = await console.open(viewer, '', { viewport: { width: 1440, height: 900 } });
-  const tile = (status: string) => page.getByRole('link', { name: new RegExp(`^\\d+ ${status}$`) });
-  await tile('waiting').waitFor();
-  expect(await tile('waiting').textContent()).toBe('0 waiting');
+  const figures = page.getByRole('region', { name: 'Figures' });
+  await figures.getByText('Error rate').waitFor();
   const agentId = await createAgent('Refund desk', 'pay_back');
   const sessionId = await openSession(agentId, 'waiting');
   await openSession(await createAgent('Answers'), 'completed', true);
@@ -75,8 +74,6 @@ test('pending approvals, session counts and problems update without a reload', a
   });
 
   await page.getByText('1 tool call is waiting for a decision').waitFor();
-  await page.getByRole('link', { name: '1 waiting' }).waitFor();
-  await page.getByRole('link', { name: '1 completed' }).waitFor();
   await page.getByText('1 API key expires in the next 14 days').waitFor();
   // A viewer may not open the page of keys, so there is no link to it.
   expect(await page.getByRole('link', { name: /API key expires/ }).count()).toBe(0);
@@ -88,15 +85,37 @@ test('pending approvals, session counts and problems update without a reload', a
   await page.getByRole('link', { name: 'Pay back' }).click();
   await page.getByRole('heading', { name: 'Pay back', level: 1 }).waitFor();
   await page.goBack();
-  await page.getByRole('link', { name: '1 waiting' }).click();
-  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-  expect(new URL(page.url()).search).toBe('?status=waiting');
-  await page.goBack();
-  const { operationIds } = (await client.sessions.get(sessionId)).waitingFor!;
-  await client.approvals.deny(operationIds[0]!);
-  await page.getByText('No pending approvals.').waitFor();
-  await page.getByText('Test resolved an approval: denied').waitFor();
   await page.context().close();
+
+  const owners = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  const needs = owners.getByRole('region', { name: 'Needs you' });
+  await needs.getByRole('button', { name: /^Deny/ }).first().click();
+  await needs.getByRole('button', { name: /^Deny/ }).last().click();
+  await owners.getByText('No pending approvals.').waitFor();
+  await owners
+    .getByText('Ada Owner resolved an approval: denied')
+    .or(owners.getByText(/resolved an approval: denied/))
+    .first()
+    .waitFor();
+  expect((await client.sessions.get(sessionId)).status).not.toBe('waiting');
+  // Counts arrive some seconds late.
+  await owners
+    .getByRole('region', { name: 'Figures' })
+    .getByText(/^2 turns$/)
+    .waitFor();
+  await owners.getByRole('table', { name: 'Latency by agent' }).getByRole('link', { name: 'Refund desk' }).waitFor();
+  await expectAccessible(owners);
+
+  // The points of a chart are read with the keyboard.
+  const chart = owners.getByRole('slider', { name: 'Turn duration, by point' });
+  await chart.focus();
+  await owners.keyboard.press('End');
+  expect(await chart.getAttribute('aria-valuetext')).toMatch(/Median \d+ ms|Median [\d.]+ s/);
+  await owners.keyboard.press('ArrowLeft');
+  expect(await chart.getAttribute('aria-valuetext')).toContain('Median –');
+  await owners.getByRole('radio', { name: '7 d' }).check({ force: true });
+  await expect.poll(() => new URL(owners.url()).search).toContain('range=7d');
+  await owners.context().close();
 });
 
 test('a failing webhook is shown with a link', async () => {
@@ -116,7 +135,7 @@ test('tokens and cost by day match the usage report, in the chart and in its tab
   const { data, total } = await console.service.client.usage.get();
   const today = data.at(-1)!;
   expect(total.costUsd).toBeGreaterThan(0);
-  const page = await console.open(viewer);
+  const page = await console.open(viewer, '/usage');
   const chart = page.getByRole('figure').filter({ hasText: 'Tokens by day' });
   await chart.getByText('Show as table').click();
   const rows = chart.getByRole('table', { name: 'Tokens by day' }).getByRole('row');
@@ -141,7 +160,7 @@ test('while the oldest approval loads, or if it can’t be loaded, the overview 
   const page = await console.open(viewer, '/agents');
   const isLoading = Promise.withResolvers<void>();
   const fails = Promise.withResolvers<void>();
-  await page.route(/\/approvals\?.*limit=1\b/, async (route) => {
+  await page.route(/\/approvals\?.*limit=3\b/, async (route) => {
     isLoading.resolve();
     await fails.promise;
     await route.fulfill({ status: 422, json: { code: 'invalid_request', detail: 'no' } });

@@ -1,8 +1,35 @@
 // The usage report, in a real browser on a real service.
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parsePrices } from '../../server/src/usage/prices.ts';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
+
+test('a budget is created, shown with what is spent of it, changed and deleted', async () => {
+  const console = await startConsole();
+  const page = await console.open(console.owner, '/usage');
+  await page.getByText('No budgets yet').waitFor();
+  await page.getByRole('button', { name: 'Create budget' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Limit in US dollars').fill('-1');
+  await dialog.getByRole('button', { name: 'Create budget' }).click();
+  await dialog.getByRole('alert').waitFor();
+  await dialog.getByLabel('Limit in US dollars').fill('500');
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Create budget' }).click();
+  const row = page.getByRole('table', { name: 'Budgets' }).getByRole('row').filter({ hasText: 'monthly' });
+  await row.getByText('$0.00 of $500.00 a month').waitFor();
+  await row.hover();
+  await row.getByRole('button', { name: 'Edit monthly' }).click();
+  await dialog.getByLabel('Limit in US dollars').fill('0.5');
+  await dialog.getByRole('button', { name: 'Save budget' }).click();
+  await row.getByText('$0.00 of $0.5000 a month').waitFor();
+  await row.hover();
+  await row.getByRole('button', { name: 'Delete monthly' }).click();
+  await dialog.getByRole('button', { name: 'Delete budget' }).click();
+  await page.getByText('No budgets yet').waitFor();
+  await page.context().close();
+});
 
 test('usage is reported by day, agent, environment and model, and an unknown cost is not shown as zero', async () => {
   const prices = parsePrices('{ "scripted/priced": { "inputUsd": 3, "outputUsd": 15 } }');
@@ -33,6 +60,19 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
     .getByText(/^\$0\.0000/)
     .waitFor();
   await rows.filter({ hasText: 'Free of charge' }).getByText('no price').waitFor();
+  const chart = page.getByRole('figure', { name: 'Agent by day' });
+  await chart.getByText('Show as table').click();
+  await chart.getByRole('columnheader', { name: 'Costly' }).waitFor();
+  await page.getByLabel('Search groups').fill('cost');
+  await expect.poll(() => rows.count()).toBe(2);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Export CSV' }).click();
+  const file = await saved;
+  expect(file.suggestedFilename()).toMatch(/^usage-by-agent-.*\.csv$/);
+  const text = readFileSync(await file.path(), 'utf8');
+  expect(text).toMatch(/^\ufeffagent,name,costUsd,.*\r\nagt_\w+,Costly,0\.0000\d*,/);
+  expect(text).not.toContain('Free of charge');
+  await page.getByLabel('Search groups').fill('');
   await page.getByLabel('Environment').selectOption('staging');
   await expect.poll(() => rows.count()).toBe(2);
   // No call had a price, so the sum is unknown too.

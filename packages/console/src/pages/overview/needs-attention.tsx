@@ -1,13 +1,15 @@
-import type { Overview } from '@signalbox/client';
+import type { AnalyticsGroup, OrganizationBudget, Overview } from '@signalbox/client';
 import { modelKeyErrors } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { capped } from '../../text-format.ts';
+import { capped, counted, money } from '../../text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
+import { PlainText } from '../../ui/text.tsx';
 
-/** Problems that need attention: failing webhooks, expiring keys. */
-export function NeedsAttention({ overview }: { overview: Overview }) {
+/** Problems that need attention: failing webhooks and agents, budgets near their limit, expiring keys. */
+export function NeedsAttention({ overview, groups }: { overview: Overview; groups: readonly AnalyticsGroup[] }) {
   const { organizationId, may } = useOrganization();
   const { webhooks, keysExpiringSoon: keys } = overview;
   const { blocked, failing, degraded, disabled, waitingDeliveries } = webhooks;
@@ -59,13 +61,26 @@ export function NeedsAttention({ overview }: { overview: Overview }) {
     { tone: 'warn', word: 'expiring', count: keys, text: toKeys },
   ];
   const needed = lines.filter(({ count }) => count > 0);
+  const failingAgents = groups.filter(({ group, turns }) => group !== '' && turns.failed > 0).slice(0, MOST_AGENTS);
+  const budgets = useBudgetsNearLimit();
+  const isCalm = needed.length + failingAgents.length + budgets.length === 0;
   return (
     <section className="card" aria-labelledby="care">
       <h2 id="care">Needs attention</h2>
-      {needed.length === 0 ? (
+      {isCalm ? (
         <p className="quiet">All good. Webhooks are being delivered, and no API key expires in the next 14 days.</p>
       ) : (
         <ul className="care">
+          {budgets.map((budget) => (
+            <li key={`budget ${budget.name}`}>
+              <NearLimit budget={budget} />
+            </li>
+          ))}
+          {failingAgents.map((agent) => (
+            <li key={agent.group}>
+              <FailingAgent agent={agent} />
+            </li>
+          ))}
           {needed.map(({ tone, word, text }) => (
             <li key={word}>
               <Badge tone={tone}>{word}</Badge> {text}
@@ -74,6 +89,67 @@ export function NeedsAttention({ overview }: { overview: Overview }) {
         </ul>
       )}
     </section>
+  );
+}
+
+// Those with the most failed turns; the others are in the table below.
+const MOST_AGENTS = 3;
+// Of the limit of a budget.
+const NEAR = 0.8;
+const BUDGETS_EVERY_MS = 60_000;
+
+function useBudgetsNearLimit(): OrganizationBudget[] {
+  const { data = [] } = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), {
+    everyMs: BUDGETS_EVERY_MS,
+  });
+  return data.filter(({ spentUsd, limitUsd }) => spentUsd >= NEAR * limitUsd);
+}
+
+function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { budget: OrganizationBudget }) {
+  const { organizationId } = useOrganization();
+  const isReached = spentUsd >= limitUsd;
+  return (
+    <>
+      <Badge tone={isReached ? 'bad' : 'warn'}>budget</Badge>{' '}
+      <Link to="/$organizationId/usage" params={{ organizationId }} hash="budgets">
+        {name}
+      </Link>
+      : {money(spentUsd)} of {money(limitUsd)} this {period}
+      {isReached && stop && '. New turns are refused'}
+    </>
+  );
+}
+
+/** How many turns failed and the most frequent reason, with a link to the last one. */
+function FailingAgent({ agent: { group, turns, failures } }: { agent: AnalyticsGroup }) {
+  const { organizationId } = useOrganization();
+  const names = useAgentNames();
+  const [first] = failures;
+  return (
+    <>
+      <Badge tone="bad">failed</Badge>{' '}
+      <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
+        <PlainText text={names.get(group) ?? group} />
+      </Link>
+      : {counted(turns.failed, 'turn')} failed
+      {first && (
+        <>
+          , {failures.length === 1 ? '' : 'most '}with <code>{first.code}</code>
+        </>
+      )}
+      {first?.sessionId && (
+        <>
+          {' '}
+          <Link
+            to="/$organizationId/sessions/$sessionId"
+            params={{ organizationId, sessionId: first.sessionId }}
+            className="small"
+          >
+            Last session
+          </Link>
+        </>
+      )}
+    </>
   );
 }
 

@@ -1,42 +1,80 @@
-// The current state: pending approvals and problems first, then sessions, usage and the latest events.
-import { Link } from '@tanstack/react-router';
+// What needs a person, and how it goes: figures of a period, pending approvals and problems, cost and latency, the latest events.
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { withFilter } from '../../search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
+import { CostByModel } from './cost-by-model.tsx';
+import { Figures } from './figures.tsx';
+import { LatencyByAgent, LatencyOverTime } from './latency.tsx';
 import { LatestEvents } from './latest-events.tsx';
 import { NeedsAttention } from './needs-attention.tsx';
 import { PendingApprovals } from './pending-approvals.tsx';
-import { SessionCounts } from './session-counts.tsx';
-import { UsageCharts } from './usage-charts.tsx';
+import { type OverviewRange, overviewSearch } from './search-params.ts';
 import './overview.css';
 
-// Some counts change without an event: deliveries, and sessions that ended a day ago.
-const AGAIN_MS = 30_000;
+// Some counts change without an event: latencies, deliveries, and what a budget has spent.
+const AGAIN_MS = 10_000;
+const HOUR_MS = 3_600_000;
+
+const ranges: Record<OverviewRange, { label: string; ms: number; step: 'minute' | 'hour' | 'day'; before: string }> = {
+  '1h': { label: '1 h', ms: HOUR_MS, step: 'minute', before: 'the hour before' },
+  '24h': { label: '24 h', ms: 24 * HOUR_MS, step: 'hour', before: 'the 24 hours before' },
+  '7d': { label: '7 d', ms: 7 * 24 * HOUR_MS, step: 'hour', before: 'the 7 days before' },
+  '30d': { label: '30 d', ms: 30 * 24 * HOUR_MS, step: 'day', before: 'the 30 days before' },
+};
 
 export function OverviewPage() {
   const environment = useEnvironment();
-  const query = useApiQuery(
-    ['overview', environment],
-    (client) => client.overview(environment === undefined ? {} : { environment }),
+  const navigate = useNavigate();
+  const search = overviewSearch(useSearch({ from: '/$organizationId/' }));
+  const { range = '24h' } = search;
+  const { ms, step, before } = ranges[range];
+  const within = environment === undefined ? {} : { environment };
+  const overview = useApiQuery(['overview', environment], (client) => client.overview(within), { everyMs: AGAIN_MS });
+  const analytics = useApiQuery(
+    ['analytics', 'overview', range, environment],
+    (client) =>
+      client.analytics.get({ from: new Date(Date.now() - ms).toISOString(), step, groupBy: 'agent', ...within }),
     { everyMs: AGAIN_MS },
   );
   return (
-    <Page title="Overview">
+    <Page
+      title="Overview"
+      actions={
+        <Segmented
+          label="Range"
+          value={range}
+          options={(Object.keys(ranges) as OverviewRange[]).map((value) => ({ value, label: ranges[value].label }))}
+          onChange={(next) =>
+            void navigate({
+              to: '.',
+              search: withFilter(search, 'range', next === '24h' ? '' : next),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
+      }
+    >
       <FirstMinutes />
-      <Await query={query}>
-        {(overview) => (
-          <>
-            <div className="columns">
-              <PendingApprovals count={overview.pendingApprovals} />
-              <NeedsAttention overview={overview} />
-            </div>
-            <SessionCounts sessions={overview.sessions} />
-          </>
+      <Await query={analytics}>{(report) => <Figures {...report} against={before} />}</Await>
+      <Await query={overview}>
+        {(counts) => (
+          <div className="columns">
+            <PendingApprovals count={counts.pendingApprovals} />
+            <NeedsAttention overview={counts} groups={analytics.data?.groups ?? []} />
+          </div>
         )}
       </Await>
-      <UsageCharts />
+      <div className="columns">
+        <CostByModel days={range === '30d' ? 30 : 7} />
+        <Await query={analytics}>{(report) => <LatencyOverTime points={report.points} step={step} />}</Await>
+      </div>
+      <Await query={analytics}>{(report) => <LatencyByAgent groups={report.groups} />}</Await>
       <LatestEvents />
     </Page>
   );

@@ -1,7 +1,7 @@
 import type { UsageReport } from '@signalbox/client';
 import { environmentPattern, oneOf, textIn } from '../../search-params.ts';
 
-export const periods = ['7', '30', '90', '365', 'month', 'last-month'] as const;
+export const periods = ['7', '30', '90', '365', 'month', 'last-month', 'custom'] as const;
 export type Period = (typeof periods)[number];
 
 /** What is reported, by default the last 30 days, by day, for all environments. */
@@ -9,7 +9,14 @@ export interface UsageSearch {
   period?: Period;
   groupBy?: UsageReport['groupBy'];
   environment?: string;
+  /** Of a custom period: UTC days, the last one included. */
+  from?: string;
+  to?: string;
+  /** Only groups whose name contains it. */
+  q?: string;
 }
+
+const dayPattern = /^\d{4}-\d\d-\d\d$/;
 
 export function usageSearch(search: Record<string, unknown>): UsageSearch {
   // The router parses digits as a number.
@@ -18,5 +25,8 @@ export function usageSearch(search: Record<string, unknown>): UsageSearch {
     ...oneOf({ period }, 'period', periods),
     ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey']),
     ...textIn(search, 'environment', environmentPattern),
+    ...textIn(search, 'from', dayPattern),
+    ...textIn(search, 'to', dayPattern),
+    ...textIn(search, 'q'),
   };
 }

@@ -1,18 +1,23 @@
 // The usage of the organization, over all sessions, including deleted ones.
 import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Download } from 'lucide-react';
 import { useAgentNames } from '../../agent-names.ts';
 import { EnvironmentFilter } from '../../filters.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
-import { Select } from '../../ui/field.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Select, TextField } from '../../ui/field.tsx';
 import { type Column, Rows } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { inDays, monthFromNow } from '../../ui/time.tsx';
 import { costText, number } from '../sessions/session-text.ts';
+import { Budgets } from './budgets.tsx';
+import { saveCsv } from './csv.ts';
 import { DayCharts, Unpriced } from './day-charts.tsx';
 import { type Period, type UsageSearch, usageSearch } from './search-params.ts';
+import { SplitChart } from './split-chart.tsx';
 import './usage.css';
 
 const periodWords: Record<Period, { label: string; within: string }> = {
@@ -22,6 +27,7 @@ const periodWords: Record<Period, { label: string; within: string }> = {
   '365': { label: 'The last 365 days', within: 'in the last 365 days' },
   month: { label: 'This month', within: 'this month' },
   'last-month': { label: 'Last month', within: 'last month' },
+  custom: { label: 'Custom…', within: 'in this period' },
 };
 
 const groupings: Record<UsageReport['groupBy'], string> = {
@@ -33,7 +39,18 @@ const groupings: Record<UsageReport['groupBy'], string> = {
   apiKey: 'API key',
 };
 
-function rangeOf(period: Period): { from: string; to?: string } {
+const DAY_MS = 86_400_000;
+
+function rangeOf({ period = '30', from, to }: UsageSearch): { from: string; to?: string } {
+  if (period === 'custom') {
+    const first = Date.parse(from ?? '') || Date.parse(inDays(-29));
+    const last = Date.parse(to ?? '') || Date.now();
+    // An end before the start is the same day.
+    return {
+      from: new Date(first).toISOString(),
+      to: new Date(Math.max(first, last - (last % DAY_MS)) + DAY_MS).toISOString(),
+    };
+  }
   if (period === 'month') return { from: monthFromNow(0) };
   // The range ends at midnight.
   if (period === 'last-month') return { from: monthFromNow(-1), to: monthFromNow(0) };
@@ -45,15 +62,14 @@ export function UsagePage() {
   const search = usageSearch(useSearch({ from: '/$organizationId/usage' }));
   const { period = '30', groupBy = 'day', environment } = search;
   const navigate = useNavigate();
-  const query = useApiQuery(['usage', period, groupBy, environment ?? null], (client) =>
-    client.usage.get({ ...rangeOf(period), groupBy, ...(environment && { environment }) }),
-  );
+  const range = rangeOf(search);
+  const within = environment === undefined ? {} : { environment };
+  const key = [period, search.from ?? null, search.to ?? null, environment ?? null];
+  const query = useApiQuery(['usage', ...key, groupBy], (client) => client.usage.get({ ...range, groupBy, ...within }));
+  const onSearch = (next: UsageSearch) => void navigate({ to: '.', search: next, replace: true, resetScroll: false });
   return (
     <Page title="Usage" operation="getUsage" about="Token usage and cost, using your configured prices.">
-      <Filters
-        search={search}
-        onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
-      />
+      <Filters search={search} onSearch={onSearch} />
       <Await query={query}>
         {(report) => (
           <>
@@ -61,11 +77,15 @@ export function UsagePage() {
             {report.groupBy === 'day' ? (
               <DayCharts report={report} period={periodWords[period].within} />
             ) : (
-              <Groups report={report} />
+              <>
+                <OverTime keys={key} range={range} groupBy={report.groupBy} within={within} />
+                <Groups report={report} search={search} onSearch={onSearch} />
+              </>
             )}
           </>
         )}
       </Await>
+      <Budgets />
     </Page>
   );
 }
@@ -81,6 +101,7 @@ function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search:
           onSearch(withFilter(search, 'period', value === '30' ? '' : (value as Period)))
         }
       />
+      {search.period === 'custom' && <CustomPeriod search={search} onSearch={onSearch} />}
       <Select
         label="Group by"
         value={search.groupBy ?? 'day'}
@@ -94,6 +115,76 @@ function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search:
         onChange={(environment) => onSearch(withFilter(search, 'environment', environment))}
       />
     </search>
+  );
+}
+
+function CustomPeriod({ search, onSearch }: { search: UsageSearch; onSearch: (search: UsageSearch) => void }) {
+  const range = rangeOf(search);
+  const last = new Date(Date.parse(range.to!) - 1).toISOString();
+  return (
+    <>
+      <TextField
+        label="First day (UTC)"
+        name="from"
+        type="date"
+        value={search.from ?? range.from.slice(0, 10)}
+        onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'from', value))}
+      />
+      <TextField
+        label="Last day (UTC)"
+        name="to"
+        type="date"
+        value={search.to ?? last.slice(0, 10)}
+        onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'to', value))}
+      />
+    </>
+  );
+}
+
+/** The days of the period, divided by what the table below is grouped by. */
+function OverTime({
+  keys,
+  range,
+  groupBy,
+  within,
+}: {
+  keys: readonly (string | null)[];
+  range: { from: string; to?: string };
+  groupBy: Exclude<UsageReport['groupBy'], 'day'>;
+  within: { environment?: string };
+}) {
+  const names = useAgentNames();
+  const { data: keyNames } = useApiQuery(['usage', ...keys, 'names'], (client) =>
+    client.usage.get({ ...range, groupBy: 'apiKey', ...within }).then(({ data }) => data),
+  );
+  const query = useApiQuery(['usage', ...keys, 'split', groupBy], (client) =>
+    client.usage.get({ ...range, splitBy: groupBy, ...within }),
+  );
+  const nameOf = (group: string) => {
+    if (groupBy === 'agent') return names.get(group) ?? group;
+    if (groupBy === 'endUser') return group || 'No end user';
+    if (groupBy !== 'apiKey') return group;
+    return group === '' ? 'No key' : (keyNames?.find((one) => one.group === group)?.name ?? group);
+  };
+  const title = `${groupings[groupBy]} by day`;
+  return (
+    <section className="card">
+      <Await query={query}>
+        {(report) =>
+          report.total.steps === 0 ? (
+            <p className="quiet">No model calls in this period.</p>
+          ) : (
+            <SplitChart
+              title={title}
+              name={title}
+              total={report.total.costUsd === null ? 'tokens' : 'cost, days of UTC'}
+              report={report}
+              nameOf={nameOf}
+            />
+          )
+        }
+      </Await>
+    </section>
   );
 }
 
@@ -144,8 +235,23 @@ function costOf({ costUsd, steps }: UsageSum): string {
   return steps === 0 ? '–' : 'no price';
 }
 
-function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
-  const rows: (UsageGroup | (UsageSum & { group: null }))[] = other ? [...data, { group: null, ...other }] : data;
+function Groups({
+  report: { groupBy, data, other, from, to },
+  search,
+  onSearch,
+}: {
+  report: UsageReport;
+  search: UsageSearch;
+  onSearch: (search: UsageSearch) => void;
+}) {
+  const names = useAgentNames();
+  const { q = '' } = search;
+  const textOf = ({ group, name }: UsageGroup) => [group, name ?? '', names.get(group) ?? ''];
+  const found = data.filter((row) =>
+    textOf(row).some((text) => text.toLocaleLowerCase().includes(q.toLocaleLowerCase())),
+  );
+  const rows: (UsageGroup | (UsageSum & { group: null }))[] =
+    other && q === '' ? [...found, { group: null, ...other }] : found;
   const columns: Column<(typeof rows)[number]>[] = [
     {
       label: groupings[groupBy],
@@ -181,22 +287,60 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
     },
   ];
   return (
-    <div className="data-frame">
-      {rows.length === 0 ? (
-        <div className="empty">
-          <p>No model calls in this period.</p>
-        </div>
-      ) : (
-        <Rows
-          caption={`Usage by ${groupings[groupBy].toLowerCase()}`}
-          items={rows}
-          columns={columns}
-          rowKey={({ group }) => group ?? 'all others'}
+    <section className="stack tight" aria-label="Groups">
+      <div className="row apart">
+        <TextField
+          label="Search groups"
+          name="q"
+          type="search"
+          value={q}
+          onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'q', value))}
         />
-      )}
-    </div>
+        <Button
+          disabled={rows.length === 0}
+          onClick={() =>
+            saveCsv(
+              `usage-by-${groupBy}-${from.slice(0, 10)}-to-${to.slice(0, 10)}.csv`,
+              [groupBy, 'name', ...csvFields],
+              rows.map((row) => [
+                row.group ?? 'others',
+                row.group === null ? '' : ((row as UsageGroup).name ?? names.get(row.group) ?? ''),
+                ...csvFields.map((field) => row[field] ?? ''),
+              ]),
+            )
+          }
+        >
+          <Download aria-hidden="true" />
+          Export CSV
+        </Button>
+      </div>
+      <div className="data-frame">
+        {rows.length === 0 ? (
+          <div className="empty">
+            <p>{data.length === 0 ? 'No model calls in this period.' : `Nothing matches “${q}”.`}</p>
+          </div>
+        ) : (
+          <Rows
+            caption={`Usage by ${groupings[groupBy].toLowerCase()}`}
+            items={rows}
+            columns={columns}
+            rowKey={({ group }) => group ?? 'all others'}
+          />
+        )}
+      </div>
+    </section>
   );
 }
+
+const csvFields = [
+  'costUsd',
+  'steps',
+  'unpricedSteps',
+  'inputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'outputTokens',
+] as const;
 
 function Group({ groupBy, group, name }: { groupBy: UsageReport['groupBy'] } & Pick<UsageGroup, 'group' | 'name'>) {
   const { organizationId } = useOrganization();

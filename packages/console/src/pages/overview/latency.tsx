@@ -1,0 +1,98 @@
+import type { AnalyticsGroup, AnalyticsPoint } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useAgentNames } from '../../agent-names.ts';
+import { useOrganization } from '../../organization.tsx';
+import { percent } from '../../text-format.ts';
+import { LineChart } from '../../ui/chart.tsx';
+import { type Column, loaded, Table } from '../../ui/table.tsx';
+import { PlainText } from '../../ui/text.tsx';
+import { duration } from '../../ui/time.tsx';
+import { number } from '../sessions/session-text.ts';
+
+const labels = {
+  minute: new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' }),
+  hour: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: 'numeric', minute: '2-digit' }),
+  day: new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
+};
+
+/** The time of a point: of a minute or an hour in the browser's zone, of a day in UTC. */
+export function pointLabel({ at }: { at: string }, step: keyof typeof labels): string {
+  return labels[step].format(new Date(at));
+}
+
+export const units = { minute: 'Minute', hour: 'Hour', day: 'Day (UTC)' } as const;
+
+/** Median and 95th percentile of turns. */
+export function LatencyOverTime({ points, step }: { points: readonly AnalyticsPoint[]; step: keyof typeof labels }) {
+  const measured = points.some(({ turnDuration }) => turnDuration.count > 0);
+  return (
+    <section className="card">
+      {measured ? (
+        <LineChart
+          title="Turn duration"
+          series={['Median', '95th percentile']}
+          points={points.map((point) => ({
+            label: pointLabel(point, step),
+            values: [point.turnDuration.p50Ms, point.turnDuration.p95Ms],
+          }))}
+          format={duration}
+          unit={units[step]}
+        />
+      ) : (
+        <>
+          <h2>Turn duration</h2>
+          <p className="quiet">No turn ended in this period.</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Which agents are slow or fail. */
+export function LatencyByAgent({ groups }: { groups: readonly AnalyticsGroup[] }) {
+  const { organizationId } = useOrganization();
+  const names = useAgentNames();
+  const agents = groups.filter(({ group, turns }) => group !== '' && turns.ended > 0);
+  if (agents.length === 0) return null;
+  const busiest = agents.toSorted((a, b) => b.turns.ended - a.turns.ended).slice(0, 10);
+  const columns: Column<AnalyticsGroup>[] = [
+    {
+      id: 'agent',
+      label: 'Agent',
+      cell: ({ group }) => (
+        <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
+          <PlainText text={names.get(group) ?? group} />
+        </Link>
+      ),
+    },
+    { id: 'turns', label: 'Turns', end: true, cell: ({ turns }) => number(turns.ended) },
+    {
+      id: 'failed',
+      label: 'Failed',
+      end: true,
+      cell: ({ turns }) => percent(turns.failed / turns.ended),
+    },
+    { id: 'first', label: 'First token', end: true, cell: ({ firstToken }) => latencyText(firstToken) },
+    { id: 'turn', label: 'Turn', end: true, cell: ({ turnDuration }) => latencyText(turnDuration) },
+  ];
+  return (
+    <section className="stack tight" aria-labelledby="by-agent">
+      <div className="row apart">
+        <h2 id="by-agent">Latency by agent</h2>
+        <span className="quiet small">median / 95th percentile</span>
+      </div>
+      <Table
+        name="latency-by-agent"
+        caption="Latency by agent"
+        query={loaded(busiest)}
+        columns={columns}
+        rowKey={({ group }) => group}
+        empty={null}
+      />
+    </section>
+  );
+}
+
+function latencyText({ p50Ms, p95Ms }: AnalyticsGroup['firstToken']): string {
+  return p50Ms === null || p95Ms === null ? '–' : `${duration(p50Ms)} / ${duration(p95Ms)}`;
+}
