@@ -89,14 +89,10 @@ test('pending approvals, figures and problems update without a reload, and an ap
 
   const owners = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
   const needs = owners.getByRole('region', { name: 'Needs you' });
-  await needs.getByRole('button', { name: /^Deny/ }).first().click();
-  await needs.getByRole('button', { name: /^Deny/ }).last().click();
+  await needs.getByRole('button', { name: 'Deny', exact: true }).click();
+  await needs.getByRole('button', { name: 'Deny now' }).click();
   await owners.getByText('No pending approvals.').waitFor();
-  await owners
-    .getByText('Ada Owner resolved an approval: denied')
-    .or(owners.getByText(/resolved an approval: denied/))
-    .first()
-    .waitFor();
+  await owners.getByText(/resolved an approval: denied/).first().waitFor();
   expect((await client.sessions.get(sessionId)).status).not.toBe('waiting');
   // Counts arrive some seconds late.
   await owners
@@ -140,7 +136,8 @@ test('tokens and cost by day match the usage report, in the chart and in its tab
   await chart.getByText('Show as table').click();
   const rows = chart.getByRole('table', { name: 'Tokens by day' }).getByRole('row');
   await rows.last().waitFor();
-  expect(await rows.count()).toBe(1 + data.length);
+  // The page begins with today and the 29 days before.
+  expect(await rows.count()).toBe(1 + data.slice(-30).length);
   const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
   expect(await rows.last().getByRole('cell').allTextContents()).toEqual([
     expect.stringMatching(/^[A-Z][a-z]{2} \d+$/),

@@ -1,6 +1,8 @@
 import type { AnalyticsGroup, AnalyticsPoint } from '@signalbox/client';
+import type { AnalyticsStep } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
 import { useAgentNames } from '../../agent-names.ts';
+import { pointLabel, units } from '../../analytics-time.ts';
 import { useOrganization } from '../../organization.tsx';
 import { percent } from '../../text-format.ts';
 import { LineChart } from '../../ui/chart.tsx';
@@ -9,21 +11,8 @@ import { PlainText } from '../../ui/text.tsx';
 import { duration } from '../../ui/time.tsx';
 import { number } from '../sessions/session-text.ts';
 
-const labels = {
-  minute: new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' }),
-  hour: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: 'numeric', minute: '2-digit' }),
-  day: new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
-};
-
-/** The time of a point: of a minute or an hour in the browser's zone, of a day in UTC. */
-export function pointLabel({ at }: { at: string }, step: keyof typeof labels): string {
-  return labels[step].format(new Date(at));
-}
-
-export const units = { minute: 'Minute', hour: 'Hour', day: 'Day (UTC)' } as const;
-
 /** Median and 95th percentile of turns. */
-export function LatencyOverTime({ points, step }: { points: readonly AnalyticsPoint[]; step: keyof typeof labels }) {
+export function LatencyOverTime({ points, step }: { points: readonly AnalyticsPoint[]; step: AnalyticsStep }) {
   const measured = points.some(({ turnDuration }) => turnDuration.count > 0);
   return (
     <section className="card">

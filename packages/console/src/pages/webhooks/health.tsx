@@ -1,7 +1,7 @@
 // The health of a destination and how to fix it.
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -27,7 +27,20 @@ export function WebhookState({
 }
 
 export function Destination({ url }: { url: string }) {
-  return url === testReceiverUrl ? <>the test receiver</> : <span className="mono">{url}</span>;
+  if (url === testReceiverUrl) return <>the test receiver</>;
+  // Lines break after a slash or a dot, not within a word.
+  const parts = url.split(/(?<=[/.?&=])(?![/.])/);
+  return (
+    <span className="mono" title={url}>
+      {parts.map((part, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text in their order
+        <Fragment key={index}>
+          {part}
+          <wbr />
+        </Fragment>
+      ))}
+    </span>
+  );
 }
 
 /** Why it is blocked, failing, degraded, paused or disabled, and how to fix it. Renders nothing if it is healthy. */

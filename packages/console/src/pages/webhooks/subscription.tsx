@@ -9,6 +9,7 @@ import { Await, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { DeliveryCharts } from './course.tsx';
 import type { NewSigningSecret } from './create.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { Destination, Health, WebhookState } from './health.tsx';
@@ -149,49 +150,52 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
   const { organizationId } = useOrganization();
   const { url, chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
   return (
-    <div className="columns">
-      <section className="card" aria-labelledby="destination">
-        <h2 id="destination">Destination</h2>
-        <dl className="facts">
-          <dt>State</dt>
-          <dd>
-            <WebhookState subscription={subscription} />
-          </dd>
-          <dt>Sent to</dt>
-          <dd>
-            <Destination url={url} />
-          </dd>
-          <dt>Last accepted</dt>
-          <dd>
-            <Time at={lastSuccessAt} />
-          </dd>
-          <dt>Last failure</dt>
-          <dd>
-            <Time at={lastFailureAt} />
-          </dd>
-          <dt>Chunk types</dt>
-          <dd className="stack tight">
-            {chunkTypes.map((type) => (
-              <code key={type}>{type}</code>
-            ))}
-          </dd>
-          <dt>Created</dt>
-          <dd>
-            <Time at={createdAt} />
-          </dd>
-        </dl>
-        <p className="small">
-          <Link
-            to="/$organizationId/events"
-            params={{ organizationId }}
-            search={{ resourceId: subscription.webhookSubscriptionId }}
-          >
-            Change history
-          </Link>
-        </p>
-      </section>
-      <TestDelivery subscription={subscription} />
-      <SigningSecret subscription={subscription} />
-    </div>
+    <>
+      <DeliveryCharts environment={subscription.environment} />
+      <div className="columns">
+        <section className="card" aria-labelledby="destination">
+          <h2 id="destination">Destination</h2>
+          <dl className="facts">
+            <dt>State</dt>
+            <dd>
+              <WebhookState subscription={subscription} />
+            </dd>
+            <dt>Sent to</dt>
+            <dd>
+              <Destination url={url} />
+            </dd>
+            <dt>Last accepted</dt>
+            <dd>
+              <Time at={lastSuccessAt} />
+            </dd>
+            <dt>Last failure</dt>
+            <dd>
+              <Time at={lastFailureAt} />
+            </dd>
+            <dt>Chunk types</dt>
+            <dd className="stack tight">
+              {chunkTypes.map((type) => (
+                <code key={type}>{type}</code>
+              ))}
+            </dd>
+            <dt>Created</dt>
+            <dd>
+              <Time at={createdAt} />
+            </dd>
+          </dl>
+          <p className="small">
+            <Link
+              to="/$organizationId/events"
+              params={{ organizationId }}
+              search={{ resourceId: subscription.webhookSubscriptionId }}
+            >
+              Change history
+            </Link>
+          </p>
+        </section>
+        <TestDelivery subscription={subscription} />
+        <SigningSecret subscription={subscription} />
+      </div>
+    </>
   );
 }

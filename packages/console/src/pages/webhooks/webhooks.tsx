@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
+import { deliveredText, useDelivered } from './course.tsx';
 import { CreateSubscription, type NewSigningSecret } from './create.tsx';
 import { Destination, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
@@ -26,6 +27,7 @@ export function WebhooksPage() {
     },
     { everyMs: LOOK_EVERY_MS },
   );
+  const delivered = useDelivered();
   const [creating, setCreating] = useState<string>();
   const [created, setCreated] = useState<NewSigningSecret>();
   const goTo = (environment: string) =>
@@ -60,6 +62,13 @@ export function WebhooksPage() {
             Add webhook
           </Button>
         );
+      },
+    },
+    {
+      label: 'Accepted, 24 h',
+      cell: ({ name }) => {
+        const one = delivered.get(name);
+        return one ? <span className="number">{deliveredText(one)}</span> : <span className="quiet">–</span>;
       },
     },
     {
