@@ -24,6 +24,8 @@ interface ChartProps {
   series: readonly string[];
   points: readonly Point[];
   format: (value: number) => string;
+  /** The same for the ends and the middle of the axis, which are round. */
+  axis?: (value: number) => string;
   /** What the points are: "Day". */
   unit?: string;
 }
@@ -65,6 +67,7 @@ function Chart({
   series,
   points,
   format,
+  axis = format,
   unit = 'Day',
   top,
   children,
@@ -90,7 +93,7 @@ function Chart({
       <div className="plot">
         <div className="axis-y" aria-hidden="true">
           {[top, top / 2, 0].map((value) => (
-            <span key={value}>{format(value)}</span>
+            <span key={value}>{axis(value)}</span>
           ))}
         </div>
         <Canvas name={name} series={series} points={points} format={format}>

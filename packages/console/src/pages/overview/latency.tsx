@@ -59,10 +59,17 @@ export function LatencyByAgent({ groups }: { groups: readonly AnalyticsGroup[] }
       id: 'failed',
       label: 'Failed',
       end: true,
+      phone: 'aside',
       cell: ({ turns }) => percent(turns.failed / turns.ended),
     },
-    { id: 'first', label: 'First token', end: true, cell: ({ firstToken }) => latencyText(firstToken) },
-    { id: 'turn', label: 'Turn', end: true, cell: ({ turnDuration }) => latencyText(turnDuration) },
+    { id: 'first', label: 'First token', end: true, phone: 'under', cell: ({ firstToken }) => latencyText(firstToken) },
+    {
+      id: 'turn',
+      label: 'Turn',
+      end: true,
+      phone: 'under-aside',
+      cell: ({ turnDuration }) => latencyText(turnDuration),
+    },
   ];
   return (
     <section className="stack tight" aria-labelledby="by-agent">

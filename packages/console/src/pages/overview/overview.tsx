@@ -7,6 +7,7 @@ import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
+import { inDays } from '../../ui/time.tsx';
 import { CostByModel } from './cost-by-model.tsx';
 import { Figures } from './figures.tsx';
 import { LatencyByAgent, LatencyOverTime } from './latency.tsx';
@@ -19,6 +20,7 @@ import './overview.css';
 // Some counts change without an event: latencies, deliveries, and what a budget has spent.
 const AGAIN_MS = 10_000;
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 const ranges: Record<OverviewRange, { label: string; ms: number; step: 'minute' | 'hour' | 'day'; before: string }> = {
   '1h': { label: '1 h', ms: HOUR_MS, step: 'minute', before: 'the hour before' },
@@ -37,8 +39,7 @@ export function OverviewPage() {
   const overview = useApiQuery(['overview', environment], (client) => client.overview(within), { everyMs: AGAIN_MS });
   const analytics = useApiQuery(
     ['analytics', 'overview', range, environment],
-    (client) =>
-      client.analytics.get({ from: new Date(Date.now() - ms).toISOString(), step, groupBy: 'agent', ...within }),
+    (client) => client.analytics.get({ from: inDays(-ms / DAY_MS), step, groupBy: 'agent', ...within }),
     { everyMs: AGAIN_MS },
   );
   return (

@@ -7,6 +7,7 @@ import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { AgentName } from '../approvals/approval-source.tsx';
 import { Decision } from '../approvals/decision.tsx';
+import { InputView } from '../approvals/input-view.tsx';
 
 // The oldest; the others are one click away.
 const SHOWN = 3;
@@ -64,6 +65,7 @@ function Oldest({ approval }: { approval: Approval }) {
           by <AgentName agentId={agentId} />, <Time at={requestedAt} />
         </span>
       </p>
+      <InputView value={approval.input} />
       <Decision approval={approval} />
     </li>
   );

@@ -9,8 +9,10 @@ const SHOWN = 5;
 const dayText = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
+const compactUsd = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 2 });
+
 /** `1 Feb` of a day such as 2026-02-01. */
-export function dayLabel(day: string): string {
+function dayLabel(day: string): string {
   return dayText.format(new Date(`${day}T00:00:00Z`));
 }
 
@@ -60,6 +62,7 @@ export function SplitChart({
       series={[...distinct(shown.map(nameOf)), ...(hasOthers ? ['All others'] : [])]}
       bars={bars}
       format={hasCost ? money : (value) => compact.format(value)}
+      axis={(value) => (hasCost ? `$${compactUsd.format(value)}` : compact.format(value))}
     />
   );
 }

@@ -44,7 +44,7 @@ const DAY_MS = 86_400_000;
 function rangeOf({ period = '30', from, to }: UsageSearch): { from: string; to?: string } {
   if (period === 'custom') {
     const first = Date.parse(from ?? '') || Date.parse(inDays(-29));
-    const last = Date.parse(to ?? '') || Date.now();
+    const last = Date.parse(to ?? '') || Date.parse(inDays(0));
     // An end before the start is the same day.
     return {
       from: new Date(first).toISOString(),
