@@ -16,6 +16,8 @@ interface Violation {
 export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
+    // Two frames: the first may still have the colours of the other scheme.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     // Through the debugging protocol, because the page's policy would refuse a script.
     await page.evaluate(`if (!window.axe) { ${source} }`);
     const found = (await page.evaluate(
