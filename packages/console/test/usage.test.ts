@@ -49,7 +49,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/usage');
   const total = page.getByRole('region', { name: 'Total' });
-  await total.getByText(/^\$0\.0000/).waitFor();
+  await total.getByText(/^(<)?\$0\.000/).waitFor();
   await total.getByText('1 model call had no price and is not included.').waitFor();
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 
@@ -57,7 +57,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   const rows = page.getByRole('table', { name: 'Usage by agent' }).getByRole('row');
   await rows
     .filter({ hasText: 'Costly' })
-    .getByText(/^\$0\.0000/)
+    .getByText(/^(<)?\$0\.000/)
     .waitFor();
   await rows.filter({ hasText: 'Free of charge' }).getByText('no price').waitFor();
   const chart = page.getByRole('figure', { name: 'Agent by day' });
