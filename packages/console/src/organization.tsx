@@ -78,6 +78,8 @@ interface Again {
 export type ListQuery<T> = UseInfiniteQueryResult<T[]>;
 
 const PAGE_ROWS = 50;
+// A longer list stays as it was loaded.
+const MAX_LIVE_PAGES = 4;
 
 /** A list, page by page. */
 export function useList<T>(
@@ -91,6 +93,8 @@ export function useList<T>(
     initialPageParam: '',
     queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
     getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
+    // All pages would be read again after each event.
+    staleTime: ({ state }) => ((state.data?.pages.length ?? 0) > MAX_LIVE_PAGES ? 'static' : 0),
     // A user who loaded more pages is reading them: no polling then.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: ({ pages }) => pages.flatMap(({ data }) => data),

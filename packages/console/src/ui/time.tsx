@@ -115,6 +115,9 @@ export function spoken(ms: number, instant: Date): string {
   return relative.format(Math.round(ms / length), unit).replace('.', '');
 }
 
+/** The time now, for a request; `useNow` is for what is shown. */
+export const currentTime = (): number => Date.now();
+
 /** The time in so many days, in the API's format. */
 export function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();

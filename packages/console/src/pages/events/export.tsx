@@ -1,14 +1,12 @@
 import type { EventFilters, Signalbox } from '@signalbox/client';
 import { useEffect, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { blobOf, save } from '../../save-file.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';
 
 type Format = 'jsonl' | 'csv';
-
-// The browser keeps large Blobs on disk; only the piece being collected is in memory.
-const PIECE_BYTES = 4 * 1024 * 1024;
 
 /** Downloads the filtered events as a file. */
 export function ExportEvents({ filters }: { filters: EventFilters }) {
@@ -67,32 +65,6 @@ async function download(
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<Blob> {
-  const reader = (await client.events.download(params, { signal })).getReader();
-  const whole: Blob[] = [];
-  let piece: Uint8Array<ArrayBuffer>[] = [];
-  let inPiece = 0;
-  let bytes = 0;
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    piece.push(next.value);
-    inPiece += next.value.length;
-    bytes += next.value.length;
-    if (inPiece < PIECE_BYTES) continue;
-    whole.push(new Blob(piece));
-    piece = [];
-    inPiece = 0;
-    onBytes(bytes);
-  }
-  signal.throwIfAborted();
   const type = params.format === 'csv' ? 'text/csv' : 'application/jsonl';
-  return new Blob([...whole, ...piece], { type });
-}
-
-function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has started to read it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  return blobOf(await client.events.download(params, { signal }), type, signal, onBytes);
 }

@@ -1,118 +1,89 @@
 // The filters of the list of sessions. They are in the URL, so that they can be bookmarked and shared.
-import { type FormEvent, useState } from 'react';
-import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
-import { withFilter } from '../../search-params.ts';
-import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
-import { FilterSelect } from '../../ui/filter.tsx';
-import { PlainText } from '../../ui/text.tsx';
+import { agentOption, useAgents } from '../../agent-names.ts';
+import { sessionIdPattern, withFilter } from '../../search-params.ts';
+import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
+import { TimeRange } from '../../ui/time-range.tsx';
 import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search-params.ts';
+import { SessionCount } from './session-count.tsx';
 
 const statuses = sessionStatuses.map((value) => ({ value, label: value }));
 
-export function Filters({ search, onSearch }: { search: SessionSearch; onSearch: (search: SessionSearch) => void }) {
+export function Filters({
+  search,
+  onChange,
+}: {
+  search: SessionSearch;
+  onChange: (change: (search: SessionSearch) => SessionSearch) => void;
+}) {
+  const agents = useAgents().data ?? [];
   const { metadata = {} } = search;
   function set<K extends keyof SessionSearch>(name: K, value: SessionSearch[K] | '') {
-    onSearch(withFilter(search, name, value));
+    onChange((before) => withFilter(before, name, value));
   }
-  function setMetadata(next: Record<string, string>) {
-    set('metadata', Object.keys(next).length > 0 ? next : '');
+  function setMetadata(key: string, value: string | undefined) {
+    onChange((before) => {
+      const { [key]: _, ...others } = before.metadata ?? {};
+      const next = value === undefined ? others : { ...others, [key]: value };
+      return withFilter(before, 'metadata', Object.keys(next).length > 0 ? next : '');
+    });
   }
-
-  return (
-    <div className="stack tight">
-      <search className="filters" aria-label="Filter sessions">
-        <FilterSelect
-          label="Status"
-          value={search.status}
-          options={statuses}
-          onChange={(status) => set('status', status)}
-        />
-        <AgentFilter value={search.agentId} onChange={(agentId) => set('agentId', agentId)} />
-        <EnvironmentFilter value={search.environment} onChange={(environment) => set('environment', environment)} />
-        <EndUserField onChoose={(endUserId) => set('endUserId', endUserId)} />
-        <MetadataField
-          onAdd={(key, value) => setMetadata({ ...metadata, [key]: value })}
-          isFull={Object.keys(metadata).length >= MAX_METADATA}
-        />
-      </search>
-      {(Object.keys(metadata).length > 0 || search.parentSessionId || search.endUserId) && (
-        <ul className="chosen row">
-          {search.parentSessionId && (
-            <li>
-              <Button small onClick={() => set('parentSessionId', '')}>
-                Children of …{search.parentSessionId.slice(-6)} <span aria-hidden="true">×</span>
-                <span className="visually-hidden">: remove</span>
-              </Button>
-            </li>
-          )}
-          {search.endUserId && (
-            <li>
-              <Button small onClick={() => set('endUserId', '')}>
-                End user <PlainText text={search.endUserId} /> <span aria-hidden="true">×</span>
-                <span className="visually-hidden">: remove</span>
-              </Button>
-            </li>
-          )}
-          {Object.entries(metadata).map(([key, value]) => (
-            <li key={key}>
-              <Button
-                small
-                onClick={() => setMetadata(Object.fromEntries(Object.entries(metadata).filter(([one]) => one !== key)))}
-              >
-                <PlainText text={`${key}=${value}`} /> <span aria-hidden="true">×</span>
-                <span className="visually-hidden">: remove</span>
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
-    </div>
-  );
-}
-
-function EndUserField({ onChoose }: { onChoose: (endUserId: string) => void }) {
-  const [text, setText] = useState('');
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    if (text === '') return;
-    setText('');
-    onChoose(text);
+  const text = (label: string, name: 'endUserId' | 'parentSessionId' | 'forkedFromSessionId', more = {}): Filter => ({
+    label,
+    value: search[name],
+    onChange: (value) => set(name, value ?? ''),
+    ...more,
+  });
+  const id = { pattern: sessionIdPattern, refusal: 'Enter the whole id of a session.', placeholder: 'ses_…' };
+  const filters: Filter[] = [
+    {
+      label: 'Status',
+      value: search.status,
+      options: statuses,
+      onChange: (value) => set('status', (value as SessionSearch['status']) ?? ''),
+    },
+    {
+      label: 'Last turn',
+      value: search.hasError && 'failed',
+      options: [{ value: 'failed', label: 'failed' }],
+      onChange: (value) => set('hasError', value ? true : ''),
+    },
+    {
+      label: 'Agent',
+      value: search.agentId,
+      options: agents.map(agentOption),
+      onChange: (value) => set('agentId', value ?? ''),
+    },
+    text('End user', 'endUserId', { placeholder: 'Your id of the user' }),
+    text('Parent', 'parentSessionId', id),
+    text('Fork of', 'forkedFromSessionId', id),
+    ...Object.entries(metadata).map(
+      ([key, value]): Filter => ({ label: key, value, onChange: (next) => setMetadata(key, next) }),
+    ),
+  ];
+  if (Object.keys(metadata).length < MAX_METADATA) {
+    filters.push({
+      label: 'Metadata',
+      value: undefined,
+      pattern: /^[^=\s][^=]*=/s,
+      refusal: 'Enter key=value.',
+      placeholder: 'customer=17',
+      onChange: (pair = '') => {
+        const [, key, value] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/s.exec(pair) ?? [];
+        if (key !== undefined) setMetadata(key, value);
+      },
+    });
   }
   return (
-    <form onSubmit={submit} className="metadata-filter">
-      <TextField
-        label="End user"
-        placeholder="Id, then Enter"
-        maxLength={200}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-      />
-    </form>
-  );
-}
-
-function MetadataField({ onAdd, isFull }: { onAdd: (key: string, value: string) => void; isFull: boolean }) {
-  const [text, setText] = useState('');
-  const [error, setError] = useState<string>();
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    const [, key, value] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/s.exec(text) ?? [];
-    if (key === undefined) return setError('Enter key=value.');
-    if (isFull) return setError(`You can filter by up to ${MAX_METADATA} values.`);
-    setError(undefined);
-    setText('');
-    onAdd(key, value!);
-  }
-  return (
-    <form onSubmit={submit} className="metadata-filter">
-      <TextField
-        label="Metadata"
-        placeholder="customer=17, then Enter"
-        value={text}
-        error={error}
-        onChange={(event) => setText(event.currentTarget.value)}
-      />
-    </form>
+    <FilterBar
+      search={{
+        label: 'Search messages, end users, metadata, ids',
+        value: search.q ?? '',
+        onChange: (q) => set('q', q),
+      }}
+      filters={filters}
+    >
+      <TimeRange value={search.range} onChange={(range) => set('range', range ?? '')} isOptional />
+      <SessionCount search={search} />
+    </FilterBar>
   );
 }

@@ -4,7 +4,7 @@ import { useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
+import { Checkbox, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
@@ -22,6 +22,8 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const [closeOnIdle, setCloseOnIdle] = useState(false);
   const [budget, setBudget] = useState(() => budgetTexts(null));
+  const [endUserId, setEndUserId] = useState('');
+  const [endUserName, setEndUserName] = useState('');
   const [metadata, setMetadata] = useState('');
   const [metadataError, setMetadataError] = useState<string>();
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
@@ -40,10 +42,13 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         metadata: parseMetadata(metadata),
         ...(!isEmpty && { input: contentOf({ text: input, attachments }) }),
         ...(limits && { budget: limits }),
+        ...(endUser && { endUser }),
       }),
     ['sessions', 'overview'],
   );
   const limits = parseBudget(budget);
+  const name = endUserName.trim();
+  const endUser = endUserId.trim() !== '' && { id: endUserId.trim(), ...(name !== '' && { name }) };
   const said = (path: string) => fieldError(open.error, path);
 
   async function submit() {
@@ -63,7 +68,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
     <FormDialog
       title="New session"
       action="Start session"
-      beside={['agentId', 'environment', 'input', 'budget', 'metadata']}
+      beside={['agentId', 'environment', 'input', 'endUser', 'budget', 'metadata']}
       submit={submit}
       onClose={onClose}
     >
@@ -107,8 +112,25 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
       <details>
-        <summary>More options: budget and metadata</summary>
+        <summary>More options: end user, budget and metadata</summary>
         <div className="stack">
+          <div className="columns">
+            <TextField
+              label="End user"
+              hint="Your own id of the person that the session is for."
+              maxLength={200}
+              value={endUserId}
+              error={said('endUser.id') ?? said('endUser')}
+              onChange={(event) => setEndUserId(event.currentTarget.value)}
+            />
+            <TextField
+              label="Name of the end user"
+              maxLength={200}
+              value={endUserName}
+              error={said('endUser.name')}
+              onChange={(event) => setEndUserName(event.currentTarget.value)}
+            />
+          </div>
           <BudgetFields value={budget} onChange={setBudget} said={said} />
           <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
         </div>

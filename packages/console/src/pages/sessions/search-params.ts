@@ -9,13 +9,23 @@ import {
   sessionIdPattern,
   textIn,
 } from '../../search-params.ts';
+import { currentTime } from '../../ui/time.tsx';
+import { type Range, readRange, timesOf } from '../../ui/time-range.tsx';
 
 export interface SessionSearch {
   status?: SessionStatus;
   agentId?: string;
   environment?: string;
   parentSessionId?: string;
+  forkedFromSessionId?: string;
   endUserId?: string;
+  /** Words, or the beginning of an id. */
+  q?: string;
+  /** Only those whose last turn failed. */
+  hasError?: true;
+  range?: Range;
+  /** Newest first without it. */
+  order?: 'asc';
   metadata?: Record<string, string>;
 }
 
@@ -23,16 +33,29 @@ export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'fail
 
 export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
   // The router parses digits as a number.
-  const endUserId = typeof search.endUserId === 'number' ? String(search.endUserId) : search.endUserId;
+  const asText = (value: unknown) => (typeof value === 'number' ? String(value) : value);
+  const endUserId = asText(search.endUserId);
+  const q = asText(search.q);
   const { metadata } = search;
+  const range = readRange(search.range);
   return {
     ...oneOf(search, 'status', sessionStatuses),
     ...textIn(search, 'agentId', agentIdPattern),
     ...textIn(search, 'environment', environmentPattern),
     ...textIn(search, 'parentSessionId', sessionIdPattern),
+    ...textIn(search, 'forkedFromSessionId', sessionIdPattern),
     ...textIn({ endUserId }, 'endUserId', endUserIdPattern),
+    ...textIn({ q }, 'q', /^.{1,200}$/su),
+    ...(search.hasError === true && { hasError: true as const }),
+    ...(range && { range }),
+    ...oneOf(search, 'order', ['asc'] as const),
     ...(isTexts(metadata) && { metadata }),
   };
+}
+
+/** The filters of the API. The presets of a range end now. */
+export function filtersOf({ range, order: _, ...filters }: SessionSearch) {
+  return { ...filters, ...(range && timesOf(range, currentTime())) };
 }
 
 // The service's maximum.

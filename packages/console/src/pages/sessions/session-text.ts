@@ -50,6 +50,13 @@ export function costText(costUsd: number | null): string {
   return `$${costUsd.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
+/** In a list: two digits from a dollar up, four below. */
+export function shortCost(costUsd: number): string {
+  const digits = costUsd >= 1 || costUsd === 0 ? 2 : 4;
+  const text = costUsd.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return costUsd > 0 && costUsd < 0.000_05 ? '<$0.0001' : `$${text}`;
+}
+
 export function number(value: number): string {
   return value.toLocaleString('en');
 }

@@ -1,94 +1,123 @@
-import type { Session } from '@signalbox/client';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import type { ListedSession } from '@signalbox/client';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { MessagesSquare } from 'lucide-react';
+import { useMemo, useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
-import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { writeClipboard } from '../../ui/clipboard.ts';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Menu } from '../../ui/menu.tsx';
 import { Page } from '../../ui/page.tsx';
-import { PlainText } from '../../ui/text.tsx';
-import { Time } from '../../ui/time.tsx';
+import { SavedViews, type View } from '../../ui/saved-views.tsx';
+import { Table } from '../../ui/table.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { type EndAction, EndButtons, EndDialog } from './end-many.tsx';
+import { ExportMenu } from './export-menu.tsx';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
-import { sessionsSearch } from './search-params.ts';
-import { SessionStatus } from './session-status.tsx';
-import { costText } from './session-text.ts';
+import { filtersOf, type SessionSearch, sessionsSearch } from './search-params.ts';
+import { sessionColumns } from './session-columns.tsx';
+import { isEnded } from './use-session.ts';
 import './sessions.css';
+
+const views: readonly View<SessionSearch>[] = [
+  { label: 'All', search: {} },
+  { label: 'Running', search: { status: 'running' } },
+  { label: 'Waiting', search: { status: 'waiting' } },
+  { label: 'Failed', search: { hasError: true } },
+];
 
 export function SessionsPage() {
   const { may, organizationId } = useOrganization();
+  const raw = useSearch({ from: '/$organizationId/sessions' });
   // Ignores the other search parameters, which the router passes on.
-  const search = sessionsSearch(useSearch({ from: '/$organizationId/sessions' }));
+  const search = useMemo(() => sessionsSearch(raw), [raw]);
   const navigate = useNavigate();
   const names = useAgentNames();
   const [isOpening, setOpening] = useState(false);
   useOpenNew(() => setOpening(true), may('write'));
-  const sessions = useList(['sessions', search], (client, page) => client.sessions.list({ ...search, ...page }));
-  const isFiltered = Object.keys(search).length > 0;
-  const columns: Column<Session>[] = [
-    {
-      label: 'Session',
-      cell: ({ sessionId, agentId, metadata }) => (
-        <>
-          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
-            <PlainText text={names.get(agentId) ?? agentId} />{' '}
-            <span className="mono small">…{sessionId.slice(-6)}</span>
-          </Link>
-          <Metadata metadata={metadata} />
-        </>
-      ),
-    },
-    {
-      label: 'Status',
-      cell: (session) => <SessionStatus session={session} />,
-    },
-    { label: 'Environment', cell: ({ environment }) => environment },
-    ...(sessions.data?.some(({ endUser }) => endUser) ? [endUserColumn] : []),
-    {
-      label: 'Usage',
-      cell: ({ turn, usage: { inputTokens, outputTokens, costUsd } }) => (
-        <span className="number small">
-          {counted(turn, 'turn')}, {counted(inputTokens + outputTokens, 'token')}
-          {costUsd !== null && `, ${costText(costUsd)}`}
-        </span>
-      ),
-    },
-    { label: 'Opened', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  ];
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const columns = useMemo(() => sessionColumns((agentId) => names.get(agentId) ?? agentId), [names]);
+  const sessions = useList(['sessions', search], (client, page) =>
+    client.sessions.list({ ...filtersOf(search), ...(search.order && { order: search.order }), ...page }),
+  );
+  const { environment, order, ...filters } = search;
+  const isFiltered = Object.keys(filters).length > 0;
+  function change(next: (before: SessionSearch) => SessionSearch) {
+    setSelected(new Set());
+    void navigate({ to: '.', search: (before) => next(before as SessionSearch), replace: true, resetScroll: false });
+  }
   return (
     <Page
       title="Sessions"
-      operation="openSession"
+      operation="listSessions"
       about="Every run of an agent: a task or a conversation."
       actions={
-        may('write') && (
-          <Button look="primary" onClick={() => setOpening(true)}>
-            New session
-          </Button>
-        )
+        <>
+          <ExportMenu search={search} />
+          {may('write') && (
+            <Button look="primary" onClick={() => setOpening(true)}>
+              New session
+            </Button>
+          )}
+        </>
       }
     >
-      <Filters
+      <SavedViews
+        name={`sessions.${organizationId}`}
+        views={views}
         search={search}
-        onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
+        onChoose={(next) => change((before) => ({ ...next, environment: before.environment }) as SessionSearch)}
       />
-      <List
-        caption="Sessions, newest first"
+      <Filters search={search} onChange={change} />
+      <Table
+        name="sessions"
+        caption={order === 'asc' ? 'Sessions, oldest first' : 'Sessions, newest first'}
         query={sessions}
         columns={columns}
         rowKey={({ sessionId }) => sessionId}
+        rowLink={({ sessionId }) => ({
+          to: '/$organizationId/sessions/$sessionId',
+          params: { organizationId, sessionId },
+        })}
+        actions={(session) => <RowMenu session={session} />}
+        {...(may('write') && {
+          selection: {
+            selected,
+            onChange: setSelected,
+            actions: (items: readonly ListedSession[]) => (
+              <EndButtons sessions={items} onDone={() => setSelected(new Set())} />
+            ),
+          },
+        })}
+        sort={{
+          by: 'opened',
+          isDescending: order !== 'asc',
+          onChange: (_, isDescending) =>
+            change((before) => ({ ...before, order: isDescending ? undefined : 'asc' }) as SessionSearch),
+        }}
         empty={
-          isFiltered ? (
-            <p>No matching sessions. Change or clear the filters.</p>
+          isFiltered || environment !== undefined ? (
+            <EmptyState icon={MessagesSquare} title="No matching sessions">
+              Change or clear the filters. The words of a message are found a few seconds after it was written.
+            </EmptyState>
           ) : (
-            <>
-              <h2>No sessions yet</h2>
-              <p>
-                Start one here, with a schedule, or from your program with <code>POST /api/v1/sessions</code>.
-              </p>
-            </>
+            <EmptyState
+              icon={MessagesSquare}
+              title="No sessions yet"
+              docs={{ label: 'How to open a session', href: '/docs#openSession' }}
+              action={
+                may('write') && (
+                  <Button look="primary" onClick={() => setOpening(true)}>
+                    New session
+                  </Button>
+                )
+              }
+            >
+              Start one here, with a schedule, or from your program.
+            </EmptyState>
           )
         }
       />
@@ -97,25 +126,28 @@ export function SessionsPage() {
   );
 }
 
-const endUserColumn: Column<Session> = {
-  label: 'End user',
-  cell: ({ endUser }) => endUser && <PlainText text={endUser.name ?? endUser.id} />,
-};
-
-// The session's page shows all of it.
-const SHOWN_METADATA = 3;
-
-function Metadata({ metadata }: Pick<Session, 'metadata'>) {
-  const entries = Object.entries(metadata);
-  if (entries.length === 0) return null;
+function RowMenu({ session }: { session: ListedSession }) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const [asked, setAsked] = useState<EndAction>();
+  const copy = async () => {
+    const isCopied = await writeClipboard(session.sessionId);
+    toast(isCopied ? 'Copied' : 'Your browser blocked copying.');
+  };
+  const ends = may('write') && !isEnded(session);
   return (
-    <div className="metadata small quiet">
-      {entries.slice(0, SHOWN_METADATA).map(([key, value]) => (
-        <span key={key}>
-          <PlainText text={`${key}=${String(value)}`} />
-        </span>
-      ))}
-      {entries.length > SHOWN_METADATA && <span>and {entries.length - SHOWN_METADATA} more</span>}
-    </div>
+    <>
+      <Menu
+        label="Actions for this session"
+        items={[
+          { label: 'Copy ID', onSelect: () => void copy() },
+          ...(ends ? [{ label: 'Close session', group: 'end', onSelect: () => setAsked('close') }] : []),
+          ...(ends
+            ? [{ label: 'Cancel session', group: 'end', danger: true, onSelect: () => setAsked('cancel') }]
+            : []),
+        ]}
+      />
+      {asked && <EndDialog action={asked} sessions={[session]} onClose={() => setAsked(undefined)} />}
+    </>
   );
 }

@@ -1,0 +1,127 @@
+// The columns of the list of sessions: first what a person recognizes, then how it is, for whom, how long, how much, how old.
+import type { ListedSession } from '@signalbox/client';
+import { Badge, Status } from '../../ui/badge.tsx';
+import { IdChip } from '../../ui/id-chip.tsx';
+import type { Column } from '../../ui/table.tsx';
+import { PlainText } from '../../ui/text.tsx';
+import { duration, Time } from '../../ui/time.tsx';
+import { number, shortCost, waitingText } from './session-text.ts';
+
+export function sessionColumns(nameOf: (agentId: string) => string): Column<ListedSession>[] {
+  return [
+    {
+      id: 'session',
+      label: 'Session',
+      cell: ({ agentId, preview, draft }) => (
+        <span className="session-title">
+          <strong>
+            <PlainText text={nameOf(agentId)} />
+          </strong>
+          {draft && <Badge>draft</Badge>}
+          {preview !== null && (
+            <span className="quiet" dir="auto">
+              <PlainText text={preview} />
+            </span>
+          )}
+        </span>
+      ),
+    },
+    {
+      id: 'status',
+      label: 'Status',
+      width: '22%',
+      phone: 'aside',
+      cell: (session) => <StatusAndReason session={session} />,
+    },
+    {
+      id: 'endUser',
+      label: 'End user',
+      width: '9rem',
+      choice: 'shown',
+      phone: 'under',
+      cell: ({ endUser }) => endUser && <PlainText text={endUser.name ?? endUser.id} />,
+    },
+    {
+      id: 'environment',
+      label: 'Environment',
+      width: '8rem',
+      choice: 'hidden',
+      cell: ({ environment }) => environment,
+    },
+    {
+      id: 'duration',
+      label: 'Working',
+      width: '6rem',
+      end: true,
+      choice: 'shown',
+      from: 'desktop',
+      cell: ({ workingMs }) => (workingMs === null ? '–' : duration(workingMs)),
+    },
+    {
+      id: 'lasted',
+      label: 'Lasted',
+      width: '6rem',
+      end: true,
+      choice: 'hidden',
+      from: 'desktop',
+      cell: ({ createdAt, endedAt }) =>
+        endedAt === null ? '–' : duration(Date.parse(endedAt) - Date.parse(createdAt)),
+    },
+    {
+      id: 'turns',
+      label: 'Turns',
+      width: '4rem',
+      end: true,
+      choice: 'hidden',
+      from: 'desktop',
+      cell: ({ turn }) => number(turn),
+    },
+    {
+      id: 'tokens',
+      label: 'Tokens',
+      width: '6rem',
+      end: true,
+      choice: 'hidden',
+      from: 'desktop',
+      cell: ({ usage }) => number(usage.inputTokens + usage.outputTokens),
+    },
+    {
+      id: 'cost',
+      label: 'Cost',
+      width: '5rem',
+      end: true,
+      choice: 'shown',
+      from: 'desktop',
+      cell: ({ usage }) => (usage.costUsd === null ? '–' : shortCost(usage.costUsd)),
+    },
+    {
+      id: 'id',
+      label: 'ID',
+      width: '8rem',
+      choice: 'hidden',
+      from: 'desktop',
+      cell: ({ sessionId }) => <IdChip value={sessionId} />,
+    },
+    {
+      id: 'opened',
+      label: 'Opened',
+      width: '7rem',
+      end: true,
+      sorts: true,
+      phone: 'under-aside',
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+  ];
+}
+
+/** The reason is in the same line, cut at the end of the column. */
+function StatusAndReason({ session }: { session: ListedSession }) {
+  const { status, error } = session;
+  const reason = error ? error.message : waitingText(session);
+  return (
+    <span title={error ? `${error.code}: ${error.message}` : undefined}>
+      {error && status === 'idle' ? <Badge tone="bad">turn failed</Badge> : <Status value={status} />}{' '}
+      <span className="session-reason quiet small">{reason}</span>
+    </span>
+  );
+}

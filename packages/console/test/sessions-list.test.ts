@@ -1,0 +1,191 @@
+// The list of sessions in the console: finding, choosing and ending many, in a real browser on a real service.
+import type { ListedSession } from '@signalbox/client';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+let member: Person;
+let viewer: Person;
+let agentId: string;
+beforeAll(async () => {
+  console = await startConsole();
+  member = await console.person('member', 'Mara Member');
+  viewer = await console.person('viewer', 'Vito Viewer');
+  agentId = (await console.service.client.agents.create({ name: 'Refund desk', model: 'scripted/echo' })).agentId;
+});
+
+async function open(input: string, more: object = {}): Promise<string> {
+  const { client } = console.service;
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input, ...more });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).not.toBe('running');
+  return sessionId;
+}
+
+const table = (page: Page) => page.getByRole('table', { name: 'Sessions, newest first' });
+const rows = (page: Page) => page.locator('tr[data-item]');
+
+async function filterBy(page: Page, label: string): Promise<void> {
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Add a filter' }).getByRole('button', { name: label, exact: true }).click();
+}
+
+test('sessions are found by words, chips and views, which are in the URL and survive a reload', async () => {
+  const { client } = console.service;
+  await open('The kettle arrived broken', { metadata: { customer: '17' }, endUser: { id: 'cus_17' } });
+  await open('The kettle is late', { metadata: { customer: '18' } });
+  await open('Something else');
+  await expect.poll(async () => (await client.sessions.list({ q: 'kettle' })).data.length).toBe(2);
+  const page = await console.open(member, '/sessions?status=nonsense&agentId=%3Cscript%3E&range=x');
+  await expect.poll(() => rows(page).count()).toBe(3);
+  await page.getByText('3 sessions').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('kett');
+  await expect.poll(() => rows(page).count()).toBe(2);
+  await page.getByText('2 sessions').waitFor();
+  await filterBy(page, 'Metadata');
+  await page.getByRole('textbox', { name: 'Metadata', exact: true }).fill('nothing');
+  await page.getByRole('button', { name: 'Apply' }).first().click();
+  await page.getByText('Enter key=value.').waitFor();
+  await page.getByRole('textbox', { name: 'Metadata', exact: true }).fill('customer=17');
+  await page.getByRole('textbox', { name: 'Metadata', exact: true }).press('Enter');
+  await expect.poll(() => rows(page).count()).toBe(1);
+  await filterBy(page, 'Status');
+  await page.getByRole('button', { name: 'idle', exact: true }).click();
+  await filterBy(page, 'Agent');
+  await page.getByRole('button', { name: 'Refund desk', exact: true }).click();
+  await page.getByRole('button', { name: 'Agent is Refund desk' }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'customer is 17' }).waitFor();
+  await page.getByRole('button', { name: 'Status is idle' }).waitFor();
+  await expect.poll(() => rows(page).count()).toBe(1);
+  await rows(page).getByText('The kettle arrived broken').waitFor();
+  await expectAccessible(page);
+
+  await page.getByRole('button', { name: 'Save view' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Kettles of 17');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('button', { name: 'Clear all' }).click();
+  await expect.poll(() => rows(page).count()).toBe(2);
+  await page.getByRole('button', { name: 'Failed', exact: true }).click();
+  await page.getByText('No matching sessions').waitFor();
+  await page.getByRole('button', { name: 'Kettles of 17', exact: true }).click();
+  await expect.poll(() => rows(page).count()).toBe(1);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await expect.poll(() => rows(page).count()).toBe(3);
+  await page.getByRole('button', { name: 'Opened' }).click();
+  await page.getByRole('table', { name: 'Sessions, oldest first' }).waitFor();
+  await expect.poll(() => rows(page).first().innerText()).toContain('The kettle arrived broken');
+});
+
+test('a failed session says why in its row', async () => {
+  const { client } = console.service;
+  const script = [{ failWith: 'rejected' as const }];
+  const model = { provider: 'scripted' as const, model: 'demo', settings: { script } };
+  const failing = await client.agents.create({ name: 'Failing', model });
+  await open('Fail', { agentId: failing.agentId });
+  const page = await console.open(viewer, '/sessions?hasError=true');
+  const row = rows(page).filter({ hasText: 'Failing' });
+  await row.getByText('turn failed').waitFor();
+  await row.getByText('The script lets the model reject the request').waitFor();
+  expect(await page.getByRole('checkbox').count()).toBe(0);
+});
+
+test('selected sessions are closed together by keyboard, and those that have ended are left out', async () => {
+  const { client } = console.service;
+  const endUser = { id: 'bulk' };
+  const ids = [await open('one', { endUser }), await open('two', { endUser }), await open('three', { endUser })];
+  await client.sessions.cancel(ids[0]!);
+  const page = await console.open(member, '/sessions?endUserId=bulk');
+  await expect.poll(() => rows(page).count()).toBe(3);
+  await page.locator('h1').focus();
+  for (const key of ['j', 'x', 'j', 'x', 'j', 'x']) await page.keyboard.press(key);
+  await page.getByText('3 selected').waitFor();
+  await page.getByRole('button', { name: 'Close 2 open sessions' }).press('Enter');
+  await page.getByRole('dialog', { name: 'Close 2 sessions?' }).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Close 2 sessions', exact: true }).press('Enter');
+  await page.getByText(/2 sessions closed/).waitFor();
+  await expect.poll(() => page.getByText(/selected/).count()).toBe(0);
+  const statuses = await Promise.all(ids.map(async (id) => (await client.sessions.get(id)).status));
+  expect(statuses).toEqual(['cancelled', 'completed', 'completed']);
+});
+
+test('the sessions that match are exported as CSV', async () => {
+  await open('=cmd()', { endUser: { id: 'exported' } });
+  const page = await console.open(viewer, '/sessions?endUserId=exported');
+  await expect.poll(() => rows(page).count()).toBe(1);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Export', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'CSV, for spreadsheets' }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe('sessions.csv');
+  const stream = await download.createReadStream();
+  const text = Buffer.concat(await stream.toArray()).toString();
+  expect(text.split('\r\n')).toHaveLength(3);
+  expect(text).toContain("'=cmd()");
+});
+
+const MANY = 10_000;
+// What people notice. Each kind of interaction is measured several times, and its median counts.
+const MAX_MS = 100;
+
+test('with 10,000 rows, the page shows the effect of a key or click within 100 ms', async () => {
+  const { client } = console.service;
+  const [real] = (await client.sessions.list({ limit: 1 })).data;
+  const page = await console.open(member, '/sessions?endUserId=nobody');
+  await page.getByText('No matching sessions').waitFor();
+  const many = Array.from({ length: MANY }, (_, at): ListedSession => {
+    const sessionId = `ses_${String(at).padStart(26, '0')}`;
+    return { ...real!, sessionId, preview: `Message ${at}: where is my order?`, endUser: { id: `cus_${at}` } };
+  });
+  await page.route(/\/api\/v1\/sessions\?/, (route) =>
+    route.fulfill({ json: { data: many, page: { hasMore: false, nextCursor: 'x' } } }),
+  );
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await table(page)
+    .and(page.locator(`[aria-rowcount="${MANY + 1}"]`))
+    .waitFor();
+  expect(await rows(page).count()).toBeLessThan(200);
+
+  /** The median time from the event to the paint after it. */
+  async function measured(act: () => Promise<void>): Promise<number> {
+    const times: number[] = [];
+    for (let n = 0; n < 7; n++) {
+      await page.evaluate(() => {
+        const seen: number[] = [];
+        Object.assign(window, { seen });
+        new PerformanceObserver((list) => seen.push(...list.getEntries().map(({ duration }) => duration))).observe({
+          type: 'event',
+          durationThreshold: 16,
+        } as PerformanceObserverInit);
+      });
+      await act();
+      // Entries come after the frame; those that were faster have none.
+      const longest = await page.evaluate(
+        () =>
+          new Promise<number>((resolve) => {
+            requestAnimationFrame(() =>
+              setTimeout(() => resolve(Math.max(0, ...(window as unknown as { seen: number[] }).seen)), 0),
+            );
+          }),
+      );
+      times.push(longest);
+    }
+    return times.toSorted((a, b) => a - b)[3]!;
+  }
+
+  await page.locator('h1').focus();
+  const results = {
+    next: await measured(() => page.keyboard.press('j')),
+    select: await measured(() => page.keyboard.press('x')),
+    selectAll: await measured(() => page.getByRole('checkbox', { name: 'Select all' }).click()),
+    typing: await measured(() => page.getByRole('searchbox').press('a')),
+    columns: await measured(async () => {
+      await page.getByRole('button', { name: 'Columns' }).click();
+      await page.keyboard.press('Escape');
+    }),
+  };
+  for (const [what, ms] of Object.entries(results)) expect([what, ms <= MAX_MS ? 'fast' : ms]).toEqual([what, 'fast']);
+});
