@@ -7,14 +7,17 @@ import { listApprovals } from '../../src/approvals/list.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, newUuid } from '../../src/lib/ids.ts';
-import { listSessions } from '../../src/sessions/list.ts';
+import { countSessions, listSessions } from '../../src/sessions/list.ts';
 import { pairOf } from '../../src/sessions/metadata.ts';
+import { fixedWords } from '../../src/sessions/search/words.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 // Enough that a page must not read a tenth of it.
 const MANY = 20_000;
 const FEW = 7;
+// More than a search compares.
+const EARLY = 12_000;
 // 20 rows of a page in some environments and statuses, and the index look-ups that find them.
 const ROWS = 600;
 
@@ -60,6 +63,15 @@ beforeAll(async () => {
   await db.execute(sql`
     insert into session_end_users (organization_id, session_id, end_user_id)
     select organization_id, session_id, end_user_id from sessions where organization_id = ${organizationId}`);
+  // Every session has one word, the older ones another, and one in 3,000 a third.
+  const [organization] = fixedWords({ organizationId });
+  await db.execute(sql`
+    insert into session_search (organization_id, session_id, document, turn, position, working_ms, worked_turn, worked_before_ms)
+    select ${organizationId}::uuid, ${id}, array_to_tsvector(array[${organization}::text, 'everywhere',
+        'e:' || case when n <= ${FEW} then 'rare' when n % 3 = 0 then 'staging' else 'production' end,
+        case when n <= ${EARLY}::int then 'early' else 'late' end, case when n % 3000 = 2 then 'seldom' else 'often' end]),
+      1, 1, 0, 1, 0
+    from generate_series(1, ${MANY}::int) n`);
   await db.execute(sql`
     insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
       requested_at, resolved_at, resolved_by)
@@ -135,6 +147,44 @@ describe('sessions', () => {
       expect(seen).toHaveLength(400);
       expect(seen).toEqual([...new Set(seen)].toSorted().reverse());
     }
+  });
+});
+
+describe('sessions found by words', () => {
+  test.each<[string, Input<'listSessions'>, number, boolean, object]>([
+    ['that all have', { q: 'everywhere' }, 20, true, { count: 10_000, isExact: false }],
+    ['that all have, oldest first', { q: 'everywhere', order: 'asc' }, 20, true, { count: 10_000, isExact: false }],
+    ['that none has', { q: 'nowhere' }, 0, false, { count: 0, isExact: true }],
+    ['that few have', { q: 'seldom' }, 7, false, { count: 7, isExact: true }],
+    ['that few have, by a beginning', { q: 'everywhere seld' }, 7, false, { count: 7, isExact: true }],
+    ['and by status', { q: 'seldom', status: 'idle' }, 7, false, { count: 7, isExact: true }],
+    ['and by environment', { q: 'seldom', environment: 'production' }, 6, false, { count: 6, isExact: true }],
+    ['and by a filter that excludes them', { q: 'seldom', status: 'failed' }, 0, false, { count: 0, isExact: true }],
+  ])('%s', async (_, filters, shown, hasMore, counted) => {
+    const { data, page } = await listSessions(ctx, { ...filters });
+    expect([data.length, page.hasMore]).toEqual([shown, hasMore]);
+    const ids = data.map(({ sessionId }) => sessionId);
+    expect(ids).toEqual(filters.order === 'asc' ? ids.toSorted() : ids.toSorted().reverse());
+    const { order, ...counting } = filters;
+    expect(await countSessions(ctx, counting)).toEqual(counted);
+  });
+
+  test('that many have, but none of the newest, are all found: after a page that is empty', async () => {
+    const pages: string[][] = [];
+    for (let cursor = ''; pages.length < 10; ) {
+      const { data, page } = await listSessions(ctx, { q: 'early', limit: 100, cursor });
+      pages.push(data.map(({ sessionId }) => sessionId));
+      expect(page.hasMore).toBe(true);
+      cursor = page.nextCursor;
+    }
+    const ids = pages.flat();
+    expect(pages[0]).toEqual([]);
+    expect(ids.length).toBeGreaterThan(500);
+    expect(ids).toEqual([...new Set(ids)].toSorted().reverse());
+    const [newest] = await ctx.db.query<{ sessionId: string }>(sql`
+      select session_id as "sessionId" from sessions where organization_id = ${ctx.organizationId}
+      order by session_id offset ${EARLY - 1} limit 1`);
+    expect(ids[0]).toBe(formatId('ses', newest!.sessionId));
   });
 });
 
