@@ -25,7 +25,8 @@ test('a missing key is in the overview and on the page of its session, with a li
   await page.waitForURL(/\/environments\/production$/);
 
   await page.goto(`${new URL(page.url()).origin}/console/${console.organizationId}/sessions/${sessionId}`);
-  await page.getByText('The environment production has no secret ANTHROPIC_API_KEY').waitFor();
+  const conversation = page.getByRole('region', { name: 'Conversation' });
+  await conversation.getByText('The environment production has no secret ANTHROPIC_API_KEY').waitFor();
   await page.getByText('Turn failed').first().waitFor();
   await page.getByRole('link', { name: 'Set the key in production' }).click();
   await page.waitForURL(/\/environments\/production$/);

@@ -274,15 +274,6 @@ export const chunkTypes = [
 export const ChunkType = OneOf(chunkTypes, { title: 'ChunkType' });
 export type ChunkType = Static<typeof ChunkType>;
 
-/** What `message.reset` voids. A reader of any of these types also gets `message.reset`. */
-export const voidableChunkTypes = [
-  'step.started',
-  'message.started',
-  'message.chunk',
-  'reasoning.chunk',
-  'tool.input.chunk',
-] as const satisfies readonly ChunkType[];
-
 /** The default chunk types of a webhook subscription. `message.reset` is always included with `message.chunk`. */
 export const defaultChunkTypes = [
   'message.chunk',

@@ -1,9 +1,6 @@
 /** Files: bytes that messages can name, uploaded by a caller or created by a tool. */
 import { EnvironmentName, Id, ListQuery, Nullable, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 
-/** The largest file, in bytes. */
-export const maxFileBytes = 32 * 1024 * 1024;
-
 const mediaType = Type.String({
   description:
     'Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown.',

@@ -9,6 +9,7 @@ export * from './authoring.ts';
 export * from './budgets.ts';
 export * from './chunks.ts';
 export * from './components.ts';
+export * from './constants.ts';
 export * from './drafts.ts';
 export * from './end-users.ts';
 export * from './environments.ts';

@@ -40,9 +40,6 @@ export const Budget = Strict(
 );
 export type Budget = Static<typeof Budget>;
 
-/** The codes of errors that are fixed by setting a secret of the session's environment: the key of the agent's model. */
-export const modelKeyErrors = ['model_key_missing', 'model_key_rejected'] as const;
-
 export const Session = Type.Object(
   {
     sessionId: Id('ses'),

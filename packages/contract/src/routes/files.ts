@@ -1,4 +1,5 @@
-import { FileContent, FilePage, FileParams, ListFiles, maxFileBytes, StoredFile, UploadQuery } from '../files.ts';
+import { maxFileBytes } from '../constants.ts';
+import { FileContent, FilePage, FileParams, ListFiles, StoredFile, UploadQuery } from '../files.ts';
 import { deleted, one, table } from './route.ts';
 
 export const fileRoutes = table({
