@@ -456,7 +456,7 @@ test('every command names the scopes of its operations, which its help and the r
       // Without a key in the environment: on the host, and with the one that is typed.
       if (['keys create', 'login '].includes(name)) continue;
       // The operation needs it only for a draft.
-      const ofDraft = name === 'agents try' ? ['agents:write'] : name === 'sessions step' ? ['agents:read'] : [];
+      const ofDraft = name === 'agents try' ? ['agents:write'] : [];
       const wanted = [...new Set([...scopes.flatMap((operation) => operation.scopes), ...ofDraft])].sort();
       expect(command.needs && [...command.needs].sort(), name).toEqual(command.operations ? wanted : undefined);
     }

@@ -2834,7 +2834,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get an operation. A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. Because a prompt contains what the agent is made of, the caller also needs the scope `agents:read`. `GET /api/v1/sessions/{sessionId}/operations/{operationId}`, scope `sessions:read` (permission `read`). */
+  /** Get an operation. A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. `GET /api/v1/sessions/{sessionId}/operations/{operationId}`, scope `sessions:read` (permission `read`). */
   getOperation: {
     params: {
       sessionId: string;

@@ -71,6 +71,11 @@ function scopesUpTo(permission: Permission): ReadonlySet<Scope> {
   return new Set(scopes.filter((scope) => permissions.indexOf(scopeFacts[scope].permission) <= rank));
 }
 
+/** Everything that a caller needs to use a route. */
+export function scopesOf({ scope, alsoScope }: { readonly scope: Scope | 'any'; readonly alsoScope?: Scope }): Scope[] {
+  return [...(scope === 'any' ? [] : [scope]), ...(alsoScope === undefined ? [] : [alsoScope])];
+}
+
 /** The least permission that may use a route: the one whose scopes first include the route's. */
 export function permissionOf(route: { readonly scope: Scope | 'any' }): Permission {
   return route.scope === 'any' ? 'read' : scopeFacts[route.scope].permission;

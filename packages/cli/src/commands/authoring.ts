@@ -73,7 +73,7 @@ export const testTool = command({
       'whether the address, the secret and the response are right',
     ],
   ],
-  needs: ['agents:write', 'agents:read'],
+  needs: ['agents:write', 'agents:read', 'sessions:run'],
   operations: ['testTool', 'getAgent'],
   async run(input) {
     const { values, args, command: name } = input;
@@ -98,7 +98,7 @@ export const mcpTools = command({
   arguments: toolArguments,
   options: { ...where, ...serviceOptions },
   examples: [['agents mcp-tools agt_01k9… crm --environment staging', 'names for allowedTools']],
-  needs: ['agents:write', 'agents:read'],
+  needs: ['agents:write', 'agents:read', 'sessions:run'],
   operations: ['listMcpTools', 'getAgent'],
   async run(input) {
     const { values, args, terminal } = input;

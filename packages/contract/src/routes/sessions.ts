@@ -246,10 +246,11 @@ export const sessionRoutes = table({
     method: 'GET',
     path: '/sessions/{sessionId}/operations/{operationId}',
     scope: 'sessions:read',
+    alsoScope: 'agents:read',
     tag: 'Sessions',
     summary: 'Get an operation',
     description:
-      'A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. Because a prompt contains what the agent is made of, the caller also needs the scope `agents:read`.',
+      'A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names.',
     params: OperationParams,
     status: 200,
     result: one('operation', OperationDetails),

@@ -275,15 +275,11 @@ test('a prompt that is longer than 1 MiB is cut to its newest messages, and says
   expect(JSON.stringify(prompt).length).toBeLessThan(1.6 * 1024 * 1024);
 }, 60_000);
 
-test('an operation is only found in its own session, and only by who may read agents', async () => {
+test('an operation is only found in its own session', async () => {
   await world.work({ ask: answering([{ text: 'ok' }]) });
   const agentId = await world.agent();
   const [one, other] = [await world.open(agentId), await world.open(agentId)];
   await Promise.all([one, other].map((sessionId) => world.until(sessionId, ended(1))));
   const [{ operationId }] = (await operations(one)) as [OperationDetails];
   await expect(getOperation(world.ctx, { sessionId: other, operationId })).rejects.toMatchObject({ code: 'not_found' });
-  const scopes = new Set(['sessions:read'] as const);
-  await expect(getOperation({ ...world.ctx, scopes }, { sessionId: one, operationId })).rejects.toMatchObject({
-    code: 'insufficient_permission',
-  });
 });

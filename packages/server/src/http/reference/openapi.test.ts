@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { permissionOf, type Route, type RouteName, routes } from '@signalbox/contract';
+import { permissionOf, type Route, type RouteName, routes, scopesOf } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import {
@@ -48,7 +48,7 @@ describe('the document', () => {
       name,
       `${route.method} /api/v1${route.path}`,
       permissionOf(route),
-      route.scope === 'any' ? '' : route.scope,
+      scopesOf(route).join(),
     ]);
     expect(described.toSorted()).toEqual(wanted.toSorted());
     const explained = document.tags.map(({ name }) => name);

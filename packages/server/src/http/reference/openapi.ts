@@ -14,6 +14,7 @@ import {
   replayWindowSeconds,
   type SchemaObject,
   type Scope,
+  scopesOf,
   standardHeaders,
   type TokenScope,
 } from '@signalbox/contract';
@@ -140,10 +141,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       summary: route.summary,
       description: descriptionOf(route),
       'x-permission': permissionOf(route),
-      security: [
-        { apiKey: route.scope === 'any' ? [] : [route.scope] },
-        ...(route.token ? [{ sessionToken: [route.token] }] : []),
-      ],
+      security: [{ apiKey: scopesOf(route) }, ...(route.token ? [{ sessionToken: [route.token] }] : [])],
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
       parameters: [...parametersIn('path', route.params), ...parametersIn('query', route.query), ...headersOf(route)],
       ...(route.body && {

@@ -1,5 +1,5 @@
 // The text of an operation in the OpenAPI document.
-import { permissionOf, permissions, type Route } from '@signalbox/contract';
+import { permissionOf, permissions, type Route, scopesOf } from '@signalbox/contract';
 
 /** With the permission in words, for readers that do not show extensions. */
 export function descriptionOf(route: Route): string {
@@ -14,7 +14,9 @@ export function descriptionOf(route: Route): string {
       ? `Only for a signed-in user with the permission \`${permission}\`.`
       : route.scope === 'any'
         ? 'Every key can call it, whatever its permission or scopes.'
-        : `Needs the scope \`${route.scope}\`, which ${having} include${permission === 'admin' ? 's' : ''}.`,
+        : `Needs the scope${route.alsoScope ? 's' : ''} ${scopesOf(route)
+            .map((scope) => `\`${scope}\``)
+            .join(' and ')}, which ${having} include${permission === 'admin' ? 's' : ''}.`,
     ...(route.token
       ? [
           `A session token needs the scope \`${route.token}\`${route.tokenFields ? `, and can send ${route.tokenFields.map((field) => `\`${field}\``).join(', ')}` : ''}.`,

@@ -7,6 +7,7 @@ import {
   permissions,
   type Route,
   scopes,
+  scopesOf,
   scopesOfPermission,
 } from '@signalbox/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -173,13 +174,14 @@ function organizationOf(headers: IncomingMessage['headers']): string {
 }
 
 function requireScope(ctx: Context, route: Route): void {
-  const { scope } = route;
-  if (scope === 'any' || ctx.scopes.has(scope)) return;
-  const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
-  throw new ApiError(
-    'insufficient_permission',
-    `This needs the scope "${scope}", which the permission "${permissionOf(route)}" includes; ${has} ${inWords(ctx.scopes)}.`,
-  );
+  for (const scope of scopesOf(route)) {
+    if (ctx.scopes.has(scope)) continue;
+    const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
+    throw new ApiError(
+      'insufficient_permission',
+      `This needs the scope "${scope}", which the permission "${permissionOf(route)}" includes; ${has} ${inWords(ctx.scopes)}.`,
+    );
+  }
 }
 
 /** The permission that is exactly these scopes, or else their names. */

@@ -10,7 +10,7 @@ import sql from 'sql-template-tag';
 import { readDefinition } from '../../agents/read-definition.ts';
 import { type ApprovalRow, selectApprovals, viewApproval } from '../../approvals/approvals.ts';
 import { deciderOf } from '../../approvals/approvers.ts';
-import { ApiError, notFound } from '../../lib/api-error.ts';
+import { notFound } from '../../lib/api-error.ts';
 import type { Context } from '../../lib/context.ts';
 import { formatId, uuidOf } from '../../lib/ids.ts';
 import type { StoredResponse } from '../state/operation-trace.ts';
@@ -23,13 +23,9 @@ import { toolCallRequest } from './tool-call.ts';
 /** What an operation has besides its line in the timeline. */
 export type Rebuilt = Pick<OperationDetails, 'prompt' | 'response' | 'request' | 'exact' | 'notes'>;
 
-/** 404 if the session has no such operation, and 403 `insufficient_permission` without the scope `agents:read`. */
+/** 404 if the session has no such operation. */
 export async function getOperation(ctx: Context, input: Input<'getOperation'>): Promise<Result<'getOperation'>> {
   const { db, organizationId } = ctx;
-  if (!ctx.scopes.has('agents:read')) {
-    const why = 'A prompt contains what the agent is made of, so the key also needs the scope agents:read.';
-    throw new ApiError('insufficient_permission', why);
-  }
   const session = await readSession(db, organizationId, uuidOf('ses', input.sessionId));
   const { sessionId } = session;
   const operationId = uuidOf('op', input.operationId);
