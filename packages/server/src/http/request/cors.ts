@@ -33,14 +33,17 @@ const RESPONSE_HEADERS = [
 
 /** Answers the preflights of the routes that tokens reach. */
 export function addPreflights(app: FastifyInstance, prefix: string, routes: readonly Route[]): void {
-  const byPath = Map.groupBy(
-    routes.filter(({ token }) => token !== undefined),
-    ({ path }) => path,
-  );
-  for (const [path, ofPath] of byPath) {
-    const methods = [...new Set(ofPath.map(({ method }) => method))].sort().join(', ');
+  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+    const reached = ofPath.filter(({ token }) => token !== undefined);
+    const url = prefix + path.replaceAll(/\{(\w+)\}/g, ':$1');
+    if (reached.length === 0) {
+      // `/sessions/count` would otherwise have the preflight of `/sessions/{sessionId}`.
+      app.options(url, (_, reply) => reply.callNotFound());
+      continue;
+    }
+    const methods = [...new Set(reached.map(({ method }) => method))].sort().join(', ');
     app.options(
-      prefix + path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      url,
       // Before a body would be read.
       { onRequest: (request, reply) => void respond(request, reply, methods) },
       unreached,
