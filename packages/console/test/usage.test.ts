@@ -88,7 +88,7 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   await page.getByLabel('Group by').selectOption('model');
   await page.getByRole('table', { name: 'Usage by Model' }).getByText('scripted/priced').waitFor();
   await page.getByLabel('Period').selectOption('last-month');
-  await page.getByText('No model calls in this period.').waitFor();
+  await page.getByText('No model calls in this period.').first().waitFor();
   expect(await total.getByText('no price').count()).toBe(0);
   await page.getByLabel('Group by').selectOption('day');
   await page.getByText('No model calls last month.').waitFor();

@@ -12,7 +12,6 @@ const ofTokens = [
 
 /** Every code that the route can return, in the order of the contract. */
 export function codesOf(route: Route): ErrorCode[] {
-  const query = (route.query ?? {}) as SchemaObject;
   const can = new Set<ErrorCode>([
     'invalid_request',
     'missing_token',
@@ -30,7 +29,8 @@ export function codesOf(route: Route): ErrorCode[] {
     'unavailable',
     ...(route.errors ?? []),
   ]);
-  if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
+  const takesCursor = [route.query, route.body].some((part) => (part as SchemaObject | undefined)?.properties?.cursor);
+  if (takesCursor) can.add('invalid_cursor');
   if (route.scope !== 'any') can.add('insufficient_permission');
   if (route.byPerson) can.add('person_required');
   if (route.token) {
