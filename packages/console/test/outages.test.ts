@@ -41,6 +41,6 @@ test('an agent gets fallbacks in its form, and a session shows why its model is 
     .waitFor();
   await expectAccessible(page);
   await page.getByRole('tab', { name: 'Trace' }).click();
-  await page.getByRole('row', { name: /^Model openai-compatible\/first ?, waiting/ }).waitFor();
+  await page.getByRole('row', { name: /^Model openai-compatible\/first, waiting/ }).waitFor();
   await provider.close();
 }, 120_000);

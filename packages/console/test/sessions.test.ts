@@ -108,8 +108,8 @@ test('an approval is decided and a tool result entered within the conversation',
   expect(await conversation(page).getByText('waiting for').count()).toBe(0);
 
   await tab(page, 'Trace').click();
-  await page.getByRole('row', { name: /Approval of Look up ?, approved .*\d m?s/ }).waitFor();
-  await page.getByRole('row', { name: /Tool Look up ?, succeeded .*\d m?s/ }).waitFor();
+  await page.getByRole('row', { name: /Approval of Look up, approved .*\d m?s/ }).waitFor();
+  await page.getByRole('row', { name: /Tool Look up, succeeded .*\d m?s/ }).waitFor();
   await expectAccessible(page);
 
   // A step opens with the keyboard, and its address can be shared.
