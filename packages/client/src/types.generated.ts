@@ -2074,7 +2074,7 @@ export interface Usage {
 }
 
 export interface UsageGroup {
-  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person). */
+  /** A day such as `2026-01-31`, an `agentId` (`""`: drafts of any agent), the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person). */
   group: string;
   /** By API key: the name of the key, also after it was deleted. */
   name?: string | null;
@@ -3404,14 +3404,16 @@ export interface Operations {
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
       /** Also divides each day; only with `groupBy=day`. */
       splitBy?: 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
-      /** Only the usage of this agent; not with `endUser` in `groupBy` or `splitBy`. */
+      /** Only the usage of this agent, without drafts; not with `endUser` in `groupBy` or `splitBy`. */
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;
+      /** true: only the usage of sessions that run a draft; false: only of others. Not with `endUser` in `groupBy` or `splitBy`. */
+      draft?: boolean | undefined;
     };
     result: UsageReport;
   };
-  /** Get analytics. Sessions, turns, errors, latencies, deliveries and cost over time, and in the period before. Counts arrive some seconds late. `GET /api/v1/analytics`, scope `usage:read` (permission `read`). */
+  /** Get analytics. Sessions, turns, errors, latencies, deliveries and cost over time, and in the period before. What drafts do is not counted. Counts arrive some seconds late. `GET /api/v1/analytics`, scope `usage:read` (permission `read`). */
   getAnalytics: {
     query: {
       /** Default: 24 hours before `to`. */

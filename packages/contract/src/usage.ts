@@ -25,7 +25,7 @@ const UsageGroup = Type.Object(
   {
     group: Type.String({
       description:
-        'A day such as `2026-01-31`, an `agentId`, the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person).',
+        'A day such as `2026-01-31`, an `agentId` (`""`: drafts of any agent), the name of an environment, `provider/model` (`worker/queue` for agents that a program of yours runs), the id of an end user (`""`: no end user, or one that was erased), or a `keyId` (`""`: opened by a person).',
     }),
     name: Type.Optional(
       Nullable(Type.String(), { description: 'By API key: the name of the key, also after it was deleted.' }),
@@ -58,8 +58,16 @@ export const GetUsage = Strict({
   to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Default: now.' })),
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
   splitBy: Type.Optional(OneOf(splittings, { description: 'Also divides each day; only with `groupBy=day`.' })),
-  agentId: Type.Optional(Id('agt', 'Only the usage of this agent; not with `endUser` in `groupBy` or `splitBy`.')),
+  agentId: Type.Optional(
+    Id('agt', 'Only the usage of this agent, without drafts; not with `endUser` in `groupBy` or `splitBy`.'),
+  ),
   environment: Type.Optional(EnvironmentName),
+  draft: Type.Optional(
+    Type.Boolean({
+      description:
+        'true: only the usage of sessions that run a draft; false: only of others. Not with `endUser` in `groupBy` or `splitBy`.',
+    }),
+  ),
 });
 
 export const UsageReport = Type.Object(

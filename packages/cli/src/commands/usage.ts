@@ -19,6 +19,12 @@ const usage = command({
     'split-by': { type: 'string', value: 'WHAT', choices: splittings, about: 'with --json: also divide each day' },
     agent: { type: 'string', value: 'AGENT', about: 'only this agent' },
     environment: { type: 'string', value: 'NAME', about: 'only this environment' },
+    drafts: {
+      type: 'string',
+      value: 'WHICH',
+      choices: ['only', 'none'] as const,
+      about: 'only what drafts used, or only the rest',
+    },
     csv: { type: 'boolean', about: 'print CSV, for spreadsheets' },
     ...serviceOptions,
   },
@@ -29,14 +35,25 @@ const usage = command({
   needs: ['usage:read'],
   operations: ['getUsage'],
   async run(input) {
-    const { from, to, 'group-by': groupBy, 'split-by': splitBy, agent: agentId, environment, csv, json } = input.values;
+    const {
+      from,
+      to,
+      'group-by': groupBy,
+      'split-by': splitBy,
+      agent: agentId,
+      environment,
+      drafts,
+      csv,
+      json,
+    } = input.values;
+    const draft = drafts && drafts === 'only';
     const client = serviceOf(input);
     const { stdout } = input.terminal;
-    const report = await client.usage.get({ from, to, groupBy, splitBy, agentId, environment });
+    const report = await client.usage.get({ from, to, groupBy, splitBy, agentId, environment, draft });
     if (json) return stdout.write(`${JSON.stringify(report)}\n`);
     if (csv) return stdout.write(csvOf(report.data, report.groupBy));
     const names = agentNames(client);
-    if (report.groupBy === 'agent') await names.load(report.data.map(({ group }) => group));
+    if (report.groupBy === 'agent') await names.load(report.data.flatMap(({ group }) => group || []));
     const rest = report.other ? [{ ...report.other, group: 'others' }] : [];
     // The report has a row for every day, also for those without use.
     const used = report.data.filter((sum) => numbers.some((name) => sum[name]));
@@ -62,7 +79,9 @@ function columns(groupBy: (typeof groupings)[number], agentName: (id: string) =>
   return [
     {
       header: groupBy === 'endUser' ? 'END USER' : groupBy === 'apiKey' ? 'API KEY' : groupBy.toUpperCase(),
-      cell: ({ group, name }) => shown(name ?? (groupBy === 'agent' ? agentName(group) : group)) || 'none',
+      cell: ({ group, name }) =>
+        shown(name ?? (groupBy === 'agent' ? group && agentName(group) : group)) ||
+        (groupBy === 'agent' ? 'drafts' : 'none'),
       shrinks: true,
     },
     { header: 'INPUT', cell: ({ inputTokens }) => count(inputTokens), isRight: true },

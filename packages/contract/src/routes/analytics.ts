@@ -9,7 +9,7 @@ export const analyticsRoutes = table({
     tag: 'Analytics',
     summary: 'Get analytics',
     description:
-      'Sessions, turns, errors, latencies, deliveries and cost over time, and in the period before. Counts arrive some seconds late.',
+      'Sessions, turns, errors, latencies, deliveries and cost over time, and in the period before. What drafts do is not counted. Counts arrive some seconds late.',
     query: GetAnalytics,
     status: 200,
     result: Analytics,

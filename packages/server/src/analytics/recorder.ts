@@ -7,6 +7,7 @@ import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { OVER } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
+import { isDraft } from '../lib/draft-version.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { observe } from './histogram.ts';
@@ -28,6 +29,8 @@ export interface Subject {
   environment: string;
   agentId?: string;
   model?: string;
+  /** Of the session. What drafts do is not counted: a test that fails is no failure of the agent. */
+  pinnedVersion?: number | null;
 }
 
 export interface Analytics {
@@ -56,7 +59,10 @@ export function createAnalytics({ db, shards, clock, log }: Options): Analytics 
   const stopping = new AbortController();
   let loop: Promise<void> | undefined;
 
-  function rowOf({ organizationId, environment, agentId = NO_ID, model = '' }: Subject, errorCode = ''): Row {
+  /** Undefined if the subject is not counted. */
+  function rowOf(subject: Subject, errorCode = ''): Row | undefined {
+    const { organizationId, environment, agentId = NO_ID, model = '', pinnedVersion = null } = subject;
+    if (isDraft(pinnedVersion)) return undefined;
     const now = clock.now().getTime();
     const startsAt = now - (now % MINUTE_MS);
     const key = JSON.stringify([startsAt, organizationId, environment, agentId, model, errorCode]);
@@ -116,13 +122,15 @@ export function createAnalytics({ db, shards, clock, log }: Options): Analytics 
   return {
     count(subject, ...what) {
       const row = rowOf(subject);
-      for (const one of what) addCount(row, one);
+      if (row) for (const one of what) addCount(row, one);
     },
     observe(subject, what, ms) {
-      observe(rowOf(subject).latencies[what], Math.max(0, ms));
+      const row = rowOf(subject);
+      if (row) observe(row.latencies[what], Math.max(0, ms));
     },
     countFailure(subject, { code, sessionId }) {
       const row = rowOf(subject, code);
+      if (!row) return;
       addCount(row, 'turnsFailed');
       row.lastSessionId = sessionId;
     },

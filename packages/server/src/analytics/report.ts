@@ -7,6 +7,7 @@ import type { AnalyticsGroup, AnalyticsPoint, AnalyticsStep, AnalyticsSum, Input
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
+import { agentOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { addPacked, type Histogram, percentile } from './histogram.ts';
@@ -118,7 +119,7 @@ function periodOf(input: Input<'getAnalytics'>, now: Date): Period {
   };
 }
 
-/** The rows of a period, and the model calls that are not among them yet. */
+/** The rows of a period, and the model calls that are not among them yet; without what drafts used. */
 function rowsOf(
   organizationId: string,
   { from, to, step }: Period,
@@ -126,6 +127,7 @@ function rowsOf(
   agentId: string | undefined,
 ): Sql {
   const where = (alias: Sql) => sql`
+    and ${alias}.agent_id <> ${agentOfDrafts(organizationId)}
     ${environment === undefined ? empty : sql`and ${alias}.environment = ${environment}`}
     ${agentId === undefined ? empty : sql`and ${alias}.agent_id = ${agentId}`}`;
   const lengths = [...new Set([60, steps[step].ms / 1000])];

@@ -9,3 +9,8 @@ export function isDraft(version: number | null): boolean {
 export function shownVersion(version: number): number {
   return Math.max(0, version);
 }
+
+/** The agent of drafts without one, for which everything counts that drafts use. It is not listed. */
+export function agentOfDrafts(organizationId: string): string {
+  return organizationId;
+}

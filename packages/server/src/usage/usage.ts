@@ -12,6 +12,7 @@ import type { Input, Result, Usage, UsageGroup, UsageReport, UsageSum } from '@s
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
+import { agentOfDrafts, isDraft } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { cacheWrites } from './cache-writes.ts';
@@ -24,6 +25,8 @@ export function insertUsage(
     environment: string;
     endUserId: string | null;
     keyId: string | null;
+    /** Of the session. What drafts use counts for the agent of drafts, so that the usage of an agent is that of its versions. */
+    pinnedVersion?: number | null;
   },
   call: {
     operationId: string;
@@ -35,10 +38,11 @@ export function insertUsage(
   now: Date,
 ): Sql {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
+  const agentId = isDraft(owner.pinnedVersion ?? null) ? agentOfDrafts(owner.organizationId) : owner.agentId;
   return sql`
     insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, key_id, model,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
-    values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${owner.endUserId},
+    values (${owner.organizationId}, ${call.operationId}, ${now}, ${agentId}, ${owner.environment}, ${owner.endUserId},
       ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
@@ -69,17 +73,18 @@ interface Row {
 export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
   const groupBy = input.groupBy ?? 'day';
   const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
-  const { splitBy } = input;
-  if (agentId !== undefined && groupBy === 'endUser')
-    throw invalidField('agentId', "can't be given with groupBy=endUser");
-  if (agentId !== undefined && splitBy === 'endUser')
-    throw invalidField('agentId', "can't be given with splitBy=endUser");
+  const { splitBy, draft } = input;
+  const field = agentId !== undefined ? 'agentId' : draft !== undefined ? 'draft' : undefined;
+  if (field && groupBy === 'endUser') throw invalidField(field, "can't be given with groupBy=endUser");
+  if (field && splitBy === 'endUser') throw invalidField(field, "can't be given with splitBy=endUser");
   if (splitBy !== undefined && groupBy !== 'day') throw invalidField('splitBy', 'needs groupBy=day');
   const { from, to } = periodOf(input, ctx.clock.now());
+  const calls = (by: UsageReport['groupBy']) =>
+    usedIn(ctx.organizationId, { from, to }, by, input.environment, agentId, draft);
   const column = columns[groupBy];
   const text = { day: sql`to_char(g.key, 'YYYY-MM-DD')`, agent: sql`g.key::text` }[groupBy as string] ?? sql`g.key`;
   const [total, ...groups] = await ctx.db.query<Row>(sql`
-    with used as (${usedIn(ctx.organizationId, { from, to }, groupBy, input.environment, agentId)}
+    with used as (${calls(groupBy)}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
@@ -99,9 +104,9 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   const isKey = (row: Row) => groupBy === 'apiKey' && row.group !== '';
   const keyIds = listed.filter(isKey).map(({ group }) => group);
   const names = keyIds.length > 0 ? await keyNames(ctx, keyIds) : undefined;
-  const split = splitBy && (await splitDays(ctx, { from, to }, splitBy, input.environment, agentId));
+  const split = splitBy && (await splitDays(ctx, calls(splitBy), splitBy));
   const data = listed.map((row) => ({
-    group: groupBy === 'agent' ? formatId('agt', row.group) : isKey(row) ? formatId('key', row.group) : row.group,
+    group: groupBy === 'agent' ? agentGroup(ctx, row.group) : isKey(row) ? formatId('key', row.group) : row.group,
     ...(isKey(row) && { name: names?.get(row.group) ?? null }),
     ...sumOf(row),
   }));
@@ -130,14 +135,12 @@ const MAX_SPLIT = 12;
 /** The parts of each day: of the groups that cost most in the whole period, and of all others together. */
 async function splitDays(
   ctx: Context,
-  period: { from: Date; to: Date },
+  calls: Sql,
   splitBy: NonNullable<Input<'getUsage'>['splitBy']>,
-  environment: string | undefined,
-  agentId: string | undefined,
 ): Promise<Map<string, NonNullable<UsageGroup['split']>>> {
   const column = columns[splitBy];
   const rows = await ctx.db.query<Row & { day: string; group: string | null }>(sql`
-    with used as (${usedIn(ctx.organizationId, period, splitBy, environment, agentId)}
+    with used as (${calls}
     ), grouped as (
       select u.day, ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.cache_write_tokens) as cache_write_tokens, sum(u.steps) as steps,
@@ -156,7 +159,7 @@ async function splitDays(
     from grouped g join places p on p.key = g.key
     group by 1, 2, 3 order by 1, 3`);
   const name = (group: string) => {
-    if (splitBy === 'agent') return formatId('agt', group);
+    if (splitBy === 'agent') return agentGroup(ctx, group);
     return splitBy === 'apiKey' && group !== '' ? formatId('key', group) : group;
   };
   const byDay = Map.groupBy(rows, ({ day }) => day);
@@ -168,6 +171,11 @@ async function splitDays(
   );
 }
 
+/** Drafts are no agent that anyone could read. */
+function agentGroup({ organizationId }: Context, agentId: string): string {
+  return agentId === agentOfDrafts(organizationId) ? '' : formatId('agt', agentId);
+}
+
 /** The calls of a period, and the sums of its days. `by`: what they are grouped by. */
 function usedIn(
   organizationId: string,
@@ -175,7 +183,12 @@ function usedIn(
   by: UsageReport['groupBy'],
   environment: string | undefined,
   agentId: string | undefined,
+  draft: boolean | undefined,
 ): Sql {
+  const where = (row: Sql) => sql`
+    ${environment === undefined ? empty : sql`and ${row}.environment = ${environment}`}
+    ${agentId === undefined ? empty : sql`and ${row}.agent_id = ${agentId}`}
+    ${draft === undefined ? empty : sql`and (${row}.agent_id = ${agentOfDrafts(organizationId)}) = ${draft}`}`;
   return sql`
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
         coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,
@@ -183,16 +196,14 @@ function usedIn(
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
       where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
-        ${environment === undefined ? empty : sql`and c.environment = ${environment}`}
-        ${agentId === undefined ? empty : sql`and c.agent_id = ${agentId}`}
+        ${where(sql`c`)}
       union all
       select d.day, d.agent_id, d.environment, d.model, '', '', d.input_tokens, d.output_tokens, d.cached_tokens, d.cache_write_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
-        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}
-        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}
-      ${by === 'endUser' || by === 'apiKey' ? partsOf(by, organizationId, from, to, environment, agentId) : empty}`;
+        ${where(sql`d`)}
+      ${by === 'endUser' || by === 'apiKey' ? partsOf(by, organizationId, from, to, where) : empty}`;
 }
 
 /** Moves what each end user or key used from the sums without one to those of the end user or key. */
@@ -201,8 +212,7 @@ function partsOf(
   organizationId: string,
   from: Date,
   to: Date,
-  environment: string | undefined,
-  agentId: string | undefined,
+  where: (row: Sql) => Sql,
 ): Sql {
   const [table, columns, part] =
     groupBy === 'endUser'
@@ -215,8 +225,7 @@ function partsOf(
       from ${table} d
       cross join lateral (values (${part}, 1), ('', -1)) k(part, sign)
       where d.organization_id = ${organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
-        ${environment === undefined ? empty : sql`and d.environment = ${environment}`}
-        ${agentId === undefined ? empty : sql`and d.agent_id = ${agentId}`}`;
+        ${where(sql`d`)}`;
 }
 
 /** The names of keys, also of deleted ones; of a key that was renamed, its last name. */

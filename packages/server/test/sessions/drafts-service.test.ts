@@ -148,7 +148,7 @@ test('webhooks get nothing of a draft, also not when they are sent again', async
   expect(await deliveriesOf(drafted)).toEqual([]);
 });
 
-test('the event log has the SHA-256 of a draft, and usage is that of its agent', async () => {
+test('the event log has the SHA-256 of a draft', async () => {
   const { client } = service;
   const opened = await client.sessions.open({ agentId, environment, draft, input: 'hi' });
   await until(opened.sessionId, 'idle');
@@ -159,6 +159,47 @@ test('the event log has the SHA-256 of a draft, and usage is that of its agent',
   const [event] = (await client.events.list({ type: 'session.forked', sessionId: forked.sessionId })).data;
   expect(event).toMatchObject({ changes: { ...data[0]!.changes, forkedFrom: [null, {}] } });
   expect((await client.sessions.get(opened.sessionId)).usage.steps).toBe(1);
+});
+
+test('what drafts use is reported apart from the usage of agents, and their turns and failures are in no analytics', async () => {
+  const { client } = service;
+  const { agentId: tried } = await client.agents.create({ name: 'Tried and used', model: 'scripted/echo' });
+  const failing = { definition: { name: 'Fails', model: 'openai/gpt-5' } } as const;
+  const before = await client.usage.get({ draft: true });
+  const run = async (with_: object) => {
+    const { sessionId } = await client.sessions.open({
+      agentId: tried,
+      environment,
+      input: 'hi',
+      closeOnIdle: true,
+      ...with_,
+    });
+    for await (const _ of client.sessions.stream(sessionId));
+  };
+  await run({});
+  for (const tryOut of [draft, draft, failing]) await run({ draft: tryOut });
+  const stepsOf = async (query: Parameters<typeof client.usage.get>[0]) => (await client.usage.get(query)).total.steps;
+  expect(await stepsOf({ agentId: tried })).toBe(1);
+  expect(await stepsOf({ draft: true })).toBe(before.total.steps + 2);
+  expect((await stepsOf({ draft: false })) + (await stepsOf({ draft: true }))).toBe(await stepsOf({}));
+  const { data } = await client.usage.get({ groupBy: 'agent' });
+  expect(data.find(({ group }) => group === '')?.steps).toBe(before.total.steps + 2);
+  await expect(client.usage.get({ groupBy: 'endUser', draft: false })).rejects.toMatchObject({
+    errors: [{ path: 'draft' }],
+  });
+  // The session that ran a version was counted after the drafts' could have been.
+  await run({});
+  const analyticsOf = () => client.analytics.get({ groupBy: 'agent', agentId: tried });
+  await expect
+    .poll(async () => (await analyticsOf()).total, { timeout: 30_000, interval: 500 })
+    .toMatchObject({
+      turns: { ended: 2, failed: 0 },
+      sessions: { opened: 2, completed: 2, failed: 0 },
+      modelCalls: { succeeded: 2 },
+    });
+  const { groups, total } = await client.analytics.get({ groupBy: 'agent' });
+  expect(total.modelCalls.succeeded).toBe(await stepsOf({ draft: false }));
+  expect(groups.filter(({ turns }) => turns.failed > 0)).toEqual([]);
 });
 
 test('a repeated request with the same idempotency key opens one session of a draft', async () => {

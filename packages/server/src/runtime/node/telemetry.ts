@@ -32,8 +32,8 @@ const finishReasons = {
   toolCalls: 'tool_call',
 } satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
 
-function subjectOf({ organizationId, environment, agentId }: SessionRow, model: Model): Subject {
-  return { organizationId, environment, agentId, model: modelName(model) };
+function subjectOf({ organizationId, environment, agentId, pinnedVersion }: SessionRow, model: Model): Subject {
+  return { organizationId, environment, agentId, pinnedVersion, model: modelName(model) };
 }
 
 /** A child of the request that sent the turn's message. */
