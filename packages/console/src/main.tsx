@@ -8,6 +8,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './account.ts';
+import { applyDensity } from './density.ts';
 import { router } from './router.tsx';
 import { applyTheme } from './theme.ts';
 import { Toasts } from './ui/toast.tsx';
@@ -15,6 +16,7 @@ import { Tooltips } from './ui/tooltip.tsx';
 import { reloadIfUpgraded } from './unavailable.tsx';
 
 applyTheme();
+applyDensity();
 reloadIfUpgraded();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

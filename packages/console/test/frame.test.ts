@@ -55,15 +55,19 @@ test('the navigation has names, then icons with names, then a bar at the bottom 
   await page.context().close();
 });
 
-test('times are shown as the person chose, in their time zone, also after a reload', async () => {
+test('times and rows are shown as the person chose, also after a reload', async () => {
   const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'en-US' });
   const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
   const shown = () => time.textContent();
   await expect.poll(shown).toMatch(/ago|just now/);
+  const row = page.getByRole('row', { name: /^staging/ });
+  const height = async () => (await row.boundingBox())?.height;
+  expect(await height()).toBe(28);
   const at = new Date((await time.getAttribute('datetime'))!);
   await page.getByRole('button', { name: /^Olga Owner/ }).click();
-  await page.getByRole('menuitem', { name: 'Times…' }).click();
+  await page.getByRole('menuitem', { name: 'Display…' }).click();
   await page.getByText('Dates', { exact: true }).click();
+  await page.getByText('Comfortable').click();
   await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Done' }).click();
@@ -72,6 +76,7 @@ test('times are shown as the person chose, in their time zone, also after a relo
   expect(await time.getAttribute('title')).toMatch(/GMT\+9|JST/);
   await page.reload();
   await expect.poll(shown).toContain(there.format(at));
+  expect(await height()).toBe(36);
   await page.context().close();
 });
 

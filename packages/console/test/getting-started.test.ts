@@ -77,15 +77,16 @@ test('dismissing it removes it for that person only, until the person wants it b
   await page.context().close();
 });
 
-test('pages link to the call that a program would make, and the navigation to the whole reference', async () => {
+test('the bar above a page links to the call that a program would make, or to the whole reference', async () => {
   const page = await console.open(member, '/agents');
-  const main = page.getByRole('main').getByRole('link', { name: 'API reference' });
-  expect(await main.getAttribute('href')).toBe('/docs#createAgent');
+  const link = page.getByRole('banner').getByRole('link', { name: 'API reference' });
+  await expect.poll(() => link.getAttribute('href')).toBe('/docs#createAgent');
   const opened = page.context().waitForEvent('page');
-  await main.click();
+  await link.click();
   const reference = await opened;
   await reference.getByRole('heading', { name: 'Create an agent' }).waitFor();
-  expect(await page.getByRole('link', { name: 'API reference' }).first().getAttribute('href')).toBe('/docs');
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
+  await expect.poll(() => link.getAttribute('href')).toBe('/docs');
   await page.context().close();
 });
 

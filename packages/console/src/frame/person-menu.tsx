@@ -7,7 +7,7 @@ import { applyTheme, chosenTheme, type Theme } from '../theme.ts';
 import { Avatar } from '../ui/avatar.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useToast } from '../ui/toast.tsx';
-import { TimeDialog } from './time-dialog.tsx';
+import { DisplayDialog } from './display-dialog.tsx';
 
 const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
@@ -16,7 +16,7 @@ export function PersonMenu() {
   const navigate = useNavigate();
   const toast = useToast();
   const [theme, setTheme] = useState(chosenTheme);
-  const [isTimes, setTimes] = useState(false);
+  const [isDisplay, setDisplay] = useState(false);
   const gettingStarted = useGettingStarted();
   return (
     <>
@@ -48,7 +48,7 @@ export function PersonMenu() {
               setTheme(one);
             },
           })),
-          { group: 'theme', label: 'Times…', onSelect: () => setTimes(true) },
+          { group: 'theme', label: 'Display…', onSelect: () => setDisplay(true) },
           {
             group: 'sign out',
             label: 'Sign out',
@@ -64,7 +64,7 @@ export function PersonMenu() {
           {user.name} <span className="quiet small">{role}</span>
         </span>
       </Menu>
-      {isTimes && <TimeDialog onClose={() => setTimes(false)} />}
+      {isDisplay && <DisplayDialog onClose={() => setDisplay(false)} />}
     </>
   );
 }

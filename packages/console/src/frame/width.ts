@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 // As in shell.css.
-const rail = matchMedia('(width >= 720px) and (width < 1024px)');
+const rail = matchMedia('(width >= 720px) and (width < 1100px)');
 
 /** Whether the navigation is a column of icons. */
 export function useIsRail(): boolean {

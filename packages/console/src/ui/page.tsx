@@ -1,60 +1,46 @@
 import type { RouteName } from '@signalbox/contract';
-import { type ReactNode, useEffect, useRef } from 'react';
-import { useSetPageTitle } from '../frame/crumbs.tsx';
+import { type ReactNode, useEffect } from 'react';
+import { useHeading } from '../frame/crumbs.tsx';
 import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
 import { ErrorNotice } from './notice.tsx';
 import { SkeletonCards } from './skeleton.tsx';
 
 /**
- * A page with its title, a sentence about it, and its actions. `operation` is what a program would call: a link to it in the API
- * reference. The tab's title starts with the number of pending approvals.
+ * A page. Its title is the heading, in the bar of the frame. In its first line are a sentence about the page, or its views, and its
+ * actions. `operation` is what a program would call: the bar links to it in the API reference. The tab's title starts with the
+ * number of pending approvals.
  */
 export function Page({
   title,
   about,
+  views,
   operation,
   actions,
   children,
 }: {
   title: string;
   about?: ReactNode;
+  /** In place of `about`: `SavedViews`, or a `nav` of the class `views`. */
+  views?: ReactNode;
   operation?: RouteName;
   actions?: ReactNode;
   children: ReactNode;
 }) {
-  const heading = useRef<HTMLHeadingElement>(null);
   const pending = usePending();
-  const setPageTitle = useSetPageTitle();
-  useEffect(() => setPageTitle(title), [title, setPageTitle]);
+  useHeading(title, operation);
   useEffect(() => {
     document.title = `${pending > 0 ? `(${capped(pending)}) ` : ''}${title} · Signalbox`;
   }, [title, pending]);
-  // After navigation, screen readers start at the heading.
-  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  const first = views ?? (about && <div className="quiet about">{about}</div>);
   return (
     <main className="page" id="main">
-      <header>
-        <div>
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
-          {about && (
-            <p className="quiet">
-              {about}
-              {operation && (
-                <>
-                  {' '}
-                  <a href={`/docs#${operation}`} target="_blank" rel="noopener">
-                    API reference
-                  </a>
-                </>
-              )}
-            </p>
-          )}
-        </div>
-        {actions && <div className="row">{actions}</div>}
-      </header>
+      {(first || actions) && (
+        <header>
+          {first}
+          {actions && <div className="row actions">{actions}</div>}
+        </header>
+      )}
       {children}
     </main>
   );

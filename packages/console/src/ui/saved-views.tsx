@@ -27,7 +27,7 @@ export function SavedViews<S extends object>({
   const current = keyOf(search);
   const isKnown = [...views, ...own].some((view) => keyOf(view.search) === current);
   return (
-    <nav className="tabs views" aria-label="Views">
+    <nav className="views" aria-label="Views">
       {views.map((view) => (
         <ViewTab key={view.label} view={view} current={current} onChoose={onChoose} />
       ))}

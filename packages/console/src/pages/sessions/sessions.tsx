@@ -53,7 +53,14 @@ export function SessionsPage() {
     <Page
       title="Sessions"
       operation="listSessions"
-      about="Every run of an agent: a task or a conversation."
+      views={
+        <SavedViews
+          name={`sessions.${organizationId}`}
+          views={views}
+          search={search}
+          onChoose={(next) => change((before) => ({ ...next, environment: before.environment }) as SessionSearch)}
+        />
+      }
       actions={
         <>
           <ExportMenu search={search} />
@@ -65,12 +72,6 @@ export function SessionsPage() {
         </>
       }
     >
-      <SavedViews
-        name={`sessions.${organizationId}`}
-        views={views}
-        search={search}
-        onChoose={(next) => change((before) => ({ ...next, environment: before.environment }) as SessionSearch)}
-      />
       <Filters search={search} onChange={change} />
       <Table
         name="sessions"

@@ -1,14 +1,11 @@
 // Which rows of a table are in the page: all of a short one, those on the screen of a long one.
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type RefObject, useLayoutEffect, useState, useSyncExternalStore } from 'react';
+import { type RefObject, useLayoutEffect, useState } from 'react';
+import { useRowPx } from '../../density.ts';
 
 /** A longer table has only the rows near the screen. */
 const ALL_ROWS = 100;
 const AHEAD_ROWS = 12;
-// As in table.css.
-const ROW_PX = 36;
-const PHONE_ROW_PX = 56;
-const phone = matchMedia('(max-width: 719px)');
 
 export interface RowWindow {
   /** Indexes. */
@@ -21,8 +18,7 @@ export interface RowWindow {
 }
 
 export function useRowWindow(count: number, body: RefObject<HTMLElement | null>): RowWindow {
-  const isPhone = useSyncExternalStore(subscribe, () => phone.matches);
-  const rowPx = isPhone ? PHONE_ROW_PX : ROW_PX;
+  const rowPx = useRowPx();
   const isLong = count > ALL_ROWS;
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
@@ -48,9 +44,4 @@ export function useRowWindow(count: number, body: RefObject<HTMLElement | null>)
     afterPx: (count - 1 - last) * rowPx,
     show: (index) => virtualizer.scrollToIndex(index, { align: 'auto' }),
   };
-}
-
-function subscribe(listener: () => void): () => void {
-  phone.addEventListener('change', listener);
-  return () => phone.removeEventListener('change', listener);
 }

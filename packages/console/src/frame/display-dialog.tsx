@@ -1,3 +1,4 @@
+import { chooseDensity, useDensity } from '../density.ts';
 import { chooseTimeSettings, type TimeSettings, useTimeSettings } from '../time-settings.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -7,14 +8,24 @@ import { ownTimeZone, Time, timeZones } from '../ui/time.tsx';
 
 const openedAt = new Date(performance.timeOrigin).toISOString();
 
-/** How the person wants times to be shown. A choice applies at once. */
-export function TimeDialog({ onClose }: { onClose: () => void }) {
+/** How the person wants times and tables to be shown. A choice applies at once. */
+export function DisplayDialog({ onClose }: { onClose: () => void }) {
+  const density = useDensity();
   const settings = useTimeSettings();
   const zones = [...new Set(['UTC', ...timeZones()])];
   const choose = (change: Partial<TimeSettings>) => chooseTimeSettings({ ...settings, ...change });
   return (
-    <Dialog title="Times" onClose={onClose}>
+    <Dialog title="Display" onClose={onClose}>
       <div className="stack">
+        <Segmented
+          label="Rows of tables"
+          value={density}
+          onChange={chooseDensity}
+          options={[
+            { value: 'compact', label: 'Compact' },
+            { value: 'comfortable', label: 'Comfortable' },
+          ]}
+        />
         <Segmented
           label="Show times as"
           value={settings.style}
