@@ -41,7 +41,7 @@ async function errorOf(page: Page, label: string): Promise<string> {
 test('an agent is created from a template through the form, and the event log names its creator', async () => {
   const page = await console.open(member, '/agents', wide);
   await page.getByRole('link', { name: 'New agent' }).click();
-  await page.getByRole('link', { name: /^Scripted refund desk/ }).click();
+  await page.getByRole('link', { name: /^Refund desk/ }).click();
   await name(page).fill('Refunds of Acme');
   await write(page.getByLabel('Instructions', { exact: true }).last(), 'Refund what is broken.');
   await page.getByText('refund_order', { exact: true }).click();
@@ -405,6 +405,45 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
   await page.context().close();
 });
 
+test('the list finds agents beyond its first page by name, model and tool, and shows why turns of the last day failed', async () => {
+  const { client } = console.service;
+  const tool = { type: 'client' as const, name: 'find_parcel', description: '', inputSchema: { type: 'object' } };
+  const oldest = await createAgent({ name: 'Parcel desk', model: 'anthropic/claude-sonnet-4-5', tools: [tool] });
+  const { sessionId } = await client.sessions.open({
+    agentId: oldest.agentId,
+    environment: 'production',
+    input: 'Where is it?',
+    closeOnIdle: true,
+  });
+  for (let n = 0; n < 55; n++) await createAgent({ name: `Filler ${n}` });
+  await expect
+    .poll(async () => (await client.analytics.get({ groupBy: 'agent' })).groups.map((one) => one.group), {
+      timeout: 60_000,
+    })
+    .toContain(oldest.agentId);
+
+  const page = await console.open(member, '/agents', wide);
+  await page.getByRole('link', { name: 'Filler 54' }).waitFor();
+  const search = page.getByRole('searchbox');
+  const row = page.getByRole('row').filter({ hasText: 'Parcel desk' });
+  for (const query of ['parcel', 'find_parcel', 'sonnet desk', oldest.agentId]) {
+    await search.fill(query);
+    await page.waitForURL((url) => url.searchParams.get('q') === query);
+    await row.waitFor();
+    await page.getByRole('link', { name: 'Filler 54' }).waitFor({ state: 'detached' });
+  }
+  await row.getByText('1 failed').waitFor();
+  expect(await row.getByRole('link', { name: 'model_key_missing' }).getAttribute('href')).toContain(sessionId);
+  // The counts are of the chosen environment.
+  await page.goto(`${page.url()}&environment=staging`);
+  await row.waitFor();
+  await row.getByText('1 failed').waitFor({ state: 'detached' });
+  await search.fill('no such agent');
+  await page.getByText('No matching agents').waitFor();
+  await expectAccessible(page);
+  await page.context().close();
+});
+
 test('archiving an agent asks first; archived agents are listed separately and can’t be changed', async () => {
   await createAgent({ name: 'Old hand' });
   const page = await console.open(member, '/agents', wide);
@@ -488,7 +527,7 @@ test('hostile text is shown as text, and no page is wider than a phone', async (
 test('on a phone an agent is created with the keyboard alone, one view at a time', async () => {
   const page = await console.open(member, '/agents/new', { ...phone, isMobile: false });
   await expectAccessible(page);
-  await page.getByRole('link', { name: /^Scripted assistant/ }).press('Enter');
+  await page.getByRole('link', { name: /^Echo assistant/ }).press('Enter');
   await name(page).fill('');
   await page.getByRole('button', { name: 'Add Client tool' }).press('Enter');
   await page.keyboard.type('count');

@@ -3,13 +3,13 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
-import { FormDialog } from '../../ui/dialog.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { ArchiveDialog } from './archive-dialog.tsx';
 import { ConflictDialog } from './conflict.tsx';
 import { type Definition, definitionOf } from './definition.ts';
 import { useNewDraft } from './draft.tsx';
@@ -157,25 +157,5 @@ function SavedAgent({ newest }: { newest: Agent }) {
         />
       )}
     </>
-  );
-}
-
-function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }) {
-  const toast = useToast();
-  const archive = useApiMutation((client, agentId: string) => client.agents.archive(agentId), ['agents']);
-  return (
-    <FormDialog
-      title={`Archive ${agent.name}?`}
-      action="Archive"
-      danger
-      submit={async () => {
-        await archive.mutateAsync(agent.agentId);
-        toast(`${agent.name} archived`);
-      }}
-      onClose={onClose}
-    >
-      <p>It will accept no new sessions or messages. A running turn still finishes.</p>
-      <p>This can’t be undone. You can still read its versions and create a new agent from one.</p>
-    </FormDialog>
   );
 }

@@ -1,39 +1,45 @@
 import type { Agent } from '@signalbox/client';
-import { Link, useSearch } from '@tanstack/react-router';
-import { useList, useOrganization } from '../../organization.tsx';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Bot } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { useEnvironment } from '../../frame/environment.tsx';
+import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import { withFilter } from '../../search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { writeClipboard } from '../../ui/clipboard.ts';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FilterBar } from '../../ui/filter-bar.tsx';
+import { Menu } from '../../ui/menu.tsx';
 import { Page } from '../../ui/page.tsx';
-import { PlainText } from '../../ui/text.tsx';
-import { Time } from '../../ui/time.tsx';
-import { modelOf } from './model.ts';
+import { Table } from '../../ui/table.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { agentColumns } from './agent-columns.tsx';
+import { ArchiveDialog } from './archive-dialog.tsx';
+import { modelName } from './model.ts';
+import './agents.css';
 
 export function AgentsPage() {
   const { organizationId, may } = useOrganization();
-  const { archived = false } = useSearch({ from: '/$organizationId/agents' });
+  const navigate = useNavigate();
+  const { archived = false, q = '', model } = useSearch({ from: '/$organizationId/agents' });
   const agents = useList<Agent>(['agents', archived], (client, page) => client.agents.list({ ...page, archived }));
-  const columns: readonly Column<Agent>[] = [
-    {
-      label: 'Name',
-      cell: ({ agentId, name, description }) => (
-        <>
-          <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId }}>
-            <PlainText text={name} />
-          </Link>
-          {description && (
-            <div className="quiet small clamp">
-              <PlainText text={description} />
-            </div>
-          )}
-        </>
-      ),
-    },
-    { label: 'Model', cell: ({ model }) => <code>{modelName(model)}</code> },
-    { label: 'Version', cell: ({ version }) => <span className="number">{version}</span> },
-    archived
-      ? { label: 'Archived', cell: ({ archivedAt }) => <Time at={archivedAt} /> }
-      : { label: 'Updated', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
-  ];
+  const today = useToday();
+  const isFiltered = q !== '' || model !== undefined;
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = agents;
+  const isPartial = isFiltered && hasNextPage;
+  useEffect(() => {
+    // The filters are applied here, so they need the whole list.
+    if (isPartial && !isFetchingNextPage) void fetchNextPage();
+  }, [isPartial, isFetchingNextPage, fetchNextPage]);
+  const found = data?.filter((agent) => matches(agent, q) && (model === undefined || modelName(agent.model) === model));
+  const models = [...new Set(data?.map((agent) => modelName(agent.model)))].sort();
+  const change = (name: 'q' | 'model', value: string | undefined) =>
+    void navigate({
+      to: '.',
+      search: (before) => withFilter(before as { q?: string; model?: string }, name, value ?? ''),
+      replace: true,
+      resetScroll: false,
+    });
   return (
     <Page
       title="Agents"
@@ -56,30 +62,56 @@ export function AgentsPage() {
             to="/$organizationId/agents"
             params={{ organizationId }}
             search={which ? { archived: true } : {}}
-            activeOptions={{ exact: true, includeSearch: true }}
+            className={which === archived ? 'active' : undefined}
+            aria-current={which === archived ? 'page' : undefined}
           >
             {which ? 'Archived' : 'Active'}
           </Link>
         ))}
       </nav>
-      <List
+      <FilterBar
+        search={{ label: 'Search names, models, tools, ids', value: q, onChange: (value) => change('q', value) }}
+        filters={[
+          {
+            label: 'Model',
+            value: model,
+            options: models.map((value) => ({ value, label: value })),
+            onChange: (value) => change('model', value),
+          },
+        ]}
+      />
+      <Table
+        name="agents"
         caption={archived ? 'Archived agents' : 'Agents'}
-        query={agents}
-        columns={columns}
+        query={isFiltered ? { ...agents, data: isPartial && found?.length === 0 ? undefined : found } : agents}
+        columns={agentColumns({ organizationId, archived, today })}
         rowKey={({ agentId }) => agentId}
+        rowLink={({ agentId }) => ({ to: '/$organizationId/agents/$agentId', params: { organizationId, agentId } })}
+        actions={(agent) => <RowMenu agent={agent} />}
         empty={
-          archived ? (
-            <p>No archived agents.</p>
+          isFiltered ? (
+            <EmptyState icon={Bot} title="No matching agents">
+              Change or clear the search and the filters.
+            </EmptyState>
+          ) : archived ? (
+            <EmptyState icon={Bot} title="No archived agents">
+              An archived agent accepts no new sessions. Its versions and sessions stay readable.
+            </EmptyState>
           ) : (
-            <>
-              <h2>No agents yet</h2>
-              <p>Create one to start a session. Some templates need no API key and no network.</p>
-              {may('write') && (
-                <ButtonLink to="/$organizationId/agents/new" params={{ organizationId }}>
-                  Choose a template
-                </ButtonLink>
-              )}
-            </>
+            <EmptyState
+              icon={Bot}
+              title="No agents yet"
+              docs={{ label: 'How agents work', href: '/docs#createAgent' }}
+              action={
+                may('write') && (
+                  <ButtonLink look="primary" to="/$organizationId/agents/new" params={{ organizationId }}>
+                    Choose a template
+                  </ButtonLink>
+                )
+              }
+            >
+              Create one to start a session. Some templates need no API key and no network.
+            </EmptyState>
           )
         }
       />
@@ -87,8 +119,77 @@ export function AgentsPage() {
   );
 }
 
-/** `provider/model`, the short form of a model. */
-function modelName(model: Agent['model']): string {
-  const { provider, model: name, queue } = modelOf(model);
-  return `${provider}/${name ?? queue ?? ''}`;
+const REFRESH_MS = 60_000;
+
+/** What each agent did in the last 24 hours, in the chosen environment. */
+function useToday() {
+  const environment = useEnvironment();
+  const { data } = useApiQuery(
+    ['analytics', 'agents', environment],
+    (client) => client.analytics.get({ step: 'hour', groupBy: 'agent', ...(environment && { environment }) }),
+    { everyMs: REFRESH_MS },
+  );
+  return data && new Map(data.groups.map((group) => [group.group, group]));
+}
+
+/** Every word is in the name, the description, the model, a tool's name or the id. */
+function matches(agent: Agent, query: string): boolean {
+  const text = [
+    agent.name,
+    agent.description,
+    modelName(agent.model),
+    agent.agentId,
+    ...agent.tools.map((tool) => tool.name),
+  ]
+    .join('\n')
+    .toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+function RowMenu({ agent }: { agent: Agent }) {
+  const { organizationId, may } = useOrganization();
+  const navigate = useNavigate();
+  const toast = useToast();
+  const [isArchiving, setArchiving] = useState(false);
+  const { agentId } = agent;
+  const copy = async () => {
+    const isCopied = await writeClipboard(agentId);
+    toast(isCopied ? 'Copied' : 'Your browser blocked copying.');
+  };
+  return (
+    <>
+      <Menu
+        label={`Actions for ${agent.name}`}
+        items={[
+          {
+            label: 'Show sessions',
+            onSelect: () =>
+              void navigate({ to: '/$organizationId/sessions', params: { organizationId }, search: { agentId } }),
+          },
+          {
+            label: 'Compare versions',
+            onSelect: () =>
+              void navigate({ to: '/$organizationId/agents/$agentId/versions', params: { organizationId, agentId } }),
+          },
+          {
+            label: 'Open in playground',
+            onSelect: () =>
+              void navigate({
+                to: '/$organizationId/playground',
+                params: { organizationId },
+                search: { agent: agentId },
+              }),
+          },
+          { label: 'Copy ID', onSelect: () => void copy() },
+          ...(may('write') && agent.archivedAt === null
+            ? [{ label: 'Archive agent', group: 'archive', danger: true, onSelect: () => setArchiving(true) }]
+            : []),
+        ]}
+      />
+      {isArchiving && <ArchiveDialog agent={agent} onClose={() => setArchiving(false)} />}
+    </>
+  );
 }

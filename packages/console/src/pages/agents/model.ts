@@ -12,3 +12,9 @@ export function modelOf(value: unknown): Partial<Model> & Record<string, unknown
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** `provider/model`, the short form of a model. */
+export function modelName(value: unknown): string {
+  const { provider, model, queue } = modelOf(value);
+  return `${provider}/${model ?? queue ?? ''}`;
+}

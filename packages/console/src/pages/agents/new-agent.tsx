@@ -1,4 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { CircleCheck, KeyRound, Plug } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -7,7 +8,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { bodyOf, type Definition } from './definition.ts';
 import { useNewDraft } from './draft.tsx';
 import { Editor, type View } from './editor.tsx';
-import { type Template, templates } from './templates.ts';
+import { type Template, templateGroups, templates } from './templates.ts';
 import './agents.css';
 
 export function NewAgentPage() {
@@ -21,7 +22,6 @@ export function NewAgentPage() {
       about={
         template ? (
           <>
-            {' '}
             Template: {template.name}.{' '}
             <Link to="/$organizationId/agents/new" params={{ organizationId }}>
               Choose another template
@@ -39,23 +39,60 @@ export function NewAgentPage() {
       ) : template ? (
         <NewAgent template={template} />
       ) : (
-        <ul className="templates">
-          {templates.map((one) => (
-            <li key={one.id}>
-              <Link
-                className="card"
-                to="/$organizationId/agents/new"
-                params={{ organizationId }}
-                search={{ template: one.id }}
-              >
-                <strong>{one.name}</strong>
-                <span className="quiet small">{one.about}</span>
-              </Link>
-            </li>
-          ))}
-        </ul>
+        <Templates />
       )}
     </Page>
+  );
+}
+
+function Templates() {
+  const groups = Object.entries(templateGroups) as [Template['group'], string][];
+  return groups.map(([group, title]) => (
+    <section className="stack tight" key={group} aria-labelledby={`templates-${group}`}>
+      <h2 id={`templates-${group}`}>{title}</h2>
+      <ul className="templates">
+        {templates
+          .filter((one) => one.group === group)
+          .map((one) => (
+            <li key={one.id}>
+              <TemplateCard template={one} />
+            </li>
+          ))}
+      </ul>
+    </section>
+  ));
+}
+
+function TemplateCard({ template: { id, name, about, icon: Icon, group, secret, needs } }: { template: Template }) {
+  const { organizationId } = useOrganization();
+  return (
+    <Link className="card" to="/$organizationId/agents/new" params={{ organizationId }} search={{ template: id }}>
+      <span className="template-icon">
+        <Icon aria-hidden="true" />
+      </span>
+      <strong>{name}</strong>
+      <span className="quiet small">{about}</span>
+      <span className="template-needs small">
+        {group === 'try' && (
+          <>
+            <CircleCheck aria-hidden="true" /> <span>Needs no key and no network</span>
+          </>
+        )}
+        {secret && (
+          <>
+            <KeyRound aria-hidden="true" />
+            <span>
+              Needs the secret <code>{secret}</code>
+            </span>
+          </>
+        )}
+        {needs && (
+          <>
+            <Plug aria-hidden="true" /> <span>{needs}</span>
+          </>
+        )}
+      </span>
+    </Link>
   );
 }
 

@@ -1,8 +1,22 @@
 // The search parameters of these pages.
 import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
-export function agentsSearch({ archived }: Record<string, unknown>): { archived?: true } {
-  return archived === true ? { archived } : {};
+export interface AgentsSearch {
+  archived?: true;
+  /** Words in the name, the description, the model, the tools or the id. */
+  q?: string;
+  /** `provider/model` */
+  model?: string;
+}
+
+export function agentsSearch(search: Record<string, unknown>): AgentsSearch {
+  // The router parses digits as a number.
+  const q = typeof search.q === 'number' ? String(search.q) : search.q;
+  return {
+    ...(search.archived === true && { archived: true as const }),
+    ...textIn({ q }, 'q', /^.{1,200}$/su),
+    ...textIn(search, 'model', /^.{1,200}$/su),
+  };
 }
 
 /** The template to start from. */

@@ -1,14 +1,25 @@
 // Agents to start from.
 import { ownProviders } from '@signalbox/contract';
-import type { ReactNode } from 'react';
+import { Cpu, FilePlus2, type LucideIcon, MessageSquareText, Network, ShieldCheck, Sparkles } from 'lucide-react';
 import type { Definition } from './definition.ts';
 
 export interface Template {
   id: string;
   name: string;
-  about: ReactNode;
+  about: string;
+  icon: LucideIcon;
+  group: keyof typeof templateGroups;
+  /** What must be there before it responds: the name of a secret, or a sentence. */
+  secret?: string;
+  needs?: string;
   definition: Definition;
 }
+
+export const templateGroups = {
+  try: 'Try without a model',
+  model: 'Use a model',
+  own: 'Start from nothing',
+} as const;
 
 const rest = { tools: [], limits: {}, outputSchema: null, metadata: {} };
 const instructions = 'You help the people who write to you. Answer in plain words. If you don’t know, say so.';
@@ -16,8 +27,10 @@ const instructions = 'You help the people who write to you. Answer in plain word
 export const templates: readonly Template[] = [
   {
     id: 'assistant',
-    name: 'Scripted assistant',
-    about: 'Responds from a script: no model, no API key, no network. For a first look and for tests.',
+    name: 'Echo assistant',
+    about: 'Repeats what you write, from a script. For a first look and for tests.',
+    icon: MessageSquareText,
+    group: 'try',
     definition: {
       name: 'Assistant',
       description: 'Responds from a script.',
@@ -32,9 +45,10 @@ export const templates: readonly Template[] = [
   },
   {
     id: 'refunds',
-    name: 'Scripted refund desk',
-    about:
-      'Asks to refund an order and waits for approval. Your program then runs the refund, because it is a client tool.',
+    name: 'Refund desk',
+    about: 'Calls a tool that needs an approval, then waits for your program’s result. The model is a script.',
+    icon: ShieldCheck,
+    group: 'try',
     definition: {
       name: 'Refund desk',
       description: 'Refunds orders. Each refund needs approval.',
@@ -69,11 +83,30 @@ export const templates: readonly Template[] = [
       ],
     },
   },
+  ...ownProviders.map(
+    ({ name: provider, label, exampleModel, keyName }): Template => ({
+      id: provider,
+      name: `${label} assistant`,
+      about: `Starts with ${exampleModel}. Choose another model, add tools, write instructions.`,
+      icon: Sparkles,
+      group: 'model',
+      secret: keyName,
+      definition: {
+        name: 'Assistant',
+        description: '',
+        model: { provider, model: exampleModel },
+        instructions,
+        ...rest,
+      },
+    }),
+  ),
   {
     id: 'ollama',
-    name: 'Local model',
-    about:
-      'Ollama, or another server with an OpenAI-compatible chat completions API. The operator must allow its address (SIGNALBOX_EGRESS_ALLOW).',
+    name: 'Local or self-hosted model',
+    about: 'Ollama, vLLM, a gateway: any server with OpenAI’s chat completions API.',
+    icon: Network,
+    group: 'model',
+    needs: 'Needs an address that the operator allows in SIGNALBOX_EGRESS_ALLOW',
     definition: {
       name: 'Local assistant',
       description: '',
@@ -82,16 +115,27 @@ export const templates: readonly Template[] = [
       ...rest,
     },
   },
-  ...ownProviders.map(({ name: provider, label, exampleModel, keyName }) => ({
-    id: provider,
-    name: label,
-    about: `Needs an API key of ${label}, in the secret ${keyName} of each environment that runs it.`,
-    definition: { name: 'Assistant', description: '', model: { provider, model: exampleModel }, instructions, ...rest },
-  })),
+  {
+    id: 'worker',
+    name: 'Your own program',
+    about: 'Your program runs the turns, with any framework. Signalbox keeps the sessions, approvals and webhooks.',
+    icon: Cpu,
+    group: 'own',
+    needs: 'Needs a program that claims turns from a queue',
+    definition: {
+      name: 'Assistant',
+      description: '',
+      model: { provider: 'worker', queue: 'assistant' },
+      instructions: '',
+      ...rest,
+    },
+  },
   {
     id: 'empty',
     name: 'Blank agent',
-    about: 'Start with an empty form.',
+    about: 'An empty form, for a definition of your own.',
+    icon: FilePlus2,
+    group: 'own',
     definition: {
       name: '',
       description: '',
