@@ -88,6 +88,15 @@ test('every page has a title and one heading, fits 360, 768 and 1440 px, and pas
         await page.evaluate(() => document.documentElement.scrollWidth),
         `${path} at ${width}`,
       ).toBeLessThanOrEqual(width);
+      // What a person recognizes a row by keeps its room.
+      const narrow = await page
+        .locator('table.table')
+        .evaluateAll((tables) =>
+          tables.flatMap((table) =>
+            [...table.querySelectorAll('td[data-phone=title]')].map((cell) => cell.clientWidth),
+          ),
+        );
+      expect(Math.min(120, ...narrow), `${path} at ${width}`).toBe(120);
       if (width !== 768) await expectAccessible(page);
     }
   }

@@ -131,7 +131,7 @@ const MANY = 10_000;
 // What people notice. Each kind of interaction is measured several times, and its median counts.
 const MAX_MS = 100;
 
-test('with 10,000 rows, the page shows the effect of a key or click within 100 ms', async () => {
+test('of 10,000 rows 25 are on a screen of 1440 × 900, and the effect of a key or click is shown within 100 ms', async () => {
   const { client } = console.service;
   const [real] = (await client.sessions.list({ limit: 1 })).data;
   const page = await console.open(member, '/sessions?endUserId=nobody');
@@ -148,6 +148,10 @@ test('with 10,000 rows, the page shows the effect of a key or click within 100 m
     .and(page.locator(`[aria-rowcount="${MANY + 1}"]`))
     .waitFor();
   expect(await rows(page).count()).toBeLessThan(200);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const shown = () =>
+    rows(page).evaluateAll((all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length);
+  await expect.poll(shown).toBeGreaterThanOrEqual(25);
 
   /** The median time from the event to the paint after it. */
   async function measured(act: () => Promise<void>): Promise<number> {

@@ -54,6 +54,7 @@ function Keys() {
       id: 'secret',
       label: 'Secret',
       width: '10rem',
+      from: 'desktop',
       phone: 'under',
       cell: ({ secretPreview, expiringSecret }) => (
         <span className="row">

@@ -37,6 +37,7 @@ export function sessionColumns(nameOf: (agentId: string) => string): Column<List
       id: 'endUser',
       label: 'End user',
       width: '9rem',
+      from: 'desktop',
       choice: 'shown',
       phone: 'under',
       cell: ({ endUser }) => endUser && <PlainText text={endUser.name ?? endUser.id} />,

@@ -6,6 +6,7 @@ import { Code, Json } from '../../ui/copy.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
+import { Menu } from '../../ui/menu.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Specimen } from './system.tsx';
@@ -151,7 +152,9 @@ function TableStates() {
       columns={columns}
       rowKey={({ id }) => id}
       rowLink={() => ({ to: '/_system' })}
-      actions={() => <Button small>Close</Button>}
+      actions={({ title }) => (
+        <Menu label={`Actions for ${title}`} items={[{ label: 'Close session', onSelect: () => {} }]} />
+      )}
       sort={{ ...sort, onChange: (by, isDescending) => setSort({ by, isDescending }) }}
       selection={{
         selected,
