@@ -28,7 +28,10 @@ const TURN_ROWS = 25;
 const none: readonly SessionTurn[] = [];
 
 /** The loaded turns. Loads more until the first shown turn is among them, because each says why it ended. */
-function useTurnsFrom(first: number | null | undefined, timeline: ListQuery<SessionTurn>): readonly SessionTurn[] {
+export function useTurnsFrom(
+  first: number | null | undefined,
+  timeline: ListQuery<SessionTurn>,
+): readonly SessionTurn[] {
   const { data: turns = none, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = timeline;
   const isBehind = first != null && first < (turns.at(-1)?.turn ?? 0);
   const mayAsk = hasNextPage && !isFetchingNextPage && !isFetchNextPageError;

@@ -5,7 +5,7 @@ import type { Scale } from './scale.ts';
 export function Axis({ scale: { ticks, breaks }, labelShare }: { scale: Scale; labelShare: number }) {
   return (
     <div className="trace-line trace-axis" aria-hidden="true">
-      <span />
+      <span className="trace-name">Step</span>
       <span className="trace-track">
         {ticks.map(({ at, ms }) => (
           <span className="trace-tick number" key={at} style={{ left: percent(at) }}>
@@ -23,7 +23,29 @@ export function Axis({ scale: { ticks, breaks }, labelShare }: { scale: Scale; l
           </span>
         ))}
       </span>
-      <span />
+      <span className="trace-figures">
+        <span>Tokens</span>
+        <span>Cost</span>
+        <span>Time</span>
+      </span>
+    </div>
+  );
+}
+
+/** The ticks and breaks behind the rows. */
+export function Grid({ scale: { ticks, breaks }, height }: { scale: Scale; height: number }) {
+  return (
+    <div className="trace-line trace-grid" aria-hidden="true" style={{ height }}>
+      <span className="trace-name" />
+      <span className="trace-track">
+        {ticks.map(({ at }) => (
+          <span className="trace-tick" key={at} style={{ left: percent(at) }} />
+        ))}
+        {breaks.map(({ at, end }) => (
+          <span className="trace-gap" key={at} style={{ left: percent(at), width: percent(end - at) }} />
+        ))}
+      </span>
+      <span className="trace-figures" />
     </div>
   );
 }

@@ -59,7 +59,7 @@ export function DetailsTab({ step }: { step: OperationDetails }) {
             {attempts.map(({ model, startedAt, endedAt, error }) => (
               <li key={startedAt}>
                 <PlainText text={model} />{' '}
-                <span className="muted number">{duration(Date.parse(endedAt) - Date.parse(startedAt))}</span>
+                <span className="quiet number">{duration(Date.parse(endedAt) - Date.parse(startedAt))}</span>
                 {error && (
                   <p className="step-error">
                     <code>{error.code}</code> <PlainText text={error.message} />

@@ -8,17 +8,14 @@ import { toolTitle } from '../../../text-format.ts';
 import { Status } from '../../../ui/badge.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration } from '../../../ui/time.tsx';
-import { number } from '../session-text.ts';
+import { number, shortCost } from '../session-text.ts';
 import { percent } from './axis.tsx';
 import { isFailed, type Piece, type StepRow, type TurnRow } from './rows.ts';
 import type { Scale } from './scale.ts';
-import { moneyText } from './step-text.ts';
 
 interface LineProps {
   id: string;
   scale: Scale;
-  /** The width of the time axis. */
-  trackPx: number;
   top: number;
   /** From 1. */
   position: number;
@@ -35,11 +32,11 @@ export function TurnLine({
   const { turn, isOpen, from, until, pieces } = row;
   const Zoom = isZoomed ? ZoomOut : ZoomIn;
   return (
-    <Line {...line} level={1} isOpen={isOpen} kind="turn">
-      <span className="trace-name" role="rowheader">
+    <Line {...line} level={1} isOpen={isOpen} kind="turn" isFailed={turn.status === 'failed'}>
+      <span className="trace-name" role="rowheader" aria-label={`Turn ${turn.turn}, ${turn.status}`}>
         <ChevronRight className="trace-chevron" aria-hidden="true" />
         <b>Turn {turn.turn}</b>
-        {turn.status !== 'completed' && <Status value={turn.status} />}
+        {turn.status !== 'completed' && turn.status !== 'failed' && <Status value={turn.status} />}
         <button
           type="button"
           className="trace-zoom"
@@ -53,10 +50,16 @@ export function TurnLine({
           <Zoom aria-hidden="true" />
         </button>
       </span>
-      <Track pieces={pieces} scale={line.scale} trackPx={line.trackPx} note={turn.error?.message} />
+      <Track pieces={pieces} scale={line.scale} note={turnNote(row)} />
       <Figures tokens={turn.usage} costUsd={turn.usage.costUsd} ms={until - from} />
     </Line>
   );
+}
+
+/** Why it failed, unless one of its rows below says so. */
+function turnNote({ turn: { error, operations }, isOpen }: TurnRow): string | undefined {
+  const isSaid = isOpen && operations.some((one) => one.error === error?.message);
+  return isSaid ? undefined : error?.message;
 }
 
 const KIND: Record<TurnOperation['kind'], string> = {
@@ -86,9 +89,7 @@ export function StepLine({ row, isSelected, ...line }: LineProps & { row: StepRo
       <Track
         pieces={pieces}
         scale={line.scale}
-        trackPx={line.trackPx}
         note={isFailed(operation) ? (error ?? status) : isStarted ? undefined : status}
-        firstTokenAt={operation.firstTokenAt}
       />
       <Figures tokens={usage ?? undefined} costUsd={usage?.costUsd ?? null} ms={isStarted ? until - from : undefined} />
     </Line>
@@ -138,42 +139,20 @@ function Line({
 
 /** The least share of the width that a note takes beside its bar. */
 const NOTE_SHARE = 0.3;
-/** In a shorter bar, the tick of the first token would hide the rest. */
-const FIRST_LEAST_PX = 16;
 
-function Track({
-  pieces,
-  scale,
-  trackPx,
-  note,
-  firstTokenAt,
-}: {
-  pieces: readonly Piece[];
-  scale: Scale;
-  trackPx: number;
-  note?: string | undefined;
-  firstTokenAt?: string | null;
-}) {
+function Track({ pieces, scale, note }: { pieces: readonly Piece[]; scale: Scale; note?: string | undefined }) {
   const [first, last] = [pieces[0], pieces.at(-1)];
   const begin = first ? scale.at(first.from) : 0;
   const end = last ? scale.at(last.until) : 0;
   // Beside the bar where there is room, else on it.
   const place =
     1 - end >= NOTE_SHARE
-      ? { left: percent(end) }
+      ? { left: percent(end), right: 0 }
       : begin >= NOTE_SHARE
         ? { right: percent(1 - begin) }
-        : { left: percent(begin) };
+        : { left: percent(begin), right: 0 };
   return (
     <span className="trace-track" role="gridcell">
-      {scale.breaks.map(({ at, end }) => (
-        <span
-          className="trace-gap"
-          aria-hidden="true"
-          key={at}
-          style={{ left: percent(at), width: percent(end - at) }}
-        />
-      ))}
       {pieces.map(({ kind, from, until }) => (
         <span
           className="trace-bar"
@@ -184,14 +163,6 @@ function Track({
           style={{ left: percent(scale.at(from)), width: percent(scale.at(until) - scale.at(from)) }}
         />
       ))}
-      {firstTokenAt && (end - begin) * trackPx >= FIRST_LEAST_PX && (
-        <span
-          className="trace-first"
-          aria-hidden="true"
-          title="First token"
-          style={{ left: percent(scale.at(Date.parse(firstTokenAt))) }}
-        />
-      )}
       {note && (
         <span className="trace-note" style={place}>
           <PlainText text={note} />
@@ -233,7 +204,7 @@ function Figures({
           </>
         )}
       </span>
-      <span>{costUsd !== null && moneyText(costUsd)}</span>
+      <span>{costUsd !== null && shortCost(costUsd)}</span>
       <span>{ms === undefined ? '' : duration(ms)}</span>
     </span>
   );

@@ -6,16 +6,16 @@ import { Content, Part } from './step-parts.tsx';
 
 /** What the model got: instructions, messages, tools and settings. */
 export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
-  if (!prompt) return <p className="muted">This step has no prompt that can be shown.</p>;
+  if (!prompt) return <p className="quiet">This step has no prompt that can be shown.</p>;
   const { instructions, messages, messagesLeftOut, tools, settings, maxOutputTokens, outputSchema } = prompt;
   const all = { ...settings, ...(maxOutputTokens !== null && { maxOutputTokens }) };
   return (
     <>
       <Part title="Instructions">
-        {instructions === '' ? <p className="muted">None</p> : <LongText text={instructions} />}
+        {instructions === '' ? <p className="quiet">None</p> : <LongText text={instructions} />}
       </Part>
       <Part title={counted(messages.length, 'message')}>
-        {messagesLeftOut > 0 && <p className="muted">{counted(messagesLeftOut, 'older message')} left out.</p>}
+        {messagesLeftOut > 0 && <p className="quiet">{counted(messagesLeftOut, 'older message')} left out.</p>}
         <ol className="step-messages">
           {messages.map(({ role, content }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the messages of one prompt never move

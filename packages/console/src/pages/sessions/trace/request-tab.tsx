@@ -13,7 +13,7 @@ export function RequestTab({ step: { kind, request, input } }: { step: Operation
           <Json value={input} />
         </Part>
       )}
-      {request ? <Sent request={request} /> : kind !== 'tool' && <p className="muted">No request was sent.</p>}
+      {request ? <Sent request={request} /> : kind !== 'tool' && <p className="quiet">No request was sent.</p>}
     </>
   );
 }

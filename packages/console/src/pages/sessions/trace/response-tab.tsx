@@ -13,7 +13,7 @@ export function ResponseTab({ step }: { step: OperationDetails }) {
       </Part>
     );
   if (kind !== 'tool') {
-    if (!response) return <p className="muted">No response yet, or none that was stored.</p>;
+    if (!response) return <p className="quiet">No response yet, or none that was stored.</p>;
     return (
       <>
         {response.reasoning && (
@@ -22,7 +22,7 @@ export function ResponseTab({ step }: { step: OperationDetails }) {
           </Part>
         )}
         <Part title="Response">
-          {response.content.length === 0 ? <p className="muted">Empty</p> : <Content parts={response.content} />}
+          {response.content.length === 0 ? <p className="quiet">Empty</p> : <Content parts={response.content} />}
         </Part>
         {response.stopReason && (
           <Part title="Stop reason">
@@ -40,7 +40,7 @@ export function ResponseTab({ step }: { step: OperationDetails }) {
         ) : error ? (
           <LongText text={error} />
         ) : (
-          <p className="muted">None yet</p>
+          <p className="quiet">None yet</p>
         )}
       </Part>
       {received && (

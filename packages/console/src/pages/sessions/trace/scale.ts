@@ -32,8 +32,10 @@ interface Piece extends Span {
   readonly end: number;
 }
 
-/** Idle time is drawn in full up to this share of the time in which something works. */
-const IDLE_SHARE = 0.15;
+/** How much of the time in which something works a shortened stretch takes. */
+const SHORT_SHARE = 0.15;
+/** Idle time is drawn in full up to this share of it: less is worth no gap in the axis. */
+const IDLE_SHARE = 0.5;
 /** All that is shortened takes this share at most. */
 const SHORTENED_SHARE = 0.4;
 const TICKS = 6;
@@ -75,7 +77,7 @@ function place(whole: Span, busy: readonly Span[]): Piece[] {
   const gaps: Span[] = [];
   for (let index = 0; index < edges.length; index += 2) gaps.push({ from: edges[index]!, until: edges[index + 1]! });
   const long = work === 0 ? [] : gaps.filter(({ from, until }) => until - from > work * IDLE_SHARE);
-  const short = Math.min(work * IDLE_SHARE, (work * SHORTENED_SHARE) / Math.max(1, long.length));
+  const short = Math.min(work * SHORT_SHARE, (work * SHORTENED_SHARE) / Math.max(1, long.length));
 
   const stretches: (Span & { isShort: boolean; length: number })[] = [];
   let from = whole.from;

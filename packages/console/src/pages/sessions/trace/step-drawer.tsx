@@ -1,9 +1,10 @@
 // One step of the trace in full, in a drawer next to it.
 import type { OperationDetails, Session, SessionTurn } from '@signalbox/client';
-import { useNavigate, useRouter } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { ChevronDown, ChevronUp } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../../organization.tsx';
+import { useShortcuts } from '../../../shortcuts/registry.ts';
 import { toolTitle } from '../../../text-format.ts';
 import { Status } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
@@ -13,12 +14,11 @@ import { SkeletonCards } from '../../../ui/skeleton.tsx';
 import { Tabs } from '../../../ui/tabs.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration } from '../../../ui/time.tsx';
-import { number } from '../session-text.ts';
+import { number, shortCost } from '../session-text.ts';
 import { DetailsTab } from './details-tab.tsx';
 import { PromptTab } from './prompt-tab.tsx';
 import { RequestTab } from './request-tab.tsx';
 import { ResponseTab } from './response-tab.tsx';
-import { moneyText } from './step-text.ts';
 
 type Tab = 'prompt' | 'response' | 'request' | 'details';
 
@@ -50,6 +50,10 @@ export function StepDrawer({
     .map((one) => one.operationId);
   const place = all.indexOf(operationId);
   const [before, after] = place < 0 ? [] : [all[place - 1], all[place + 1]];
+  useShortcuts('Step', [
+    { keys: 'j', does: 'Next step', run: () => (after ? onStep(after) : false) },
+    { keys: 'k', does: 'Previous step', run: () => (before ? onStep(before) : false) },
+  ]);
   const { data, error, refetch } = query;
   const shown = data ?? line;
   const isTool = shown?.kind === 'tool';
@@ -64,6 +68,7 @@ export function StepDrawer({
             look="bare"
             className="icon"
             aria-label="Previous step"
+            title="Previous step (k)"
             disabled={!before}
             onClick={() => before && onStep(before)}
           >
@@ -73,6 +78,7 @@ export function StepDrawer({
             look="bare"
             className="icon"
             aria-label="Next step"
+            title="Next step (j)"
             disabled={!after}
             onClick={() => after && onStep(after)}
           >
@@ -133,7 +139,7 @@ function Summary({ step }: { step: OperationDetails }) {
     startedAt && endedAt && since(endedAt),
     startedAt && firstTokenAt && `first token after ${since(firstTokenAt)}`,
     usage && `${number(usage.inputTokens)} → ${number(usage.outputTokens)} tokens`,
-    usage && usage.costUsd !== null && moneyText(usage.costUsd),
+    usage && usage.costUsd !== null && shortCost(usage.costUsd),
   ].filter((fact) => typeof fact === 'string');
   return (
     <div className="step-summary">
@@ -148,8 +154,6 @@ function Summary({ step }: { step: OperationDetails }) {
   );
 }
 
-const PLAYGROUND = '/$organizationId/playground';
-
 function Actions({
   session: { sessionId },
   step: { turn, step, kind },
@@ -160,11 +164,9 @@ function Actions({
   turns: readonly SessionTurn[];
 }) {
   const { organizationId, may } = useOrganization();
-  const router = useRouter();
   const navigate = useNavigate();
   const fork = useApiMutation((client, atTurn: number) => client.sessions.fork(sessionId, { atTurn }), ['sessions']);
   const hasEnded = turns.some((one) => one.turn === turn && one.endedAt !== null);
-  const hasPlayground = PLAYGROUND in router.routesByPath;
   const openFork = async () => {
     const opened = await fork.mutateAsync(turn);
     await navigate({
@@ -175,13 +177,15 @@ function Actions({
   if (!may('write')) return null;
   return (
     <div className="step-actions">
-      {hasPlayground && kind === 'model' && (
-        <a
+      {kind === 'model' && (
+        <Link
           className="button small"
-          href={`/console/${organizationId}/playground?session=${sessionId}&turn=${turn}&step=${step}`}
+          to="/$organizationId/playground"
+          params={{ organizationId }}
+          search={{ session: sessionId, turn, step }}
         >
           Open in playground
-        </a>
+        </Link>
       )}
       {hasEnded && (
         <Button small busy={fork.isPending} onClick={() => void openFork().catch(() => {})}>

@@ -34,7 +34,7 @@ function PartView({ part }: { part: MessagePart }) {
     case 'tool_call':
       return (
         <>
-          <span className="muted">
+          <span className="quiet">
             calls <PlainText text={toolTitle(part.tool)} />
           </span>
           <Json value={part.input} />
@@ -69,7 +69,7 @@ function jsonIn(text: string): unknown {
 }
 
 export function Headers({ headers }: { headers: SentRequest['headers'] }) {
-  if (headers.length === 0) return <p className="muted">None</p>;
+  if (headers.length === 0) return <p className="quiet">None</p>;
   return (
     <dl className="step-headers">
       {headers.map(({ name, value }, index) => (

@@ -2,15 +2,17 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table has no rows that open and close, and is not virtual
 import type { Session, SessionTurn, TurnOperation } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, useEffect, useId, useMemo, useState } from 'react';
-import { counted } from '../../../text-format.ts';
+import { ChevronsDownUp, ChevronsUpDown } from 'lucide-react';
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useShortcuts } from '../../../shortcuts/registry.ts';
 import { Button } from '../../../ui/button.tsx';
-import { duration, useTicking } from '../../../ui/time.tsx';
+import { useTicking } from '../../../ui/time.tsx';
 import { isBusy } from '../use-session.ts';
-import { Axis } from './axis.tsx';
+import { Axis, Grid } from './axis.tsx';
 import { StepLine, TurnLine } from './lines.tsx';
 import { busyOf, rowsOf, type TraceRow } from './rows.ts';
 import { createScale } from './scale.ts';
+import { TraceSummary } from './summary.tsx';
 import { useTrackWidth } from './use-track-width.ts';
 import './trace.css';
 
@@ -28,18 +30,22 @@ interface TraceProps {
 /** More steps than this are collapsed at first, but for the newest turn and those that failed. */
 const OPEN_STEPS = 60;
 const ROW_PX = 32;
+/** With the bar under the name. */
+const STACKED_ROW_PX = 48;
 const AHEAD_ROWS = 12;
 const TICK_PX = 56;
 
 export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProps) {
   const id = useId();
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
-  const trackPx = useTrackWidth(scroller);
+  const { trackPx, isStacked } = useTrackWidth(scroller);
   const now = useTicking(isBusy(session));
   const ordered = useMemo(() => turns.toSorted((a, b) => a.turn - b.turn), [turns]);
   const [toggled, setToggled] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [zoomed, setZoomed] = useState<number>();
   const [active, setActive] = useState<string>();
+  const hasBegun = useRef(false);
+  const isAtEnd = useRef(true);
 
   const steps = ordered.reduce((sum, { operations }) => sum + operations.length, 0);
   const newest = ordered.at(-1)?.turn;
@@ -59,9 +65,11 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
     count: rows.length,
     getScrollElement: () => scroller,
     getItemKey: (index) => rows[index]!.key,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => (isStacked ? STACKED_ROW_PX : ROW_PX),
     overscan: AHEAD_ROWS,
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the rows get another height
+  useLayoutEffect(() => virtual.measure(), [isStacked]);
   const activeIndex = Math.max(
     0,
     rows.findIndex(({ key }) => key === active),
@@ -75,11 +83,27 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
     virtual.scrollToIndex(selectedIndex);
   }, [selected, selectedIndex < 0]);
 
-  if (turns.length === 0) return <p className="muted">No turns yet. Send a message to start the first one.</p>;
+  useShortcuts('Trace', [
+    { keys: 'Enter', does: 'Open the step, or open and close the turn' },
+    { keys: 'z', does: 'Zoom to the turn, and back' },
+  ]);
+
+  const newestIndex = rows.findLastIndex(({ type }) => type === 'turn');
+  // Begins with the newest turn, and stays at the end of one that runs.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when rows are added
+  useLayoutEffect(() => {
+    if (!scroller || selectedIndex >= 0 || newestIndex < 0) return;
+    if (!hasBegun.current) virtual.scrollToIndex(newestIndex, { align: 'start' });
+    else if (isAtEnd.current && isBusy(session)) virtual.scrollToIndex(rows.length - 1);
+    hasBegun.current = true;
+  }, [scroller, rows.length]);
+
+  if (turns.length === 0) return <p className="quiet">No turns yet. Send a message to start the first one.</p>;
 
   const toggle = (turn: SessionTurn) => setToggled((before) => new Map(before).set(turn.turn, !isOpen(turn)));
   const toggleAll = (open: boolean) => setToggled(new Map(ordered.map(({ turn }) => [turn, open])));
   const areAllOpen = ordered.every(isOpen);
+  const Fold = areAllOpen ? ChevronsDownUp : ChevronsUpDown;
   function open(row: TraceRow): void {
     setActive(row.key);
     if (row.type === 'turn') toggle(row.turn);
@@ -118,11 +142,14 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
   // The active row may be outside of what is scrolled to, and no row is there before the first measurement.
   const isActiveShown = shown.some(({ index }) => index === activeIndex);
   return (
-    <section className="trace" aria-label="Trace" data-priced={ordered.some(({ usage }) => usage.costUsd !== null)}>
+    <section
+      className="trace"
+      aria-label="Trace"
+      data-priced={ordered.some(({ usage }) => usage.costUsd !== null)}
+      data-stacked={isStacked}
+    >
       <header className="trace-head">
-        <span className="muted number">
-          {counted(session.turn, 'turn')} · {counted(steps, 'step')} · {duration(workMs(rows))} working
-        </span>
+        <TraceSummary rows={rows} allTurns={session.turn} />
         <span className="trace-actions">
           {onEarlier && (
             <Button small onClick={onEarlier}>
@@ -131,8 +158,15 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
           )}
           {zoomed === undefined ? (
             ordered.length > 1 && (
-              <Button small onClick={() => toggleAll(!areAllOpen)}>
-                {areAllOpen ? 'Collapse all' : 'Expand all'}
+              <Button
+                small
+                look="bare"
+                className="icon"
+                aria-label={areAllOpen ? 'Collapse all' : 'Expand all'}
+                title={areAllOpen ? 'Collapse all' : 'Expand all'}
+                onClick={() => toggleAll(!areAllOpen)}
+              >
+                <Fold aria-hidden="true" />
               </Button>
             )
           ) : (
@@ -142,8 +176,15 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
           )}
         </span>
       </header>
-      <div className="trace-scroll" ref={setScroller}>
+      <div
+        className="trace-scroll"
+        ref={setScroller}
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+          isAtEnd.current = scrollTop + clientHeight > scrollHeight - ROW_PX;
+        }}
+      >
         <Axis scale={scale} labelShare={labelShare} />
+        <Grid scale={scale} height={virtual.getTotalSize()} />
         <div
           className="trace-rows"
           role="treegrid"
@@ -159,7 +200,6 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
             const shared = {
               id: rowId(index),
               scale,
-              trackPx,
               isActive: index === activeIndex,
               onOpen: () => open(row),
               top: start,
@@ -181,9 +221,4 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
       </div>
     </section>
   );
-}
-
-/** How long models and tools worked, in all turns. */
-function workMs(rows: readonly TraceRow[]): number {
-  return busyOf(rows).reduce((sum, { from, until }) => sum + until - from, 0);
 }

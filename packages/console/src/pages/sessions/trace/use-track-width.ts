@@ -1,14 +1,25 @@
 import { useLayoutEffect, useState } from 'react';
 
 const TYPICAL_PX = 480;
+/** Of the whole trace: below, a row has its bar under its name. */
+const STACKED_PX = 400;
 
-/** The width of the time axis in `element`; null: it is not there yet. */
-export function useTrackWidth(element: HTMLElement | null): number {
-  const [width, setWidth] = useState(TYPICAL_PX);
+/** The width of the time axis in `element`, and whether a row takes two lines; null: it is not there yet. */
+export function useTrackWidth(element: HTMLElement | null): { trackPx: number; isStacked: boolean } {
+  const [width, setWidth] = useState({ trackPx: TYPICAL_PX, isStacked: false });
   useLayoutEffect(() => {
     const track = element?.querySelector('.trace-track');
-    if (!track) return;
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(1, entry!.contentRect.width)));
+    if (!element || !track) return;
+    const measure = () => {
+      const trackPx = Math.max(1, track.clientWidth);
+      const isStacked = element.clientWidth < STACKED_PX;
+      setWidth((before) =>
+        before.trackPx === trackPx && before.isStacked === isStacked ? before : { trackPx, isStacked },
+      );
+    };
+    // Both: the axis changes its width when rows become two lines.
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
     observer.observe(track);
     return () => observer.disconnect();
   }, [element]);
