@@ -56,6 +56,19 @@ test('the first load is at most 200 KB of compressed scripts and styles, and eac
   expect(large).toEqual([]);
 });
 
+test('the first load has no editor, charts, Markdown or schemas: pages load them when they show them', () => {
+  const manifest = JSON.parse(readFileSync(join(consoleDir, '.vite/manifest.json'), 'utf8')) as Record<string, Chunk>;
+  const { files } = filesOf(manifest, ['index.html']);
+  const first = [...files].map((file) => readFileSync(join(consoleDir, file), 'utf8')).join();
+  const all = globSync('assets/!(scalar)-*.js', { cwd: consoleDir })
+    .map((file) => readFileSync(join(consoleDir, file), 'utf8'))
+    .join();
+  // Texts that minification keeps.
+  for (const mark of ['cm-content', 'chart-tooltip', 'html_block', 'hljs-', 'unevaluatedProperties']) {
+    expect([mark, all.includes(mark), first.includes(mark)]).toEqual([mark, true, false]);
+  }
+});
+
 test('two fonts are loaded ahead, and those of other scripts when a page contains them', async () => {
   const page = await (await browser()).newPage();
   const fonts: string[] = [];

@@ -2,7 +2,9 @@
  * How the schemas of this package are built. Every schema is plain JSON Schema (2020-12) with a TypeScript type of the same
  * name; one with a `title` becomes a named component of the OpenAPI document and a named type of the client.
  */
-import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox';
+
+import type { Static, TObject, TProperties, TSchema, TUnsafe } from 'typebox';
+import * as Type from 'typebox';
 
 export { type Static, type TSchema, Type };
 
