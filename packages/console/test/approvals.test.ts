@@ -415,6 +415,9 @@ test('the filters are in the URL, and decided approvals are listed with who deci
   });
   await page.getByRole('row', { name: /Refund order.*denied.*Olga Owner/ }).waitFor();
   await expectAccessible(page);
+  expect(await page.getByRole('navigation', { name: 'Status' }).locator('[aria-current]').allTextContents()).toEqual([
+    'Denied',
+  ]);
   await page.getByRole('link', { name: 'Approved' }).click();
   await page
     .getByRole('row', { name: /approved.*you/ })
@@ -426,7 +429,7 @@ test('the filters are in the URL, and decided approvals are listed with who deci
   });
   await page.getByRole('button', { name: /production/ }).click();
   await page.getByRole('menuitemcheckbox', { name: 'staging' }).click();
-  await page.getByText('No matching approvals. Change the filters to see others.').waitFor();
+  await page.getByRole('heading', { name: 'No approved approvals' }).waitFor();
   const { sessionId } = await askRefund({ order: 'order-of-session', cents: 1 });
   await page.goto(
     `${console.origin}/console/${console.organizationId}/approvals?sessionId=${sessionId}&environment=production`,
@@ -506,6 +509,7 @@ test('26 approvals are a line each in groups, with the words of the user, and a 
   await page.keyboard.press('Shift+D');
   const dialog = page.getByRole('dialog', { name: 'Deny 2 of refund_order?' });
   await dialog.getByText('Same in all: cents 500').waitFor();
+  await dialog.getByRole('heading', { name: 'Refund order by Desk A in production' }).waitFor();
   await dialog.getByRole('cell', { name: 'bulk-100' }).waitFor();
   expect(await dialog.getByRole('cell').count()).toBe(2);
   await expectAccessible(page);
@@ -583,6 +587,64 @@ test('a decision on several is shown at once; what the service refuses, or never
     'denied',
     'approved',
   ]);
+  await page.context().close();
+});
+
+test('a decision is shown at once; a refused one is pending again with its reason, and takes no focus from where the user went', async () => {
+  const [first = ''] = await askMany('Desk F', ['soon-1', 'soon-2']);
+  const page = await console.open(member, '/approvals', { viewport: { width: 1440, height: 900 } });
+  await itemOf(page, 'soon-2').waitFor();
+  let answer = (_: 'refuse' | 'continue') => {};
+  await page.route('**/approvals/*/resolve', async (route) => {
+    const how = await new Promise<'refuse' | 'continue'>((resolve) => {
+      answer = resolve;
+    });
+    if (how === 'continue') return await route.continue();
+    await route.fulfill({
+      status: 400,
+      contentType: 'application/problem+json',
+      body: '{"code":"invalid_request","detail":"Not today.","status":400,"title":"","type":"","requestId":"req_1"}',
+    });
+  });
+  const item = itemOf(page, 'soon-1');
+  const isSent = () => page.waitForRequest(/\/resolve$/);
+  await page.keyboard.press('j');
+  await page.keyboard.press('d');
+  await page.keyboard.type('Too much');
+  await Promise.all([isSent(), page.keyboard.press('Enter')]);
+  await item.getByText('denied').waitFor();
+  await item.getByText('by you').waitFor();
+  expect((await approval(first)).status).toBe('pending');
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  const other = itemOf(page, 'soon-2').getByRole('button', { name: 'Approve now' });
+  await expect.poll(() => hasFocus(other)).toBe(true);
+  answer('refuse');
+  await item.getByRole('alert').getByText('Not today.').waitFor();
+  expect(await item.getByLabel('Reason').inputValue()).toBe('Too much');
+  expect(await hasFocus(other)).toBe(true);
+  await page.keyboard.press('Escape');
+
+  // A user who has left the page learns of the refusal.
+  await Promise.all([isSent(), item.getByRole('button', { name: 'Deny now' }).press('Enter')]);
+  await item.getByText('by you').waitFor();
+  await page.getByRole('link', { name: 'Usage' }).click();
+  await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+  answer('refuse');
+  await page.getByText('Not decided: Refund order. Open Approvals to try again.').waitFor();
+
+  await page.getByRole('link', { name: /^Approvals/ }).click();
+  await item.getByRole('button', { name: 'Deny', exact: true }).press('Enter');
+  await Promise.all([isSent(), item.getByRole('button', { name: 'Deny now' }).press('Enter')]);
+  await item.getByText('by you').waitFor();
+  answer('continue');
+  await expect.poll(async () => (await approval(first)).status).toBe('denied');
+  await page.unroute('**/approvals/*/resolve');
+  const { data: left } = await console.service.client.approvals.list({ status: 'pending' });
+  await console.service.client.approvals.resolveMany({
+    operationIds: left.map(({ operationId }) => operationId),
+    decision: 'denied',
+  });
   await page.context().close();
 });
 

@@ -30,18 +30,23 @@ export function SessionLink({ sessionId }: { sessionId: string }) {
 export function ApprovalSource({ approval }: { approval: Approval }) {
   const { agentId, sessionId, environment, requestedAt, expiresAt, status } = approval;
   return (
-    <p className="asker small">
+    <span className="asker small quiet">
       <span>
-        <AgentName agentId={agentId} /> in <SessionLink sessionId={sessionId} />
+        <AgentName agentId={agentId} />
       </span>
       <span>
-        in <strong>{environment}</strong>
+        <SessionLink sessionId={sessionId} />
       </span>
-      <span className="quiet">
+      <span>{environment}</span>
+      <span>
         requested <Time at={requestedAt} />
       </span>
-      {status === 'pending' && <Expiry at={expiresAt} />}
-    </p>
+      {status === 'pending' && (
+        <span>
+          <Expiry at={expiresAt} />
+        </span>
+      )}
+    </span>
   );
 }
 
@@ -52,7 +57,7 @@ export const isSoon = (at: string, now: number) => Date.parse(at) - now < SOON_M
 
 function Expiry({ at }: { at: string | null }) {
   const now = useNow();
-  if (at === null) return <span className="quiet">no time limit</span>;
+  if (at === null) return 'no time limit';
   const left = Date.parse(at) - now;
   const words = (
     <>
@@ -60,5 +65,5 @@ function Expiry({ at }: { at: string | null }) {
       <Time at={at} />
     </>
   );
-  return isSoon(at, now) ? <Badge tone="warn">{words}</Badge> : <span className="quiet">{words}</span>;
+  return isSoon(at, now) ? <Badge tone="warn">{words}</Badge> : words;
 }

@@ -1,5 +1,6 @@
 // One approval, for a link in a chat. On a phone the buttons stay within reach of the thumb.
-import { Link, useParams } from '@tanstack/react-router';
+import type { Approval } from '@signalbox/client';
+import { useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { useApiQuery } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
@@ -18,7 +19,7 @@ import { useApprovalShortcuts } from './shortcuts.ts';
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {
-  const { organizationId, operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
+  const { operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
   const query = useApiQuery(
     ['approvals', operationId],
     (client) => client.approvals.get(operationId, { include: 'context' }),
@@ -30,56 +31,63 @@ export function ApprovalPage() {
   useApprovalShortcuts(page);
   const { data } = query;
   return (
-    <Page
-      title={data ? toolTitle(data.name) : 'Approval'}
-      about={
-        <Link to="/$organizationId/approvals" params={{ organizationId }}>
-          All approvals
-        </Link>
-      }
-    >
+    <Page title={data ? toolTitle(data.name) : 'Approval'} about={data && <ApprovalSource approval={data} />}>
       <div ref={page}>
         <Await query={query}>
           {(approval) => (
-            <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>
-              <ApprovalSource approval={approval} />
-              <ContextView approval={approval} />
-              <section className="card" aria-labelledby="input">
-                <h2 id="input">Input</h2>
-                <InputView value={approval.input} />
-              </section>
-              <div className={approval.status === 'pending' ? 'under-thumb' : 'card'}>
-                <Decision approval={approval} />
+            <article className="one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>
+              <div className="stack">
+                <section className="card" aria-labelledby="input">
+                  <h2 id="input">Input</h2>
+                  <InputView value={approval.input} />
+                </section>
+                <div className={approval.status === 'pending' ? 'under-thumb' : 'card'}>
+                  <Decision approval={approval} />
+                </div>
+                {approval.status !== 'pending' && <CallOutcome approval={approval} />}
               </div>
-              {approval.status !== 'pending' && <CallOutcome approval={approval} />}
-              <dl className="facts small">
-                <dt>Tool</dt>
-                <dd>
-                  <code>
-                    <PlainText text={approval.name} />
-                  </code>
-                </dd>
-                <dt>Requested</dt>
-                <dd>
-                  <ExactTime at={approval.requestedAt} />
-                </dd>
-                {approval.expiresAt !== null && (
-                  <>
-                    <dt>Time limit</dt>
-                    <dd>
-                      <ExactTime at={approval.expiresAt} />
-                    </dd>
-                  </>
+              <div className="stack">
+                {(approval.context ?? []).length > 0 && (
+                  <section className="card" aria-labelledby="before">
+                    <h2 id="before">Before the call</h2>
+                    <ContextView approval={approval} />
+                  </section>
                 )}
-                <dt>Operation</dt>
-                <dd>
-                  <IdChip value={operationId} />
-                </dd>
-              </dl>
+                <Facts approval={approval} />
+              </div>
             </article>
           )}
         </Await>
       </div>
     </Page>
+  );
+}
+
+function Facts({ approval: { name, requestedAt, expiresAt, operationId } }: { approval: Approval }) {
+  return (
+    <dl className="facts small">
+      <dt>Tool</dt>
+      <dd>
+        <code>
+          <PlainText text={name} />
+        </code>
+      </dd>
+      <dt>Requested</dt>
+      <dd>
+        <ExactTime at={requestedAt} />
+      </dd>
+      {expiresAt !== null && (
+        <>
+          <dt>Time limit</dt>
+          <dd>
+            <ExactTime at={expiresAt} />
+          </dd>
+        </>
+      )}
+      <dt>Operation</dt>
+      <dd>
+        <IdChip value={operationId} />
+      </dd>
+    </dl>
   );
 }

@@ -1,27 +1,26 @@
 // The inbox of all sessions: pending approvals, oldest first, and decided ones, newest first.
-import type { Approval } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { X } from 'lucide-react';
-import { useList, useOrganization } from '../../organization.tsx';
+import { CircleCheckBig, X } from 'lucide-react';
+import { useMemo } from 'react';
+import { type ListQuery, useList, useOrganization } from '../../organization.tsx';
 import { ShortcutsButton } from '../../shortcuts/open-sheet.tsx';
-import { toolTitle } from '../../text-format.ts';
-import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { Page } from '../../ui/page.tsx';
-import { PlainText } from '../../ui/text.tsx';
-import { Time } from '../../ui/time.tsx';
-import { AgentName, SessionLink, shortId } from './approval-source.tsx';
+import { Table } from '../../ui/table.tsx';
+import { approvalColumns } from './approval-columns.tsx';
+import { shortId } from './approval-source.tsx';
 import { Inbox } from './inbox.tsx';
 import { NotifyButton } from './notify-button.tsx';
-import { nameOf } from './resolution.tsx';
 import type { ApprovalsSearch } from './search-params.ts';
+import './inbox.css';
 
 // The event log reports changes (live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalsPage() {
   const { organizationId } = useParams({ from: '/$organizationId/approvals' });
+  const { user } = useOrganization();
   const search = useSearch({ from: '/$organizationId/approvals' });
   const navigate = useNavigate();
   const { status = 'pending', environment, sessionId } = search;
@@ -38,6 +37,8 @@ export function ApprovalsPage() {
       }),
     { everyMs: AGAIN_MS },
   );
+  const columns = useMemo(() => approvalColumns(user.userId), [user.userId]);
+  const isFiltered = environment !== undefined || sessionId !== undefined;
   const go = (change: ApprovalsSearch) =>
     void navigate({
       to: '/$organizationId/approvals',
@@ -57,16 +58,25 @@ export function ApprovalsPage() {
         </>
       }
     >
-      <Filters search={search} onChange={go} />
+      <Filters search={search} onChange={go} pending={status === 'pending' ? countText(query) : undefined} />
       {status === 'pending' ? (
-        <Inbox query={query} key={`${environment} ${sessionId}`} />
+        <Inbox query={query} isFiltered={isFiltered} key={`${environment} ${sessionId}`} />
       ) : (
-        <List
-          caption="Approvals"
+        <Table
+          name="approvals"
+          caption="Approvals, newest first"
           query={query}
           columns={columns}
           rowKey={({ operationId }) => operationId}
-          empty={<p>No matching approvals. Change the filters to see others.</p>}
+          rowLink={({ operationId }) => ({
+            to: '/$organizationId/approvals/$operationId',
+            params: { organizationId, operationId },
+          })}
+          empty={
+            <EmptyState icon={CircleCheckBig} title={`No ${status === 'all' ? '' : `${status} `}approvals`}>
+              {isFiltered ? 'Choose all environments, or another status.' : nothingOf[status]}
+            </EmptyState>
+          }
         />
       )}
     </Page>
@@ -75,7 +85,28 @@ export function ApprovalsPage() {
 
 const statuses = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'all'] as const;
 
-function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (change: ApprovalsSearch) => void }) {
+const nothingOf = {
+  approved: 'Calls that were approved are listed here, with who approved them.',
+  denied: 'Calls that were denied are listed here, with who denied them and why.',
+  expired: 'Calls without a decision within the time limit of their agent are listed here.',
+  cancelled: 'Calls whose session ended or moved on before a decision are listed here.',
+  all: 'Calls that need approval are listed here, and stay after the decision.',
+} as const;
+
+function countText({ data, hasNextPage }: ListQuery<unknown>): string | undefined {
+  return data && data.length > 0 ? `${data.length}${hasNextPage ? '+' : ''}` : undefined;
+}
+
+function Filters({
+  search,
+  pending,
+  onChange,
+}: {
+  search: ApprovalsSearch;
+  /** How many there are, if they are listed. */
+  pending: string | undefined;
+  onChange: (change: ApprovalsSearch) => void;
+}) {
   const { organizationId } = useOrganization();
   const { status: current = 'pending' } = search;
   return (
@@ -87,9 +118,11 @@ function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (cha
             to="/$organizationId/approvals"
             params={{ organizationId }}
             search={{ ...search, status: status === 'pending' ? undefined : status }}
+            activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
             aria-current={status === current ? 'page' : undefined}
           >
             {status[0]!.toUpperCase() + status.slice(1)}
+            {status === 'pending' && pending !== undefined && <span className="count">{pending}</span>}
           </Link>
         ))}
       </nav>
@@ -99,33 +132,5 @@ function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (cha
         </Button>
       )}
     </div>
-  );
-}
-
-const columns: Column<Approval>[] = [
-  {
-    label: 'Tool',
-    cell: ({ operationId, name }) => <ApprovalLink operationId={operationId} name={name} />,
-  },
-  { label: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { label: 'Decided by', cell: (approval) => <Decider approval={approval} /> },
-  { label: 'Decided', cell: ({ resolvedAt }) => <Time at={resolvedAt} absent="not yet" /> },
-  { label: 'Agent', cell: ({ agentId }) => <AgentName agentId={agentId} /> },
-  { label: 'Session', cell: ({ sessionId }) => <SessionLink sessionId={sessionId} /> },
-  { label: 'Environment', cell: ({ environment }) => environment },
-];
-
-function Decider({ approval }: { approval: Approval }) {
-  const { user } = useOrganization();
-  if (!approval.resolvedBy) return <span className="quiet">–</span>;
-  return <PlainText text={nameOf(approval, user.userId)} />;
-}
-
-export function ApprovalLink({ operationId, name }: Pick<Approval, 'operationId' | 'name'>) {
-  const { organizationId } = useOrganization();
-  return (
-    <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
-      <PlainText text={toolTitle(name)} />
-    </Link>
   );
 }

@@ -90,11 +90,13 @@ export function BulkDialog({
 function Calls({ group: { name, agentId, approvals }, isOnly }: { group: ApprovalGroup; isOnly: boolean }) {
   const differences = differencesOf(approvals.map(({ input }) => input));
   const { same = [], differing = [] } = differences ?? {};
+  const environments = [...new Set(approvals.map(({ environment }) => environment))].sort();
   return (
     <section className="stack tight">
       <h3>
         {isOnly ? '' : `${counted(approvals.length, 'call')} of `}
-        <PlainText text={toolTitle(name)} /> <span className="quiet">by</span> <AgentName agentId={agentId} />
+        <PlainText text={toolTitle(name)} /> <span className="quiet">by</span> <AgentName agentId={agentId} />{' '}
+        <span className="quiet">in</span> {environments.join(', ')}
       </h3>
       {same.length > 0 && (
         <p className="quiet small">

@@ -8,6 +8,7 @@ import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { draftOf, type Problem, problemsOf, readDraft, same } from './input-draft.ts';
 import { InputEditor } from './input-editor.tsx';
 import { InputView } from './input-view.tsx';
+import { hasFocusNear } from './resolution.tsx';
 
 export type Step = 'approve' | 'edit' | 'deny' | undefined;
 export type DecisionInput = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
@@ -20,6 +21,7 @@ export function Confirm({
   approval,
   step,
   joined,
+  sent,
   busy,
   error,
   onAnswer,
@@ -29,13 +31,16 @@ export function Confirm({
   step: NonNullable<Step>;
   /** The input that another approver has edited and approved, if the user approves that one. */
   joined?: { input: unknown };
+  /** What the user sent and the service refused, to begin with. */
+  sent?: DecisionInput;
   busy: boolean;
   error: unknown;
   onAnswer: (answer: DecisionInput) => void;
   onCancel: () => void;
 }) {
-  const [reason, setReason] = useState('');
-  const [forSession, setForSession] = useState(false);
+  const [reason, setReason] = useState(sent?.reason ?? '');
+  const [forSession, setForSession] = useState(sent?.scope === 'session');
+  const [isAgain] = useState(sent !== undefined);
   const [draft, setDraft] = useState(() => draftOf(approval.input));
   const [ownProblems, setOwnProblems] = useState<Problem[]>([]);
   const form = useRef<HTMLFormElement>(null);
@@ -47,10 +52,12 @@ export function Confirm({
 
   useEffect(() => {
     taps.begin();
+    // After a refusal the user may be at another approval, where a key must not decide this one.
+    if (isAgain && !hasFocusNear(form.current)) return;
     const first =
       step === 'approve' ? confirm.current : form.current?.querySelector<HTMLElement>('input, textarea, select');
     first?.focus();
-  }, [step, taps]);
+  }, [step, taps, isAgain]);
 
   const refused = step === 'edit' ? fieldError(error, 'input') : undefined;
   const fields = draft.as === 'form' ? Object.keys(draft.fields) : [];

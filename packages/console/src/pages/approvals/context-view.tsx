@@ -23,7 +23,7 @@ export function ContextView({ approval: { context = [], sessionId } }: { approva
         ))}
       </ol>
       <Link className="small" to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
-        Read the whole conversation
+        Open the conversation
       </Link>
     </section>
   );

@@ -1,5 +1,6 @@
 // Deciding an approval takes two steps, so that no single slip decides. `Approve` or `Deny` opens the details and asks for
-// confirmation; `A`, then Enter does the same. If two users decide at the same time, the second one sees who was first.
+// confirmation; `A`, then Enter does the same. The outcome is shown at once, and taken back if the service refuses the decision. If two
+// users decide at the same time, the second one sees who was first.
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
@@ -10,7 +11,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { ApproversInfo } from './approvers.tsx';
 import { progressText } from './approvers-text.ts';
 import { Confirm, type DecisionInput, type Step } from './confirm.tsx';
-import { Resolution } from './resolution.tsx';
+import { lateWords, Resolution } from './resolution.tsx';
 import './approvals.css';
 
 export { pressShortcut } from './shortcuts.ts';
@@ -38,6 +39,8 @@ export function Decision({
   const [step, setStep] = useState<Step>();
   // An edited input that another approver has approved, if the user approves that one.
   const [joined, setJoined] = useState<{ input: unknown }>();
+  // What the user decided, if the service has not responded yet or has refused it.
+  const [sent, setSent] = useState<DecisionInput>();
   // The service's response, until the list has caught up with it.
   const [answered, setAnswered] = useState<Approval>();
   // Someone else decided first.
@@ -45,6 +48,7 @@ export function Decision({
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const underWay = useRef(false);
+  const isMounted = useIsMounted();
   const buttons = useRef<HTMLDivElement>(null);
   const reason = useId();
   const resolve = useApiMutation(
@@ -52,7 +56,8 @@ export function Decision({
     ['approvals', 'sessions', 'overview'],
   );
 
-  const shown = answered && isNewer(answered, approval) ? answered : approval;
+  const expected = busy && sent ? expectedOf(approval, sent, user) : undefined;
+  const shown = expected ?? (answered && isNewer(answered, approval) ? answered : approval);
   const isDecided = shown.status !== 'pending';
   const wasAtIt = step !== undefined && isDecided && answered === undefined;
   // Notifies a user who is in the middle of a decision that it has been made.
@@ -65,54 +70,70 @@ export function Decision({
     setAnswered(one);
   }
 
-  async function answer(sent: DecisionInput) {
+  async function answer(decision: DecisionInput) {
     if (underWay.current) return;
     underWay.current = true;
     setBusy(true);
+    setSent(decision);
     setError(undefined);
+    const title = toolTitle(approval.name);
+    const isExpected = expectedOf(approval, decision, user) !== undefined;
+    if (isExpected) onDecided?.();
     try {
-      const one = await resolve.mutateAsync(sent);
+      const one = await resolve.mutateAsync(decision);
       keep(one);
+      setSent(undefined);
       if (one.status === 'pending') {
         setStep(undefined);
-        toast(`Approved, ${one.progress.approved} of ${one.progress.required}: ${toolTitle(one.name)}`);
+        toast(`Approved, ${one.progress.approved} of ${one.progress.required}: ${title}`);
         return;
       }
-      const isOwn = one.resolvedBy?.id === user.userId && one.reason === (sent.reason ?? null) && takes(one, sent);
+      const isOwn =
+        one.resolvedBy?.id === user.userId && one.reason === (decision.reason ?? null) && takes(one, decision);
       setLate(!isOwn);
-      if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${toolTitle(one.name)}`);
-      onDecided?.();
+      if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${title}`);
+      if (!isExpected) onDecided?.();
     } catch (problem) {
       if (problem instanceof SignalboxError && problem.code === 'approval_already_resolved') await hearWho();
-      else setError(problem);
+      else refuse(problem);
     } finally {
       underWay.current = false;
       setBusy(false);
     }
   }
 
+  /** A user who has left in the meantime saw the decision as made. */
+  function refuse(problem: unknown) {
+    setError(problem);
+    if (!isMounted.current) toast(`Not decided: ${toolTitle(approval.name)}. Open Approvals to try again.`);
+  }
+
   async function hearWho() {
     try {
       const one = await client.approvals.get(approval.operationId);
       // Expired, but the service has not marked it yet.
-      keep(one.status === 'pending' ? { ...one, status: 'expired' } : one);
+      const now: Approval = one.status === 'pending' ? { ...one, status: 'expired' } : one;
+      keep(now);
+      setSent(undefined);
       setLate(true);
+      if (!isMounted.current) toast(lateWords(now, now.resolvedBy?.id === user.userId));
       await queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
     } catch (problem) {
-      setError(problem);
+      refuse(problem);
     }
   }
 
   function back() {
     const from = step === 'deny' ? 'D' : step === 'edit' ? 'E' : 'A';
     setStep(undefined);
+    setSent(undefined);
     setError(undefined);
     requestAnimationFrame(() => buttons.current?.querySelector<HTMLElement>(`[aria-keyshortcuts="${from}"]`)?.focus());
   }
 
-  if (isDecided && !busy) {
+  if (isDecided && (!busy || expected)) {
     return (
-      <div className="stack tight outcome">
+      <div className="stack tight outcome" aria-busy={busy || undefined}>
         <Resolution approval={shown} late={late} />
         <ApproversInfo approval={shown} />
       </div>
@@ -133,9 +154,10 @@ export function Decision({
         approval={shown}
         step={step}
         {...(joined && step === 'approve' && { joined })}
+        {...(sent && { sent })}
         busy={busy}
         error={error}
-        onAnswer={(sent) => void answer(sent)}
+        onAnswer={(decision) => void answer(decision)}
         onCancel={back}
       />
     );
@@ -198,6 +220,31 @@ export function Decision({
       </div>
     </div>
   );
+}
+
+/**
+ * The approval as it will be, if refusals of this decision are rare. An edited input can be invalid, and of several approvers only the
+ * service knows who completes it.
+ */
+function expectedOf(
+  approval: Approval,
+  { decision, reason, input }: DecisionInput,
+  { userId, name }: { userId: string; name: string },
+): Approval | undefined {
+  if (input !== undefined || (decision === 'approved' && approval.progress.required > 1)) return undefined;
+  const resolvedBy = { type: 'user' as const, id: userId, name, onBehalfOf: null };
+  return { ...approval, status: decision, reason: reason ?? null, resolvedBy };
+}
+
+function useIsMounted() {
+  const isMounted = useRef(false);
+  useEffect(() => {
+    isMounted.current = true;
+    return () => {
+      isMounted.current = false;
+    };
+  }, []);
+  return isMounted;
 }
 
 /** Whether the service's response has something that the list does not have yet. */

@@ -34,7 +34,7 @@ export function InboxGroup({
   const chosen = mine.filter(({ operationId }) => selected.has(operationId));
   const hasHeading = approvals.length > 1;
   return (
-    <section className="approval-group" {...(hasHeading && { 'aria-labelledby': id })}>
+    <section className="approval-group" data-alone={!hasHeading} {...(hasHeading && { 'aria-labelledby': id })}>
       {hasHeading && (
         <header>
           <SelectAll

@@ -1,7 +1,7 @@
 import { type Approval, NotFoundError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { ChevronDown, ChevronRight } from 'lucide-react';
-import { Fragment, type MouseEvent, useId, useRef, useState } from 'react';
+import { type MouseEvent, useId, useRef, useState } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
@@ -11,8 +11,7 @@ import { AgentName, ApprovalSource, isSoon } from './approval-source.tsx';
 import { CallOutcome } from './call-outcome.tsx';
 import { ContextView, lastWords } from './context-view.tsx';
 import { Decision } from './decision.tsx';
-import { valueLine } from './groups.ts';
-import { isFields } from './input-draft.ts';
+import { InputLine } from './input-line.tsx';
 import { InputView } from './input-view.tsx';
 
 /** One approval: a line, and its details on demand. It keeps its place when anyone decides it, and then shows the outcome. */
@@ -102,8 +101,8 @@ export function InboxRow({
             <InputLine input={last.input} />
           </span>
           {words !== undefined && (
-            <span className="quiet said">
-              “<PlainText text={words.replaceAll(/\s+/g, ' ')} />”
+            <span className="quiet said" dir="auto">
+              <PlainText text={words.replaceAll(/\s+/g, ' ')} />
             </span>
           )}
         </div>
@@ -113,17 +112,21 @@ export function InboxRow({
               <AgentName agentId={last.agentId} />
             </span>
           )}
-          <span>{last.environment}</span>
-          <Until approval={approval} isPending={status === 'pending'} />
+          <span className="environment">{last.environment}</span>
+          <span className="until">
+            <Until approval={approval} isPending={status === 'pending'} />
+          </span>
         </div>
       </div>
       {isGone ? (
         <p className="quiet">This approval no longer exists because its session was deleted.</p>
       ) : isOpen ? (
-        <div className="details stack">
-          <ApprovalSource approval={approval} />
+        <div className="details">
+          <div className="stack">
+            <InputView value={approval.input} />
+            <ApprovalSource approval={approval} />
+          </div>
           <ContextView approval={last} />
-          <InputView value={approval.input} />
         </div>
       ) : null}
       {refused !== undefined && status === 'pending' && (
@@ -149,20 +152,6 @@ export function InboxRow({
       )}
     </article>
   );
-}
-
-/** The values are what differs from one line to the next. */
-function InputLine({ input }: { input: unknown }) {
-  if (!isFields(input)) return <PlainText text={valueLine(input)} />;
-  return Object.entries(input).map(([name, value], at) => (
-    <Fragment key={name}>
-      {at > 0 && ' · '}
-      <span className="name">
-        <PlainText text={name} />
-      </span>{' '}
-      <PlainText text={valueLine(value)} />
-    </Fragment>
-  ));
 }
 
 /** Since when it waits, or how long it still can. */

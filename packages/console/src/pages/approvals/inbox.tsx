@@ -1,23 +1,23 @@
 // The pending approvals, oldest first: a line each, in groups of one tool and agent, to be decided one by one or together.
 import type { Approval } from '@signalbox/client';
-import { X } from 'lucide-react';
+import { CircleCheckBig, X } from 'lucide-react';
 import { useRef, useState } from 'react';
 import type { ListQuery } from '../../organization.tsx';
 import { useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
-import { Loading } from '../../ui/list.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { useBulk } from './bulk.ts';
 import { BulkDialog } from './bulk-dialog.tsx';
 import { groupsOf } from './groups.ts';
 import { InboxGroup } from './inbox-group.tsx';
 import { useApprovalShortcuts } from './shortcuts.ts';
-import './inbox.css';
 
 type Decision = 'approved' | 'denied';
 
-export function Inbox({ query }: { query: ListQuery<Approval> }) {
+export function Inbox({ query, isFiltered }: { query: ListQuery<Approval>; isFiltered: boolean }) {
   const { may } = useOrganization();
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const list = useRef<HTMLDivElement>(null);
@@ -51,23 +51,36 @@ export function Inbox({ query }: { query: ListQuery<Approval> }) {
         ]
       : []),
   ]);
-  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonRows />;
   const pending = shown.filter(isOpen).length;
   const decided = shown.length - pending;
   return (
     <div className="stack inbox">
-      <div className="row apart">
-        <p role="status">
-          {pending === 0 ? 'No pending approvals.' : `${pending}${hasNextPage ? '+' : ''} pending, oldest first.`}
-        </p>
-        {decided > 0 && (
+      <p role="status" className={decided > 0 && pending === 0 ? undefined : 'visually-hidden'}>
+        {pending === 0 ? 'No pending approvals.' : `${pending}${hasNextPage ? '+' : ''} pending, oldest first.`}
+      </p>
+      {decided > 0 && (
+        <div className="row">
           <Button small onClick={() => setSeen(now)}>
             Hide {counted(decided, 'decided approval')}
           </Button>
-        )}
-      </div>
+        </div>
+      )}
+      {shown.length === 0 && (
+        <div className="data-frame">
+          <EmptyState
+            icon={CircleCheckBig}
+            title="No pending approvals"
+            docs={{ label: 'How approvals work', href: '/docs#resolveApproval' }}
+          >
+            {isFiltered
+              ? 'None in this environment or session. Approved and denied calls are in the other lists.'
+              : 'Tool calls that need approval wait here until you decide. An agent says in each tool which calls do.'}
+          </EmptyState>
+        </div>
+      )}
       {error && <ErrorNotice error={error} retry={() => void refetch()} />}
-      <div className="stack" ref={list}>
+      <div className="approval-groups" ref={list}>
         {groupsOf(shown).map((group) => (
           <InboxGroup
             key={group.key}

@@ -3,6 +3,7 @@ import { switchNotifications, useNotificationState } from '../../notifications.t
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { Tooltip } from '../../ui/tooltip.tsx';
 
 /** Switches notifications of this browser on and off. Nobody is offered them who can't decide. */
 export function NotifyButton() {
@@ -12,9 +13,11 @@ export function NotifyButton() {
   if (!may('write') || state === 'unsupported') return null;
   if (state === 'blocked') {
     return (
-      <span className="row quiet small">
-        <BellOff aria-hidden="true" /> Notifications are blocked in the settings of your browser
-      </span>
+      <Tooltip text="Your browser blocks notifications: allow them in its settings for this site" side="bottom">
+        <button type="button" className="button bare icon" aria-label="Notifications are blocked" aria-disabled="true">
+          <BellOff aria-hidden="true" />
+        </button>
+      </Tooltip>
     );
   }
   const on = state === 'on';
@@ -24,8 +27,9 @@ export function NotifyButton() {
       toast('This browser notifies you of new approvals while the console is open');
   };
   return (
-    <Button aria-pressed={on} onClick={() => void press()}>
-      {on ? <BellRing aria-hidden="true" /> : <Bell aria-hidden="true" />} {on ? 'Notifications on' : 'Notify me'}
+    <Button className="notify" aria-pressed={on} onClick={() => void press()}>
+      {on ? <BellRing aria-hidden="true" /> : <Bell aria-hidden="true" />}
+      <span>{on ? 'Notifications on' : 'Notify me'}</span>
     </Button>
   );
 }

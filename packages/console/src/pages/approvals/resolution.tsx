@@ -11,9 +11,9 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
   const { user } = useOrganization();
   const box = useRef<HTMLDivElement>(null);
   const { status, reason, resolvedBy, resolvedAt, editedInput } = approval;
-  // The focused button is gone.
+  // The focused button is gone, unless the user is elsewhere by now.
   useEffect(() => {
-    if (late) box.current?.focus();
+    if (late && hasFocusNear(box.current)) box.current?.focus();
   }, [late]);
   return (
     <div className={late ? 'notice warn' : 'stack tight'} ref={box} tabIndex={-1} role={late ? 'alert' : undefined}>
@@ -58,6 +58,13 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
   );
 }
 
+/** Whether the focus is in the item of this element, or nowhere. */
+export function hasFocusNear(element: Element | null): boolean {
+  const { activeElement } = document;
+  const item = element?.closest('[data-item]') ?? element;
+  return !activeElement || activeElement === document.body || item?.contains(activeElement) === true;
+}
+
 const undecided: Partial<Record<Approval['status'], string>> = {
   expired: 'no decision in time',
   cancelled: 'no longer needed because the session ended or moved on',
@@ -70,7 +77,8 @@ export function nameOf({ resolvedBy }: Approval, userId: string): string {
   return resolvedBy.type === 'api_key' ? `${resolvedBy.name} (API key)` : resolvedBy.name;
 }
 
-function lateWords(approval: Approval, isOwn: boolean): string {
+/** What is said to a user who was too late. */
+export function lateWords(approval: Approval, isOwn: boolean): string {
   if (approval.status === 'expired') return 'Too late: the approval expired. Your decision was not used.';
   if (approval.status === 'cancelled') return 'This approval is no longer needed. Your decision was not used.';
   const what = approval.status === 'approved' ? 'approved' : 'denied';
