@@ -51,9 +51,14 @@ test('the example runs without a key, with the keyboard alone, and a reload lose
   expect((await console.service.client.agents.list()).data).toEqual([]);
   await expectAccessible(page);
 
-  await page.getByRole('button', { name: 'Compare outputs' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Compare outputs' });
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Compare' });
   await expect.poll(() => dialog.textContent()).toMatch(/shipped.*There is no order 1042\./s);
+  // The second run read a longer result: 46 tokens in place of 42.
+  await dialog.getByRole('row', { name: /^Column B .* 46 \+10 %/ }).waitFor();
+  await expectAccessible(page);
+  await dialog.getByText('Definitions', { exact: true }).click();
+  await dialog.getByText('No differences.').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
 
   await write(instructions(page), 'Be brief.');
@@ -63,7 +68,8 @@ test('the example runs without a key, with the keyboard alone, and a reload lose
   await output(page, 'B').getByText('There is no order').last().waitFor();
   expect(await textIn(instructions(page))).toBe('Be brief.');
 
-  await page.getByRole('button', { name: 'Start over' }).click();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Start over' }).click();
   await page.getByRole('button', { name: 'Restore the last one' }).click();
   await over(page, 'A');
   await page.context().close();
@@ -96,8 +102,11 @@ test('a draft is saved as a version of its agent or as a new agent, and a newer 
   const { agentId } = await client.agents.create({ name: 'Desk', model: modelSaying('Hi.') });
   const page = await console.open(member, `/agents/${agentId}`, desktop);
   await page.getByRole('link', { name: 'Open in playground' }).click();
+  const save = column(page, 'A').getByRole('button', { name: 'Save version…' });
+  expect(await save.count()).toBe(0);
   await write(instructions(page), 'Mine.');
-  await act(page, 'A', 'Save as version…');
+  await column(page, 'A').getByText('from version 1, edited').waitFor();
+  await save.click();
   const dialog = page.getByRole('dialog', { name: 'Save as a version of Desk' });
   await dialog.getByText('Mine.').waitFor();
   await client.agents.update(agentId, { description: 'Theirs.' });
@@ -163,6 +172,13 @@ test('a turn of a session is repeated with what its tools returned, and no tool 
   await runAll(page);
   await output(page, 'A').getByText('Again recorded.').waitFor();
   await over(page, 'A');
+  // What the session said then is what the run is compared with.
+  await column(page, 'A').getByText('Original', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Compare' });
+  await dialog.getByRole('row', { name: /^Original/ }).waitFor();
+  await expect.poll(() => dialog.textContent()).toMatch(/Got.*recorded.*Again.*recorded/s);
+  await dialog.getByRole('button', { name: 'Close' }).click();
   const [fork] = (await drafts()).filter((one) => one.forkedFrom?.sessionId === sessionId);
   expect(fork).toMatchObject({ draft: true, turn: 2, forkedFrom: { turn: 1 }, agentId });
   expect(await output(page, 'A').getByText('Hello.').count()).toBe(0);

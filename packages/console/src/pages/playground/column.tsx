@@ -1,16 +1,19 @@
 // One column: what it runs, and what that shows.
-import type { Draft } from '@signalbox/client';
+import type { Agent, Draft } from '@signalbox/client';
 import { BookOpen, Copy, Save, Trash2, UserPlus } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
+import type { Baseline } from './comparison.tsx';
 import { columnOf } from './entry.ts';
 import { LoadDialog } from './load-dialog.tsx';
+import type { Measures } from './measures.ts';
 import { Setup } from './setup.tsx';
-import { type Column, draftOf, letterOf } from './state.ts';
+import { type Column, draftOf, letterOf, ranDefinition } from './state.ts';
 
 // It reads Markdown and streams, which the page does not need until something runs.
 const Output = lazy(() => import('./output.tsx').then((module) => ({ default: module.Output })));
@@ -22,6 +25,8 @@ export function ColumnView({
   index,
   fromTurn,
   isSetupHidden,
+  measures,
+  baseline,
   error,
   onChange,
   onDuplicate,
@@ -32,6 +37,8 @@ export function ColumnView({
   index: number;
   fromTurn: number;
   isSetupHidden: boolean;
+  measures: Measures | undefined;
+  baseline: Baseline | undefined;
   /** Why it did not start. */
   error: unknown;
   onChange: (change: Partial<Column>) => void;
@@ -44,6 +51,10 @@ export function ColumnView({
   const [dialog, setDialog] = useState<'load' | 'version' | 'agent'>();
   const { source, definition, run } = column;
   const close = () => setDialog(undefined);
+  const onSaved = (agent: Agent) => {
+    const { source, definition } = columnOf(agent);
+    onChange({ source, definition, isEdited: false });
+  };
   const items: MenuItem[] = [
     { label: 'Load an agent…', icon: BookOpen, onSelect: () => setDialog('load'), group: 'open' },
     ...(onDuplicate ? [{ label: 'Duplicate column', icon: Copy, onSelect: onDuplicate, group: 'open' }] : []),
@@ -57,6 +68,8 @@ export function ColumnView({
   ];
   const mocked = new Set(run ? Object.keys((JSON.parse(run.draft) as Draft).mocks ?? {}) : []);
   const isStale = run !== null && run.draft !== JSON.stringify(draftOf(column));
+  const isChanged =
+    column.isEdited === true || (source === null && run !== null) || ranDefinition(column) !== definition;
   return (
     <section className="playground-column card" aria-label={`Column ${letterOf(index)}`}>
       <header className="row apart">
@@ -65,25 +78,48 @@ export function ColumnView({
             {letterOf(index)}
           </span>{' '}
           <PlainText text={source?.name ?? String(definition.name ?? 'New agent')} />{' '}
-          <span className="quiet small">{source ? `from version ${source.version}` : 'not saved'}</span>
+          <span className="quiet small">
+            {source ? `from version ${source.version}` : 'not saved'}
+            {source && isChanged && ', edited'}
+          </span>
         </h2>
-        <Menu label={`Actions of column ${letterOf(index)}`} items={items} />
+        <div className="row">
+          {isChanged && may('write') && (
+            <Button small onClick={() => setDialog(source ? 'version' : 'agent')}>
+              {source ? 'Save version…' : 'Save agent…'}
+            </Button>
+          )}
+          <Menu label={`Actions of column ${letterOf(index)}`} items={items} />
+        </div>
       </header>
-      {!isSetupHidden && <Setup column={column} onChange={onChange} />}
-      {error !== undefined && <ErrorNotice error={error} />}
-      {run ? (
-        <>
-          {isStale && <p className="quiet small">Changed since this run.</p>}
-          <Suspense fallback={<SkeletonCards cards={1} />}>
-            <Output key={run.sessionId} sessionId={run.sessionId} {...{ fromTurn, mocked, onText }} />
-          </Suspense>
-        </>
-      ) : (
-        <p className="quiet small playground-waiting">The output appears here.</p>
-      )}
+      <div>
+        {!isSetupHidden && (
+          <Setup
+            column={column}
+            onChange={(change) => onChange(change.definition ? { ...change, isEdited: true } : change)}
+          />
+        )}
+      </div>
+      <div className="playground-result-of-run">
+        {error !== undefined && <ErrorNotice error={error} />}
+        {run ? (
+          <>
+            {isStale && <p className="quiet small">Changed since this run.</p>}
+            <Suspense fallback={<SkeletonCards cards={1} />}>
+              <Output
+                key={run.sessionId}
+                sessionId={run.sessionId}
+                {...{ fromTurn, mocked, measures, baseline, onText }}
+              />
+            </Suspense>
+          </>
+        ) : (
+          <p className="quiet small playground-waiting">The output appears here.</p>
+        )}
+      </div>
       {dialog === 'load' && (
         <LoadDialog
-          onLoad={({ source, definition, tools }) => onChange({ source, definition, tools })}
+          onLoad={({ source, definition, tools }) => onChange({ source, definition, tools, isEdited: false })}
           onClose={close}
         />
       )}
@@ -93,19 +129,13 @@ export function ColumnView({
             column={column}
             source={source}
             onSaved={(agent) => {
-              onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition });
+              onSaved(agent);
               close();
             }}
             onClose={close}
           />
         )}
-        {dialog === 'agent' && (
-          <SaveAgent
-            column={column}
-            onSaved={(agent) => onChange({ source: columnOf(agent).source, definition: columnOf(agent).definition })}
-            onClose={close}
-          />
-        )}
+        {dialog === 'agent' && <SaveAgent column={column} onSaved={onSaved} onClose={close} />}
       </Suspense>
     </section>
   );

@@ -66,15 +66,21 @@ export function Composer({
           )}
         </div>
       ))}
-      <div className="row apart">
+      <div className="row apart playground-controls">
         <div className="row">
-          <Button small look="bare" onClick={() => onChange({ messages: [...messages, emptyMessage] })}>
-            <Plus aria-hidden="true" /> Add message
+          <Button
+            small
+            look="bare"
+            aria-label="Add message"
+            onClick={() => onChange({ messages: [...messages, emptyMessage] })}
+          >
+            <Plus aria-hidden="true" /> <span className="label">Add message</span>
           </Button>
           <label className="row small">
-            <span className="quiet">Environment</span>
+            <span className="quiet label">Environment</span>
             <select
               className="input"
+              aria-label="Environment"
               value={environment}
               disabled={origin !== null}
               onChange={({ currentTarget: { value } }) => onChange({ environment: value })}

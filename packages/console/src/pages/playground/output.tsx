@@ -1,9 +1,9 @@
 // What a column's session shows, as it runs, with what it took and cost.
-import type { Session, SessionTurn } from '@signalbox/client';
+import type { Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, FlaskConical, ShieldQuestion, Wrench } from 'lucide-react';
 import { memo, useEffect } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Markdown } from '../../ui/markdown/markdown.tsx';
@@ -12,8 +12,9 @@ import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { type CallEntry, type Entry, operationIdOf } from '../sessions/conversation.ts';
 import { SessionStatus } from '../sessions/session-status.tsx';
-import { costText } from '../sessions/session-text.ts';
 import { useFollowing, useSession } from '../sessions/use-session.ts';
+import type { Baseline } from './comparison.tsx';
+import { type Measures, shownMeasures } from './measures.ts';
 import { isBusy } from './run.ts';
 
 /** `fromTurn`: the turn of the first message of the playground. */
@@ -21,10 +22,15 @@ export function Output({
   sessionId,
   fromTurn,
   mocked,
+  measures,
+  baseline,
   onText,
 }: {
   sessionId: string;
   fromTurn: number;
+  measures: Measures | undefined;
+  /** What the measures are compared with. */
+  baseline: Baseline | undefined;
   /** The names of the tools that the session mocks. */
   mocked: ReadonlySet<string>;
   onText: (text: string) => void;
@@ -33,18 +39,22 @@ export function Output({
   if (!data) {
     return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonCards cards={1} />;
   }
-  return <Followed key={sessionId} session={data} {...{ fromTurn, mocked, onText }} />;
+  return <Followed key={sessionId} session={data} {...{ fromTurn, mocked, measures, baseline, onText }} />;
 }
 
 function Followed({
   session,
   fromTurn,
   mocked,
+  measures,
+  baseline,
   onText,
 }: {
   session: Session;
   fromTurn: number;
   mocked: ReadonlySet<string>;
+  measures: Measures | undefined;
+  baseline: Baseline | undefined;
   onText: (text: string) => void;
 }) {
   const { organizationId } = useOrganization();
@@ -81,7 +91,7 @@ function Followed({
           <p>{session.error.message}</p>
         </Notice>
       )}
-      <Measures session={session} fromTurn={fromTurn} />
+      <Figures {...{ measures, baseline }} />
     </section>
   );
 }
@@ -172,52 +182,26 @@ function Decide({ call }: { call: CallEntry }) {
   );
 }
 
-/** First token and total time of its turns, tokens and cost. The times are those of the service. */
-function Measures({ session, fromTurn }: { session: Session; fromTurn: number }) {
-  const isOver = !isBusy(session);
-  const { data } = useApiQuery(
-    ['sessions', session.sessionId, 'turns', 'playground', session.updatedAt],
-    async (client) => (await client.sessions.turns(session.sessionId, { limit: 100 })).data,
-    { enabled: isOver },
-  );
-  const { inputTokens, outputTokens, costUsd } = session.usage;
-  const turns = data?.filter(({ turn }) => turn >= fromTurn) ?? [];
-  const first = turns.at(-1);
-  const measures = [
-    { name: 'First token', value: first && firstTokenMs(first) },
-    { name: 'Total', value: turns.length > 0 ? turns.reduce((sum, turn) => sum + totalMs(turn), 0) : undefined },
-  ];
+/** What it took and cost, compared with the baseline. */
+function Figures({ measures, baseline }: { measures: Measures | undefined; baseline: Baseline | undefined }) {
+  const figures = shownMeasures(measures, baseline?.measures);
   return (
     <dl className="playground-measures">
-      {measures.map(({ name, value }) => (
+      {figures.map(({ name, text, change }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value === undefined ? '–' : seconds(value)}</dd>
+          <dd>
+            {text}
+            {change && <span className="quiet small"> {change}</span>}
+          </dd>
         </div>
       ))}
-      <div>
-        <dt>Tokens</dt>
-        <dd title="Read by models, and written by them">
-          {inputTokens.toLocaleString('en')} → {outputTokens.toLocaleString('en')}
-        </dd>
-      </div>
-      <div>
-        <dt>Cost</dt>
-        <dd>{costUsd === null ? '–' : costText(costUsd)}</dd>
-      </div>
+      {baseline && figures.some(({ change }) => change) && (
+        <div>
+          <dt>Compared with</dt>
+          <dd>{baseline.name}</dd>
+        </div>
+      )}
     </dl>
   );
-}
-
-function firstTokenMs({ startedAt, operations }: SessionTurn): number | undefined {
-  const at = operations.find(({ firstTokenAt }) => firstTokenAt !== null)?.firstTokenAt;
-  return at ? Date.parse(at) - Date.parse(startedAt) : undefined;
-}
-
-function totalMs({ startedAt, endedAt }: SessionTurn): number {
-  return endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
-}
-
-function seconds(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

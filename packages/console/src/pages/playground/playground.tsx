@@ -1,14 +1,15 @@
 // The playground: drafts next to each other on the same input. Nothing is saved until the user says so.
 import type { Session } from '@signalbox/client';
 import { useQueries, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Columns2, FlaskConical, GitCompare, RotateCcw } from 'lucide-react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Columns2, FlaskConical, GitCompare, RotateCcw, Undo2 } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
+import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SkeletonCards } from '../../ui/skeleton.tsx';
@@ -19,6 +20,8 @@ import { Composer } from './composer.tsx';
 import { openEntry } from './entry.ts';
 import { blank, example } from './example.ts';
 import { LoadDialog } from './load-dialog.tsx';
+import { measuresOf } from './measures.ts';
+import { useOriginal } from './origin.ts';
 import { canContinue, isBusy, runColumn } from './run.ts';
 import {
   type Column,
@@ -45,7 +48,7 @@ export function PlaygroundPage() {
   const [previous, setPrevious] = useState<Playground>();
   const [error, setError] = useState<unknown>();
   const isEntry = search.agent !== undefined || search.session !== undefined;
-  const key = JSON.stringify([search.agent, search.version, search.session, search.turn]);
+  const key = JSON.stringify([search.agent, search.version, search.session, search.turn, search.step]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for what a link names
   useEffect(() => {
     if (!isEntry) return;
@@ -165,6 +168,17 @@ function Open({
       enabled: run !== null,
     })),
   }).map(({ data }) => data as Session | undefined);
+  const original = useOriginal(playground.origin);
+  const measures = useQueries({
+    queries: sessions.map((session, index) => ({
+      queryKey: [organizationId, 'sessions', columns[index]!.run?.sessionId, 'turns', 'playground', session?.updatedAt],
+      queryFn: async () => {
+        const { data } = await client.sessions.turns(session!.sessionId, { limit: 100 });
+        return measuresOf(data.filter(({ turn }) => turn >= firstTurnOf(playground))) ?? null;
+      },
+      enabled: session !== undefined && !isBusy(session),
+    })),
+  }).map(({ data }) => data ?? undefined);
   const change = (next: Partial<Playground>) => onChange({ ...latest.current, ...next });
   const changeColumn = (id: string, next: Partial<Column>) =>
     change({ columns: latest.current.columns.map((one) => (one.id === id ? { ...one, ...next } : one)) });
@@ -177,7 +191,7 @@ function Open({
     setStarting(true);
     setErrors({});
     // The output is below the setup.
-    columnsFrame.current?.querySelector('.playground-output, .playground-waiting')?.scrollIntoView({ block: 'center' });
+    columnsFrame.current?.querySelector('.playground-output, .playground-waiting')?.scrollIntoView({ block: 'start' });
     const started = { ...latest.current, environment };
     change({ environment });
     await Promise.all(
@@ -211,6 +225,8 @@ function Open({
     <ColumnView
       key={column.id}
       {...{ column, index, isSetupHidden }}
+      measures={measures[index]}
+      baseline={original ?? (index > 0 ? { name: 'Column A', measures: measures[0] } : undefined)}
       fromTurn={firstTurnOf(playground)}
       error={errors[column.id]}
       onChange={(next) => changeColumn(column.id, next)}
@@ -225,7 +241,14 @@ function Open({
       onText={(text) => setTexts((before) => (before[column.id] === text ? before : { ...before, [column.id]: text }))}
     />
   ));
-  const outputs = columns.map(({ id }) => texts[id] ?? '');
+  const compared = [
+    ...(original ? [original] : []),
+    ...columns.map(({ id }, index) => ({
+      name: `Column ${letterOf(index)}`,
+      text: texts[id] ?? '',
+      measures: measures[index],
+    })),
+  ];
   const last = columns.at(-1)!;
   return (
     <Titled
@@ -236,34 +259,26 @@ function Open({
               <Columns2 aria-hidden="true" /> Add column
             </Button>
           )}
-          {columns.length > 1 && columns.every(({ run }) => run) && (
+          {compared.length > 1 && columns.every(({ run }) => run) && (
             <Button onClick={() => setComparing(true)}>
-              <GitCompare aria-hidden="true" /> Compare outputs
+              <GitCompare aria-hidden="true" /> Compare
             </Button>
           )}
           <Button onClick={() => change({ isSetupHidden: !isSetupHidden })}>
             {isSetupHidden ? 'Show setup' : 'Hide setup'}
           </Button>
-          {restore && (
-            <Button look="bare" onClick={restore}>
-              Restore the last one
-            </Button>
-          )}
-          <Button look="bare" onClick={() => onChange(undefined)}>
-            <RotateCcw aria-hidden="true" /> Start over
-          </Button>
+          <Menu
+            label="More actions"
+            items={[
+              ...(restore ? [{ label: 'Restore the last one', icon: Undo2, onSelect: restore }] : []),
+              { label: 'Start over', icon: RotateCcw, onSelect: () => onChange(undefined) },
+            ]}
+          />
         </>
       }
     >
       <div className="stack" ref={columnsFrame} onKeyDownCapture={onKeyDown}>
-        {playground.origin && (
-          <Notice>
-            <p>
-              Repeats turn {playground.origin.turn} of a session, after the same conversation. Its tools return what
-              they returned then, and are not run.
-            </p>
-          </Notice>
-        )}
+        {playground.origin && <Repeats origin={playground.origin} />}
         {!isKept && (
           <Notice kind="warn">
             <p>This browser has no room for the playground. A reload loses your changes.</p>
@@ -298,7 +313,23 @@ function Open({
           onStop={() => void stop()}
         />
       </div>
-      {isComparing && <CompareOutputs texts={outputs} onClose={() => setComparing(false)} />}
+      {isComparing && <CompareOutputs runs={compared} columns={columns} onClose={() => setComparing(false)} />}
     </Titled>
+  );
+}
+
+function Repeats({ origin: { sessionId, turn, step } }: { origin: NonNullable<Playground['origin']> }) {
+  const { organizationId } = useOrganization();
+  return (
+    <Notice>
+      <p>
+        Repeats turn {turn} of{' '}
+        <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }} search={{ turn }}>
+          a session
+        </Link>
+        , after the same conversation. Its tools return what they returned then, and are not run.
+        {step !== undefined && step > 1 && ` The turn begins at its first step, and runs the model of step ${step}.`}
+      </p>
+    </Notice>
   );
 }

@@ -29,6 +29,8 @@ export interface Column {
   /** The version that it was loaded from; null for a new agent. */
   source: { agentId: string; version: number; name: string } | null;
   definition: Definition;
+  /** The definition differs from what was loaded or saved. */
+  isEdited?: boolean;
   /** By the name of a tool; those that are missing run. */
   tools: Readonly<Record<string, ToolChoice>>;
   run: Run | null;
@@ -43,8 +45,8 @@ export interface Playground {
   columns: readonly Column[];
   messages: readonly Message[];
   environment: string | null;
-  /** The turn of a session that is repeated: each run begins with the conversation before it. */
-  origin: { sessionId: string; turn: number } | null;
+  /** The turn of a session that is repeated: each run begins with the conversation before it. `step`: what the link named. */
+  origin: { sessionId: string; turn: number; step?: number } | null;
   isSetupHidden: boolean;
 }
 

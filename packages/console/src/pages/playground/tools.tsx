@@ -33,12 +33,29 @@ export function ToolChoices({ column, onChange }: { column: Column; onChange: (t
               </span>
               <Segmented label={`Use of ${name}`} value={choice.use} options={uses} onChange={(use) => set({ use })} />
             </div>
-            {choice.use === 'mock' && <Mock name={name} choice={choice} onChange={set} />}
+            {choice.use === 'mock' && (
+              <details className="playground-mock" open={names.length <= MOST_OPEN}>
+                <summary>
+                  <PlainText text={summaryOf(choice)} />
+                </summary>
+                <Mock name={name} choice={choice} onChange={set} />
+              </details>
+            )}
           </li>
         );
       })}
     </ul>
   );
+}
+
+/** With more tools, what mocks return is folded. */
+const MOST_OPEN = 2;
+const SUMMARY_CHARACTERS = 120;
+
+/** What a mock returns, in a line. */
+function summaryOf({ results: [first, ...more] }: ToolChoice): string {
+  const text = first!.text.slice(0, SUMMARY_CHARACTERS).replaceAll(/\s+/g, ' ').toWellFormed() || 'nothing';
+  return `${first!.kind === 'error' ? 'Fails:' : 'Returns'} ${text}${more.length > 0 ? `, and ${more.length} more` : ''}`;
 }
 
 // The service takes more; nobody types more.
