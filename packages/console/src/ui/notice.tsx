@@ -64,6 +64,14 @@ export function ErrorNotice({
   );
 }
 
+/** The same in one text, for a toast: for an action in a row of a table, which has no room for a notice. */
+export function errorText(error: unknown): string {
+  const { title, detail, fields, requestId } = describe(error);
+  return [title, detail, ...fields.map(({ message }) => message), requestId && `Request ${requestId}`]
+    .filter(Boolean)
+    .join(' ');
+}
+
 /** Whether a retry may succeed. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof SignalboxError)) return true;

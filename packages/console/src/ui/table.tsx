@@ -63,8 +63,8 @@ export function Table<T>({
   query: Asked<T>;
   columns: readonly Column<T>[];
   rowKey: (item: T) => string;
-  /** The page of a row's item: a click on the row opens it. */
-  rowLink?: (item: T) => LinkComponentProps;
+  /** What a click on a row opens: its item's page or drawer. Undefined for a row that opens nothing. */
+  rowLink?: (item: T) => LinkComponentProps | undefined;
   /** Buttons or a menu, shown on the row that has the pointer or the focus. */
   actions?: (item: T) => ReactNode;
   selection?: Selection<T>;
@@ -134,12 +134,13 @@ export function Table<T>({
               const item = items[index]!;
               const key = rowKey(item);
               const isSelected = selection?.selected.has(key);
+              const link = rowLink?.(item);
               return (
                 <tr
                   key={key}
                   data-index={index}
                   data-item
-                  tabIndex={rowLink ? undefined : -1}
+                  tabIndex={link ? undefined : -1}
                   aria-rowindex={index + 2}
                   aria-selected={isSelected}
                 >
@@ -154,7 +155,7 @@ export function Table<T>({
                     </td>
                   )}
                   {shown.map((column, at) => (
-                    <Cell key={column.id} column={column} isFirst={at === 0} item={item} link={rowLink?.(item)} />
+                    <Cell key={column.id} column={column} isFirst={at === 0} item={item} link={link} />
                   ))}
                   {hasLast && (
                     <td className="last">
@@ -296,14 +297,16 @@ function BulkBar<T>({ selection, items }: { selection: Selection<T>; items: read
 }
 
 /** The next page is loaded before the end is in sight. The button is for those who go there by keyboard. */
-function More<T>({ query: { data, hasNextPage, isFetchingNextPage, fetchNextPage } }: { query: Asked<T> }) {
+function More<T>({ query: { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } }: { query: Asked<T> }) {
   const end = useRef<HTMLDivElement>(null);
   const fetchMore = useRef(fetchNextPage);
   fetchMore.current = fetchNextPage;
   const count = data?.length ?? 0;
+  const hasFailed = error != null;
   // biome-ignore lint/correctness/useExhaustiveDependencies: observed again after each page, because the end may still be in sight
   useEffect(() => {
-    if (!hasNextPage || isFetchingNextPage || !end.current) return;
+    // After a failed page only the person tries again.
+    if (!hasNextPage || isFetchingNextPage || hasFailed || !end.current) return;
     const observer = new IntersectionObserver(
       ([entry]) => {
         if (entry?.isIntersecting) void fetchMore.current?.();
@@ -312,7 +315,7 @@ function More<T>({ query: { data, hasNextPage, isFetchingNextPage, fetchNextPage
     );
     observer.observe(end.current);
     return () => observer.disconnect();
-  }, [hasNextPage, isFetchingNextPage, count]);
+  }, [hasNextPage, isFetchingNextPage, hasFailed, count]);
   if (!hasNextPage) return null;
   return (
     <div className="row" ref={end}>

@@ -4,7 +4,7 @@ import { createContext, type ReactNode, useCallback, useContext, useState } from
 const SHOWN_MS = 4000;
 const ToastContext = createContext<(text: string) => void>(() => {});
 
-/** Shows a message for 4 seconds, for successes. Errors use `ErrorNotice` in place. */
+/** Shows a message for 4 seconds, for successes. Errors use `ErrorNotice` in place, or `errorText` if there is no room for one. */
 export const useToast = () => useContext(ToastContext);
 
 export function Toasts({ children }: { children: ReactNode }) {

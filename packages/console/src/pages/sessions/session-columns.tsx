@@ -2,6 +2,7 @@
 import type { ListedSession } from '@signalbox/client';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
+import { RowTitle } from '../../ui/row-title.tsx';
 import type { Column } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
@@ -13,17 +14,7 @@ export function sessionColumns(nameOf: (agentId: string) => string): Column<List
       id: 'session',
       label: 'Session',
       cell: ({ agentId, preview, draft }) => (
-        <span className="session-title">
-          <strong>
-            <PlainText text={nameOf(agentId)} />
-          </strong>
-          {draft && <Badge>draft</Badge>}
-          {preview !== null && (
-            <span className="quiet" dir="auto">
-              <PlainText text={preview} />
-            </span>
-          )}
-        </span>
+        <RowTitle title={nameOf(agentId)} about={preview} badge={draft && <Badge>draft</Badge>} />
       ),
     },
     {
