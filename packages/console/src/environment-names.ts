@@ -9,3 +9,8 @@ export function useEnvironmentNames(): readonly string[] | undefined {
   });
   return data;
 }
+
+/** The one that a form offers first: not production, if there is another. */
+export function preferredEnvironment(names: readonly string[]): string {
+  return names.find((name) => name !== 'production') ?? names[0] ?? '';
+}

@@ -1,10 +1,10 @@
 // The actions on a schedule: edit, pause, enable, delete.
 import type { Schedule } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { inList, useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
-import { ErrorNotice } from '../../ui/notice.tsx';
+import { errorText } from '../../ui/notice.tsx';
 import { exactly } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
@@ -26,6 +26,7 @@ export function ScheduleMenu({
   const change = useApiMutation(
     (client, status: Schedule['status']) => client.schedules.update(scheduleId, { status }),
     ['schedules'],
+    { key: ['schedules'], apply: withStatus(scheduleId) },
   );
   if (!may('write')) return null;
   const close = () => setDialog(undefined);
@@ -35,11 +36,11 @@ export function ScheduleMenu({
         toast(
           status === 'paused' ? 'Schedule paused' : `Schedule enabled${nextAt ? `. Next run: ${exactly(nextAt)}` : ''}`,
         ),
+      onError: (error) => toast(errorText(error)),
     });
   }
   return (
     <>
-      {change.error && <ErrorNotice error={change.error} />}
       <Menu
         label={label}
         items={[
@@ -54,6 +55,17 @@ export function ScheduleMenu({
       {dialog === 'delete' && <Delete scheduleId={scheduleId} onClose={close} {...(onDeleted && { onDeleted })} />}
     </>
   );
+}
+
+/** The new status in the list, and on the schedule's page. */
+function withStatus(scheduleId: string) {
+  const changed = (one: Schedule, status: Schedule['status']): Schedule =>
+    one.scheduleId === scheduleId ? { ...one, status } : one;
+  const listed = inList(changed);
+  return (data: unknown, status: Schedule['status']): unknown =>
+    typeof data === 'object' && data !== null && 'scheduleId' in data
+      ? changed(data as Schedule, status)
+      : listed(data, status);
 }
 
 function Delete({

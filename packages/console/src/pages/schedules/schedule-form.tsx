@@ -2,7 +2,7 @@
 import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -44,9 +44,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const [metadata, setMetadata] = useState(metadataText(schedule?.metadata ?? {}));
   const [wrong, setWrong] = useState<{ at?: string; metadata?: string }>({});
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  // Not the production environment by default.
-  const environment =
-    chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
+  const environment = chosenEnvironment || preferredEnvironment(environments);
   const save = useApiMutation(
     (client, body: CreateSchedule) =>
       schedule ? client.schedules.update(schedule.scheduleId, changed(schedule, body)) : client.schedules.create(body),

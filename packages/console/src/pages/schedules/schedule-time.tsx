@@ -2,7 +2,7 @@ import type { Schedule } from '@signalbox/client';
 import { ExactTime } from '../../ui/time.tsx';
 import { cronText } from './cron-text.ts';
 
-/** When a schedule opens sessions, in words if possible. */
+/** When a schedule opens sessions: in words if possible, with the expression as a tooltip. */
 export function ScheduleTime({
   schedule: { cron, timezone, at },
 }: {
@@ -18,13 +18,9 @@ export function ScheduleTime({
   if (cron === null) return null;
   const words = cronText(cron);
   return (
-    <>
-      {words && `${words[0]!.toUpperCase()}${words.slice(1)} `}
-      <span className="quiet small">
-        {/* Long expressions wrap at spaces. */}
-        <code className={cron.length < 30 ? 'nowrap' : undefined}>{cron}</code>{' '}
-        <span className="nowrap">{timezone ?? 'UTC'}</span>
-      </span>
-    </>
+    <span title={`${cron} ${timezone ?? 'UTC'}`}>
+      {words ? `${words[0]!.toUpperCase()}${words.slice(1)}` : <code>{cron}</code>}{' '}
+      <span className="quiet small">{timezone ?? 'UTC'}</span>
+    </span>
   );
 }

@@ -1,14 +1,16 @@
 // One schedule: when it opens sessions, and its runs.
-import type { Schedule, ScheduleRun, ScheduleRunStatus } from '@signalbox/client';
+import type { Schedule, ScheduleRun } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { CalendarClock } from 'lucide-react';
 import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
-import { Select } from '../../ui/field.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
-import { type Column, List } from '../../ui/list.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useAgent } from '../sessions/facts.tsx';
@@ -16,7 +18,7 @@ import { costText, number } from '../sessions/session-text.ts';
 import { ScheduleMenu } from './actions.tsx';
 import { NextRuns } from './next-runs.tsx';
 import { RunNow } from './run-now.tsx';
-import { RunStatus } from './run-status.tsx';
+import { RunResult } from './run-result.tsx';
 import { textOf } from './schedule-form.tsx';
 import { ScheduleTime } from './schedule-time.tsx';
 import { scheduleSearch } from './search-params.ts';
@@ -60,10 +62,21 @@ function Shown({ schedule }: { schedule: Schedule }) {
           <p>Its agent is archived, so runs fail. Change the agent, or pause or delete the schedule.</p>
         </Notice>
       )}
-      <section className="card">
-        <Facts schedule={schedule} agentName={agent?.name} />
-      </section>
-      <Runs scheduleId={schedule.scheduleId} />
+      <div className="schedule-page">
+        <Runs scheduleId={schedule.scheduleId} />
+        <div className="stack">
+          {schedule.cron !== null && schedule.status === 'enabled' && (
+            <section className="card" aria-labelledby="next-runs">
+              <h2 id="next-runs">Next runs</h2>
+              <NextRuns cron={schedule.cron} timezone={schedule.timezone ?? 'UTC'} />
+            </section>
+          )}
+          <section className="card" aria-labelledby="details">
+            <h2 id="details">Details</h2>
+            <Facts schedule={schedule} agentName={agent?.name} />
+          </section>
+        </div>
+      </div>
     </Page>
   );
 }
@@ -90,8 +103,7 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       <dd>
         {nextAt ? (
           <>
-            <Time at={nextAt} />, <ExactTime at={nextAt} />{' '}
-            <span className="quiet small">in your browser’s time zone</span>
+            <Time at={nextAt} />, <ExactTime at={nextAt} />
           </>
         ) : schedule.status === 'paused' ? (
           'none while paused'
@@ -99,14 +111,6 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
           'none, its time has passed'
         )}
       </dd>
-      {schedule.cron !== null && schedule.status === 'enabled' && (
-        <>
-          <dt>Next five runs</dt>
-          <dd>
-            <NextRuns cron={schedule.cron} timezone={schedule.timezone ?? 'UTC'} />
-          </dd>
-        </>
-      )}
       <dt>First message</dt>
       <dd>
         {schedule.input === null ? (
@@ -148,50 +152,78 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
   );
 }
 
-const statuses: Record<ScheduleRunStatus, string> = {
-  opened: 'opened: a session was started',
-  missed: 'missed: the service was not running',
-  failed: 'failed: no session could be started',
-};
+const statuses = [
+  { value: 'all', label: 'All' },
+  { value: 'opened', label: 'Opened' },
+  { value: 'missed', label: 'Missed' },
+  { value: 'failed', label: 'Failed' },
+] as const;
+
+const runColumns: Column<ScheduleRun>[] = [
+  { id: 'time', label: 'Time', width: '15rem', cell: ({ scheduledAt }) => <ExactTime at={scheduledAt} /> },
+  {
+    id: 'status',
+    label: 'Status',
+    width: '7rem',
+    phone: 'aside',
+    cell: ({ status }) => <Status value={status} />,
+  },
+  { id: 'result', label: 'Result', phone: 'under', cell: (run) => <RunResult run={run} /> },
+  {
+    id: 'recorded',
+    label: 'Recorded',
+    width: '7rem',
+    end: true,
+    choice: 'shown',
+    from: 'desktop',
+    phone: 'under-aside',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
+];
 
 function Runs({ scheduleId }: { scheduleId: string }) {
-  const search = scheduleSearch(useSearch({ from: '/$organizationId/schedules/$scheduleId' }));
+  const { organizationId } = useOrganization();
+  const { status } = scheduleSearch(useSearch({ from: '/$organizationId/schedules/$scheduleId' }));
   const navigate = useNavigate();
-  const runs = useList(['schedules', scheduleId, 'runs', search], (client, page) =>
-    client.schedules.runs(scheduleId, { ...search, ...page }),
+  const runs = useList(['schedules', scheduleId, 'runs', status ?? 'all'], (client, page) =>
+    client.schedules.runs(scheduleId, { ...(status && { status }), ...page }),
   );
-  const columns: Column<ScheduleRun>[] = [
-    { label: 'Time', cell: ({ scheduledAt }) => <ExactTime at={scheduledAt} /> },
-    { label: 'Status', cell: (run) => <RunStatus run={run} /> },
-    { label: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  ];
   return (
     <section className="stack" aria-labelledby="runs">
-      <h2 id="runs">Runs</h2>
-      <div className="filters">
-        <Select
+      <div className="row apart">
+        <h2 id="runs">Runs</h2>
+        <Segmented
           label="Status"
-          value={search.status ?? ''}
-          onChange={({ currentTarget: { value } }) =>
+          value={status ?? 'all'}
+          options={statuses}
+          onChange={(next) =>
             void navigate({
               to: '.',
-              search: value ? { status: value as ScheduleRunStatus } : {},
+              search: next === 'all' ? {} : { status: next },
               replace: true,
               resetScroll: false,
             })
           }
-          options={[
-            { value: '', label: 'All' },
-            ...Object.entries(statuses).map(([value, label]) => ({ value, label })),
-          ]}
         />
       </div>
-      <List
+      <Table
+        name="schedule-runs"
         caption="Runs, newest first"
         query={runs}
-        columns={columns}
+        columns={runColumns}
         rowKey={({ scheduledAt }) => scheduledAt}
-        empty={<p>{search.status ? 'No matching runs.' : 'No runs yet.'}</p>}
+        rowLink={({ sessionId }) =>
+          sessionId === null
+            ? undefined
+            : { to: '/$organizationId/sessions/$sessionId', params: { organizationId, sessionId } }
+        }
+        empty={
+          <EmptyState icon={CalendarClock} title={status ? 'No matching runs' : 'No runs yet'}>
+            {status
+              ? 'Choose another status to see other runs.'
+              : 'Each run and the session that it opened appear here.'}
+          </EmptyState>
+        }
       />
     </section>
   );

@@ -1,82 +1,47 @@
 // Sessions that the service opens at set times.
-import type { Schedule, ScheduleStatus } from '@signalbox/client';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
-import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
+import type { Schedule } from '@signalbox/client';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { CalendarClock } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { agentOption, useAgentNames, useAgents } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { withFilter } from '../../search-params.ts';
-import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { FilterSelect } from '../../ui/filter.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Page } from '../../ui/page.tsx';
-import { PlainText } from '../../ui/text.tsx';
-import { Time } from '../../ui/time.tsx';
+import { SavedViews, type View } from '../../ui/saved-views.tsx';
+import { Table } from '../../ui/table.tsx';
 import { ScheduleMenu } from './actions.tsx';
-import { RunStatus } from './run-status.tsx';
-import { ScheduleForm, textOf } from './schedule-form.tsx';
-import { ScheduleTime } from './schedule-time.tsx';
+import { scheduleColumns } from './columns.tsx';
+import { RunRowNow } from './run-now.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
 import { type SchedulesSearch, schedulesSearch } from './search-params.ts';
+
+const views: readonly View<SchedulesSearch>[] = [
+  { label: 'All', search: {} },
+  { label: 'Enabled', search: { status: 'enabled' } },
+  { label: 'Paused', search: { status: 'paused' } },
+];
 
 export function SchedulesPage() {
   const { may, organizationId } = useOrganization();
-  const search = schedulesSearch(useSearch({ from: '/$organizationId/schedules' }));
+  const raw = useSearch({ from: '/$organizationId/schedules' });
+  const search = useMemo(() => schedulesSearch(raw), [raw]);
   const navigate = useNavigate();
   const names = useAgentNames();
+  const agents = useAgents().data ?? [];
   const [isMaking, setMaking] = useState(false);
   const schedules = useList(['schedules', search], (client, page) => client.schedules.list({ ...search, ...page }));
   useOpenNew(() => setMaking(true), may('write'));
-  const nameOf = ({ agentId }: Schedule) => names.get(agentId) ?? agentId;
-  const columns: Column<Schedule>[] = [
-    {
-      label: 'Schedule',
-      cell: (schedule) => (
-        <>
-          <Link
-            to="/$organizationId/schedules/$scheduleId"
-            params={{ organizationId, scheduleId: schedule.scheduleId }}
-          >
-            <PlainText text={schedule.name ?? nameOf(schedule)} />
-          </Link>
-          <div className="quiet small">
-            {schedule.name !== null && (
-              <>
-                <PlainText text={nameOf(schedule)} /> ·{' '}
-              </>
-            )}
-            {schedule.input === null ? 'no first message' : <PlainText text={beginningOf(textOf(schedule.input))} />}
-          </div>
-        </>
-      ),
-    },
-    { label: 'When', cell: (schedule) => <ScheduleTime schedule={schedule} /> },
-    { label: 'Environment', cell: ({ environment }) => environment },
-    { label: 'Status', cell: ({ status }) => <Status value={status} /> },
-    { label: 'Next', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },
-    {
-      label: 'Last',
-      cell: ({ lastRun }) =>
-        lastRun ? (
-          <>
-            <Time at={lastRun.scheduledAt} /> <RunStatus run={lastRun} />
-          </>
-        ) : (
-          <span className="quiet">none yet</span>
-        ),
-    },
-    {
-      label: '',
-      end: true,
-      cell: (schedule) => (
-        <ScheduleMenu
-          schedule={schedule}
-          label={`Actions for ${schedule.name ?? `the schedule of ${nameOf(schedule)}`}`}
-        />
-      ),
-    },
-  ];
+  const columns = useMemo(() => scheduleColumns(({ agentId }) => names.get(agentId) ?? agentId), [names]);
+  function change(next: (before: SchedulesSearch) => SchedulesSearch) {
+    void navigate({ to: '.', search: (before) => next(before as SchedulesSearch), replace: true, resetScroll: false });
+  }
+  function set<K extends keyof SchedulesSearch>(name: K, value: SchedulesSearch[K] | '') {
+    change((before) => withFilter(before, name, value));
+  }
   const newSchedule = may('write') && (
     <Button look="primary" onClick={() => setMaking(true)}>
       New schedule
@@ -89,23 +54,56 @@ export function SchedulesPage() {
       about="Start sessions automatically, on a schedule or once."
       actions={newSchedule}
     >
-      <Filters
+      <SavedViews
+        name={`schedules.${organizationId}`}
+        views={views}
         search={search}
-        onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
+        onChoose={(next) => change(({ environment }) => ({ ...next, environment }) as SchedulesSearch)}
       />
-      <List
+      <FilterBar
+        filters={[
+          {
+            label: 'Status',
+            value: search.status,
+            options: [
+              { value: 'enabled', label: 'enabled' },
+              { value: 'paused', label: 'paused' },
+            ],
+            onChange: (value) => set('status', (value as SchedulesSearch['status']) ?? ''),
+          },
+          {
+            label: 'Agent',
+            value: search.agentId,
+            options: agents.map(agentOption),
+            onChange: (value) => set('agentId', value ?? ''),
+          },
+        ]}
+      />
+      <Table
+        name="schedules"
         caption="Schedules, newest first"
         query={schedules}
         columns={columns}
         rowKey={({ scheduleId }) => scheduleId}
+        rowLink={({ scheduleId }) => ({
+          to: '/$organizationId/schedules/$scheduleId',
+          params: { organizationId, scheduleId },
+        })}
+        {...(may('write') && { actions: (schedule: Schedule) => <RowActions schedule={schedule} names={names} /> })}
         empty={
           Object.keys(search).length > 0 ? (
-            <p>No matching schedules. Change or clear the filters.</p>
+            <EmptyState icon={CalendarClock} title="No matching schedules">
+              Change or clear the filters.
+            </EmptyState>
           ) : (
-            <>
-              <h2>No schedules yet</h2>
-              <p>Create one to start a session every morning, every hour, or once at a set time.</p>
-            </>
+            <EmptyState
+              icon={CalendarClock}
+              title="No schedules yet"
+              action={newSchedule}
+              docs={{ label: 'How schedules work', href: '/docs#createSchedule' }}
+            >
+              A schedule starts a session every morning, every hour, or once at a set time.
+            </EmptyState>
           )
         }
       />
@@ -114,30 +112,12 @@ export function SchedulesPage() {
   );
 }
 
-// The schedule's page shows all of it.
-const SHOWN_CHARACTERS = 80;
-
-function beginningOf(text: string): string {
-  const line = text.split('\n', 1)[0]!.slice(0, SHOWN_CHARACTERS);
-  return line === text ? text : `${line}…`;
-}
-
-const statuses = (['enabled', 'paused'] satisfies ScheduleStatus[]).map((value) => ({ value, label: value }));
-
-function Filters({ search, onSearch }: { search: SchedulesSearch; onSearch: (search: SchedulesSearch) => void }) {
+function RowActions({ schedule, names }: { schedule: Schedule; names: ReadonlyMap<string, string> }) {
+  const name = schedule.name ?? `the schedule of ${names.get(schedule.agentId) ?? schedule.agentId}`;
   return (
-    <search className="filters" aria-label="Filter schedules">
-      <FilterSelect
-        label="Status"
-        value={search.status}
-        options={statuses}
-        onChange={(status) => onSearch(withFilter(search, 'status', status))}
-      />
-      <AgentFilter value={search.agentId} onChange={(agentId) => onSearch(withFilter(search, 'agentId', agentId))} />
-      <EnvironmentFilter
-        value={search.environment}
-        onChange={(environment) => onSearch(withFilter(search, 'environment', environment))}
-      />
-    </search>
+    <>
+      <RunRowNow scheduleId={schedule.scheduleId} name={name} />
+      <ScheduleMenu schedule={schedule} label={`Actions for ${name}`} />
+    </>
   );
 }

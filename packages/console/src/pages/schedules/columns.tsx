@@ -1,0 +1,81 @@
+// The columns of the list of schedules: what starts, when, whether it does, and how the last run went.
+import type { Schedule } from '@signalbox/client';
+import { Status } from '../../ui/badge.tsx';
+import { RowTitle } from '../../ui/row-title.tsx';
+import type { Column } from '../../ui/table.tsx';
+import { Time } from '../../ui/time.tsx';
+import { textOf } from './schedule-form.tsx';
+import { ScheduleTime } from './schedule-time.tsx';
+
+export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<Schedule>[] {
+  return [
+    {
+      id: 'schedule',
+      label: 'Schedule',
+      cell: (schedule) => (
+        <RowTitle
+          title={schedule.name ?? nameOf(schedule)}
+          about={[agentIn(schedule, nameOf(schedule)), firstLine(schedule)].filter(Boolean).join(' · ')}
+        />
+      ),
+    },
+    {
+      id: 'when',
+      label: 'When',
+      width: '24%',
+      phone: 'under',
+      cell: (schedule) => <ScheduleTime schedule={schedule} />,
+    },
+    {
+      id: 'status',
+      label: 'Status',
+      width: '7rem',
+      phone: 'aside',
+      cell: ({ status }) => <Status value={status} />,
+    },
+    {
+      id: 'next',
+      label: 'Next run',
+      width: '7rem',
+      phone: 'under-aside',
+      cell: ({ nextAt }) => <Time at={nextAt} absent="none" />,
+    },
+    {
+      id: 'last',
+      label: 'Last run',
+      width: '12rem',
+      choice: 'shown',
+      cell: ({ lastRun }) =>
+        lastRun ? (
+          <>
+            <Status value={lastRun.status} /> <Time at={lastRun.scheduledAt} />
+          </>
+        ) : (
+          <span className="quiet">none yet</span>
+        ),
+    },
+    {
+      id: 'environment',
+      label: 'Environment',
+      width: '8rem',
+      choice: 'shown',
+      from: 'desktop',
+      cell: ({ environment }) => environment,
+    },
+  ];
+}
+
+/** The agent, unless the title names it. */
+function agentIn({ name }: Schedule, agentName: string): string {
+  return name === null || name === agentName ? '' : agentName;
+}
+
+// The schedule's page shows all of it.
+const SHOWN_CHARACTERS = 80;
+
+function firstLine({ input }: Schedule): string {
+  if (input === null) return 'no first message';
+  const text = textOf(input);
+  const line = text.split('\n', 1)[0]!.slice(0, SHOWN_CHARACTERS);
+  return line === text ? text : `${line}…`;
+}
