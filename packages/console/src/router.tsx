@@ -266,10 +266,18 @@ const subscription = createRoute({
   component: lazyRouteComponent(() => import('./pages/webhooks/subscription.tsx'), 'SubscriptionPage'),
 });
 
+/** The address of a delivery, which the page of its webhook shows in a drawer. */
 const delivery = createRoute({
   ...inOrganization,
   path: '/webhooks/$environment/deliveries/$deliveryId',
-  component: lazyRouteComponent(() => import('./pages/webhooks/delivery.tsx'), 'DeliveryPage'),
+  beforeLoad: ({ params: { organizationId, environment, deliveryId } }) => {
+    throw redirect({
+      to: '/$organizationId/webhooks/$environment',
+      params: { organizationId, environment },
+      search: { tab: 'deliveries', delivery: deliveryId },
+      replace: true,
+    });
+  },
 });
 
 const events = createRoute({

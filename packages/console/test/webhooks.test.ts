@@ -58,9 +58,10 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
   const name = await createEnvironment();
   const receiver = await receiverOf();
   const page = await console.open(console.owner, '/webhooks');
-  await page.getByRole('button', { name: `Add webhook to ${name}` }).focus();
+  await page.getByRole('button', { name: 'Add webhook' }).first().focus();
   await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: `Add webhook to ${name}` });
+  const dialog = page.getByRole('dialog', { name: 'Add webhook' });
+  await dialog.getByLabel('Environment').selectOption(name);
   await dialog.getByRole('textbox', { name: 'Endpoint URL' }).fill('https://10.0.0.1/hook');
   await page.keyboard.press('Enter');
   await dialog.getByRole('textbox', { name: 'Endpoint URL' }).and(page.locator('[aria-invalid=true]')).waitFor();
@@ -74,7 +75,7 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page
-    .getByRole('heading', { name: `Webhooks of ${name}` })
+    .getByRole('heading', { name: `Webhook of ${name}` })
     .and(page.locator(':focus'))
     .waitFor();
   const bare = secret.slice('whsec_'.length);
@@ -144,18 +145,22 @@ test('a failing receiver is explained with its response as text; once fixed it g
   await page.getByText('The last attempt failed').waitFor();
   await page.getByText('The receiver failed with 502.').waitFor();
   await page.getByRole('link', { name: 'Show the delivery and the response' }).click();
-  await page.getByText(hostile).first().waitFor();
-  expect(await page.title()).toBe('Delivery · Signalbox');
+  const drawer = page.getByRole('dialog', { name: 'Delivery' });
+  await drawer.getByText(hostile).first().waitFor();
+  expect(await page.title()).toBe(`Webhook of ${name} · Signalbox`);
   // The request as it was sent.
-  await page.getByText(receiver.received[0]!.deliveryId).first().waitFor();
-  await page.getByText(`"${sessionId}"`).waitFor();
+  const { deliveryId } = receiver.received[0]!;
+  await drawer.getByText(deliveryId).first().waitFor();
+  await drawer.getByText(`"${sessionId}"`).waitFor();
   await expectAccessible(page);
 
   receiver.respond = () => 200;
-  await page.getByRole('button', { name: 'Retry now' }).click();
-  await page.getByText('the receiver returned 2xx').waitFor();
-  await page.getByText('Accepted with 200').first().waitFor();
-  await page.getByRole('link', { name: `Deliveries of ${name}` }).click();
+  await drawer.getByRole('button', { name: 'Retry now' }).click();
+  await drawer.getByText('the receiver returned 2xx').waitFor();
+  await drawer.getByText('Accepted with 200').first().waitFor();
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  await page.getByRole('tab', { name: 'Deliveries' }).click();
   await page.getByText('The last attempt failed').waitFor({ state: 'detached' });
 
   const { deliveries } = console.service.client.webhookSubscriptions;
@@ -213,12 +218,14 @@ test('an exhausted delivery says what the receiver is missing, and its session i
     update webhook_deliveries d set status = 'exhausted' from webhook_subscriptions w
     where w.webhook_subscription_id = d.webhook_subscription_id and w.environment = ${name} and d.previous_cursor = ''`);
   const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries&status=exhausted`);
-  await page.getByTitle(deliveryId).click();
+  await page.getByRole('row', { name: /^ses_/ }).getByRole('link').click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('delivery')).toBe(deliveryId);
   await page.getByText('Delivery failed after the last retry').waitFor();
   const before = receiver.received.length;
   await page.getByRole('button', { name: 'Resend the session from here' }).click();
   expect(await page.getByRole('textbox', { name: 'Cursor' }).inputValue()).toBe('turn_0:seq_0');
-  await page.getByRole('dialog').getByRole('button', { name: 'Resend', exact: true }).click();
+  const recover = page.getByRole('dialog', { name: 'Resend from the journal' });
+  await recover.getByRole('button', { name: 'Resend', exact: true }).click();
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
@@ -284,7 +291,7 @@ test('the URL is changed, an invalid one is refused at its field, and deleting a
   await page.getByRole('checkbox', { name: /tool.result/ }).check();
   await change(after.url);
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await page.getByText(after.url).waitFor();
+  await page.getByTitle(after.url).waitFor();
   expect(await console.service.client.webhookSubscriptions.get(name)).toMatchObject({
     url: after.url,
     chunkTypes: expect.arrayContaining(['tool.result']),
@@ -293,7 +300,7 @@ test('the URL is changed, an invalid one is refused at its field, and deleting a
   await page.getByRole('button', { name: 'Actions for this webhook' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete webhook' }).click();
-  await page.getByRole('button', { name: `Add webhook to ${name}` }).waitFor();
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
   await expect(console.service.client.webhookSubscriptions.get(name)).rejects.toMatchObject({ code: 'not_found' });
   await page.context().close();
 });
@@ -304,17 +311,20 @@ test('delivery filters are in the URL, so a reload or a shared link shows the sa
   const [first, second] = [await startSession(name), await startSession(name)];
   const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries`);
   await page.getByTitle(second.sessionId).first().waitFor();
-  await page.getByLabel('Status').selectOption('succeeded');
-  await page.getByLabel('Session').fill('not an id');
+  // The radio buttons are covered by their labels.
+  await page.getByRole('radiogroup', { name: 'Status' }).getByText('Succeeded').click();
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: 'Session', exact: true }).click();
+  await page.getByLabel('Session', { exact: true }).fill('not an id');
   await page.keyboard.press('Enter');
-  await page.getByText('A session ID starts with ses_').waitFor();
-  await page.getByLabel('Session').fill(first.sessionId);
+  await page.getByText('Enter the whole id of a session.').waitFor();
+  await page.getByLabel('Session', { exact: true }).fill(first.sessionId);
   await page.keyboard.press('Enter');
   await page.getByTitle(second.sessionId).first().waitFor({ state: 'detached' });
   await page.reload();
   await page.getByTitle(first.sessionId).first().waitFor();
   expect(await page.getByTitle(second.sessionId).count()).toBe(0);
-  expect(await page.getByLabel('Status').inputValue()).toBe('succeeded');
+  expect(await page.getByRole('radio', { name: 'Succeeded' }).isChecked()).toBe(true);
   for (const width of [360, 1440]) {
     await page.setViewportSize({ width, height: 800 });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
@@ -326,9 +336,10 @@ test('delivery filters are in the URL, so a reload or a shared link shows the sa
 test('the test receiver shows deliveries as they arrive and that they are verified', async () => {
   const name = await createEnvironment();
   const page = await console.open(console.owner, '/webhooks');
-  await page.getByRole('button', { name: `Add webhook to ${name}` }).click();
+  await page.getByRole('button', { name: 'Add webhook' }).first().click();
+  await page.getByLabel('Environment').selectOption(name);
   await page.getByRole('radio', { name: /^The test receiver/ }).check();
-  await page.getByRole('button', { name: 'Add webhook', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add webhook' }).click();
   await secretShown(page);
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page.getByRole('tab', { name: 'Test receiver' }).click();
@@ -346,17 +357,16 @@ test('a viewer sees everything and can change nothing', async () => {
   const name = await createSubscription(receiver.url);
   await startSession(name);
   const [{ deliveryId } = { deliveryId: '' }] = await receiver.first(1);
-  const bare = await createEnvironment();
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/webhooks');
-  await page.getByText(bare).waitFor();
+  await page.getByRole('row', { name }).getByText('failing').waitFor();
   await expectAccessible(page);
   await page.getByRole('link', { name }).click();
   await page.getByText('The receiver failed with 500.').waitFor();
   await page.getByText('You need the member role to send a test delivery.').waitFor();
   await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/${name}/deliveries/${deliveryId}`);
   await page.getByText('Refused with 500').first().waitFor();
-  for (const changing of ['Retry now', 'Rotate secret', 'Subscribe', 'Send test delivery', 'Resend since …']) {
+  for (const changing of ['Retry now', 'Rotate secret', 'Add webhook', 'Send test delivery', 'Resend since …']) {
     expect(await page.getByRole('button', { name: changing }).count()).toBe(0);
   }
   await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({

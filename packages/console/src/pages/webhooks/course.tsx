@@ -6,11 +6,17 @@ import { BarChart, LineChart } from '../../ui/chart.tsx';
 import { Await } from '../../ui/page.tsx';
 import { duration } from '../../ui/time.tsx';
 import { number } from '../sessions/session-text.ts';
+import './webhooks.css';
 
 const AGAIN_MS = 15_000;
 
+export interface Delivered {
+  attempts: number;
+  failed: number;
+}
+
 /** By environment: `undefined` of those without a request in the last 24 hours. */
-export function useDelivered(): ReadonlyMap<string, { attempts: number; failed: number }> {
+export function useDelivered(): ReadonlyMap<string, Delivered> {
   const { data } = useApiQuery(
     ['analytics', 'webhooks'],
     (client) => client.analytics.get({ groupBy: 'environment', step: 'hour' }),
@@ -22,7 +28,7 @@ export function useDelivered(): ReadonlyMap<string, { attempts: number; failed: 
 }
 
 /** `99.2 % of 1,204` */
-export function deliveredText({ attempts, failed }: { attempts: number; failed: number }): string {
+export function deliveredText({ attempts, failed }: Delivered): string {
   return `${percent((attempts - failed) / attempts)} of ${number(attempts)}`;
 }
 
@@ -37,7 +43,7 @@ export function DeliveryCharts({ environment }: { environment: string }) {
       {({ total, points }) =>
         total.webhooks.attempts > 0 && (
           <div className="columns">
-            <section className="card">
+            <section className="card accepted-chart">
               <BarChart
                 title="Requests by hour"
                 total={`${deliveredText(total.webhooks)} accepted in 24 hours`}

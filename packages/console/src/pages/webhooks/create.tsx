@@ -1,8 +1,9 @@
 import type { ChunkType } from '@signalbox/client';
 import { useState } from 'react';
+import { preferredEnvironment } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Checkbox, Choices, TextField } from '../../ui/field.tsx';
+import { Checkbox, Choices, Select, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { testReceiverUrl } from './reasons.ts';
 
@@ -122,14 +123,16 @@ export function useDestination(currentUrl: string | undefined) {
 }
 
 export function CreateSubscription({
-  environment,
+  environments,
   onClose,
   onCreated,
 }: {
-  environment: string;
+  /** Those without a webhook. */
+  environments: readonly string[];
   onClose: () => void;
   onCreated: (created: NewSigningSecret) => void;
 }) {
+  const [environment, setEnvironment] = useState(() => preferredEnvironment(environments));
   const destination = useDestination(undefined);
   const [types, setTypes] = useState<readonly ChunkType[]>(usual);
   const create = useApiMutation(
@@ -145,12 +148,20 @@ export function CreateSubscription({
   );
   return (
     <FormDialog
-      title={`Add webhook to ${environment}`}
+      title="Add webhook"
       action="Add webhook"
-      beside={['url', 'chunkTypes']}
+      beside={['environment', 'url', 'chunkTypes']}
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >
+      <Select
+        label="Environment"
+        hint="Its sessions are sent. Each environment can have one webhook."
+        value={environment}
+        error={fieldError(create.error, 'environment')}
+        options={environments.map((value) => ({ value, label: value }))}
+        onChange={(event) => setEnvironment(event.currentTarget.value)}
+      />
       <DestinationFields {...destination.fields} error={fieldError(create.error, 'url')} />
       <details>
         <summary>Chunk types: {types.length}</summary>

@@ -1,112 +1,94 @@
 import type { WebhookDelivery } from '@signalbox/client';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Send } from 'lucide-react';
 import { useState } from 'react';
 import { useList, useOrganization } from '../../organization.tsx';
 import { sessionIdPattern, withFilter } from '../../search-params.ts';
+import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Select } from '../../ui/field.tsx';
-import { FilterField } from '../../ui/filter.tsx';
-import { type Column, List } from '../../ui/list.tsx';
-import { SessionLink } from '../../ui/session-link.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FilterBar } from '../../ui/filter-bar.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { NextAttempt } from './next-attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 import type { SubscriptionSearch } from './search-params.ts';
+import './webhooks.css';
 
 const LOOK_EVERY_MS = 5_000;
 
-const statusOptions = [
-  { value: '', label: 'Any' },
-  { value: 'pending', label: 'pending: waiting or being sent' },
-  { value: 'succeeded', label: 'succeeded: accepted by the receiver' },
-  { value: 'exhausted', label: 'exhausted: no retries left' },
-  { value: 'cancelled', label: 'cancelled: replaced by others' },
-];
+const statuses = [
+  { value: 'all', label: 'All' },
+  { value: 'pending', label: 'Pending' },
+  { value: 'succeeded', label: 'Succeeded' },
+  { value: 'exhausted', label: 'Exhausted' },
+  { value: 'cancelled', label: 'Cancelled' },
+] as const;
 
-/** Deliveries, newest first. The filters are in the URL. */
+/** Deliveries, newest first. The filters are in the URL, and so is the delivery that is open in the drawer. */
 export function Deliveries({ environment }: { environment: string }) {
   const { organizationId, may } = useOrganization();
-  const { status, sessionId } = useSearch({ from: '/$organizationId/webhooks/$environment' });
+  const search = useSearch({ from: '/$organizationId/webhooks/$environment' });
   const navigate = useNavigate();
   const [recovering, setRecovering] = useState(false);
+  const { status, sessionId } = search;
   const filters = { ...(status && { status }), ...(sessionId && { sessionId }) };
   const deliveries = useList(
     ['webhooks', environment, 'deliveries', filters],
     (client, page) => client.webhookSubscriptions.deliveries.list(environment, { ...page, ...filters }),
     { everyMs: LOOK_EVERY_MS },
   );
-  const show = (search: SubscriptionSearch) =>
-    void navigate({
-      to: '/$organizationId/webhooks/$environment',
-      params: { organizationId, environment },
-      search: { tab: 'deliveries', ...search },
-      replace: true,
-    });
-  const columns: Column<WebhookDelivery>[] = [
-    {
-      label: 'Delivery',
-      cell: ({ deliveryId }) => (
-        <Link
-          className="mono nowrap"
-          to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
-          params={{ organizationId, environment, deliveryId }}
-          title={deliveryId}
-        >
-          whd_…{deliveryId.slice(-6)}
-        </Link>
-      ),
-    },
-    { label: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { label: 'Status', cell: (delivery) => <Status value={delivery.status} /> },
-    { label: 'Session', cell: (delivery) => <SessionLink sessionId={delivery.sessionId} /> },
-    { label: 'Cursor', cell: ({ cursor }) => <span className="mono">{cursor}</span> },
-    { label: 'Attempts', cell: ({ attemptCount }) => <span className="number">{attemptCount}</span> },
-    {
-      label: 'Next attempt',
-      cell: ({ status: state, nextAttemptAt, attemptCount }) =>
-        nextAttemptAt ? (
-          <NextAttempt environment={environment} at={nextAttemptAt} />
-        ) : state !== 'pending' ? (
-          <span className="quiet">–</span>
-        ) : (
-          <span className="quiet">{attemptCount === 0 ? 'being sent' : 'now'}</span>
-        ),
-    },
-  ];
+  const show = (next: SubscriptionSearch) =>
+    void navigate({ to: '.', search: { tab: 'deliveries', ...next }, replace: true, resetScroll: false });
   return (
     <div className="stack">
-      <div className="row apart">
-        <div className="filters">
-          <Select
-            label="Status"
-            options={statusOptions}
-            value={status ?? ''}
-            onChange={(event) =>
-              show(withFilter(filters, 'status', event.currentTarget.value as WebhookDelivery['status'] | ''))
-            }
-          />
-          <FilterField
-            label="Session"
-            placeholder="ses_…"
-            value={sessionId ?? ''}
-            pattern={sessionIdPattern}
-            refusal="A session ID starts with ses_"
-            onChange={(next) => show(withFilter(filters, 'sessionId', next))}
-          />
-        </div>
-        {may('write') && <Button onClick={() => setRecovering(true)}>Resend since …</Button>}
-      </div>
-      <List
-        caption={`Deliveries of ${environment}`}
+      <FilterBar
+        filters={[
+          {
+            label: 'Session',
+            value: sessionId,
+            pattern: sessionIdPattern,
+            refusal: 'Enter the whole id of a session.',
+            placeholder: 'ses_…',
+            onChange: (next) => show(withFilter(filters, 'sessionId', next ?? '')),
+          },
+        ]}
+      >
+        <Segmented
+          label="Status"
+          value={status ?? 'all'}
+          options={statuses}
+          onChange={(next) => show(withFilter(filters, 'status', next === 'all' ? '' : next))}
+        />
+        {may('write') && (
+          <Button className="resend-since" onClick={() => setRecovering(true)}>
+            Resend since …
+          </Button>
+        )}
+      </FilterBar>
+      <Table
+        name="deliveries"
+        caption={`Deliveries of ${environment}, newest first`}
         query={deliveries}
-        columns={columns}
+        columns={deliveryColumns}
         rowKey={({ deliveryId }) => deliveryId}
+        rowLink={({ deliveryId }) => ({
+          to: '/$organizationId/webhooks/$environment',
+          params: { organizationId, environment },
+          search: { ...search, delivery: deliveryId },
+          resetScroll: false,
+        })}
         empty={
           status || sessionId ? (
-            <p>No matching deliveries. Change the filters to see others.</p>
+            <EmptyState icon={Send} title="No matching deliveries">
+              Change or clear the filters.
+            </EmptyState>
           ) : (
-            <p>No deliveries yet. They appear here when a session runs in {environment}.</p>
+            <EmptyState icon={Send} title="No deliveries yet">
+              They appear here when a session runs in {environment}.
+            </EmptyState>
           )
         }
       />
@@ -118,5 +100,69 @@ export function Deliveries({ environment }: { environment: string }) {
         />
       )}
     </div>
+  );
+}
+
+const deliveryColumns: Column<WebhookDelivery>[] = [
+  {
+    id: 'session',
+    label: 'Session',
+    cell: ({ sessionId, cursor }) => (
+      <>
+        <span className="mono" title={sessionId}>
+          ses_…{sessionId.slice(-6)}
+        </span>{' '}
+        <span className="quiet small">to {cursor}</span>
+      </>
+    ),
+  },
+  {
+    id: 'status',
+    label: 'Status',
+    width: '9rem',
+    phone: 'aside',
+    cell: ({ status }) => <Status value={status} />,
+  },
+  {
+    id: 'attempts',
+    label: 'Attempts',
+    width: '16rem',
+    phone: 'under',
+    cell: (delivery) => <Attempts delivery={delivery} />,
+  },
+  {
+    id: 'id',
+    label: 'ID',
+    width: '9rem',
+    choice: 'hidden',
+    from: 'desktop',
+    cell: ({ deliveryId }) => (
+      <span className="mono quiet" title={deliveryId}>
+        whd_…{deliveryId.slice(-6)}
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    label: 'Created',
+    width: '7rem',
+    end: true,
+    phone: 'under-aside',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
+];
+
+/** How many, and when the next one is if the receiver has not accepted it yet. */
+function Attempts({ delivery: { environment, status, nextAttemptAt, attemptCount } }: { delivery: WebhookDelivery }) {
+  if (status === 'pending' && attemptCount === 0) return <span className="quiet">being sent</span>;
+  return (
+    <>
+      {counted(attemptCount, 'attempt')}
+      {nextAttemptAt && (
+        <>
+          , next <NextAttempt environment={environment} at={nextAttemptAt} />
+        </>
+      )}
+    </>
   );
 }

@@ -1,6 +1,6 @@
 // The health of a destination and how to fix it.
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
-import { Link } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
@@ -143,6 +143,7 @@ function LastFailure({ subscription: { environment } }: { subscription: WebhookS
     }
     return null;
   };
+  const search = useSearch({ from: '/$organizationId/webhooks/$environment' });
   const { data } = useApiQuery(['webhooks', environment, 'last failure'], look, { everyMs: LOOK_EVERY_MS });
   if (!data) return null;
   return (
@@ -150,8 +151,10 @@ function LastFailure({ subscription: { environment } }: { subscription: WebhookS
       <Explained attempt={data.attempt} />
       <p>
         <Link
-          to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
-          params={{ organizationId, environment, deliveryId: data.deliveryId }}
+          to="/$organizationId/webhooks/$environment"
+          params={{ organizationId, environment }}
+          search={{ ...search, delivery: data.deliveryId }}
+          resetScroll={false}
         >
           Show the delivery and the response
         </Link>{' '}

@@ -9,6 +9,11 @@ export interface Reason {
 /** The URL of the built-in receiver. */
 export const testReceiverUrl = 'signalbox:test-receiver';
 
+/** Where deliveries are sent, in one line. */
+export function destinationText(url: string): string {
+  return url === testReceiverUrl ? 'the test receiver' : url;
+}
+
 /** The reason for a failed attempt; undefined if the attempt succeeded. */
 export function reasonOf({ status, error }: Pick<WebhookAttempt, 'status' | 'error'>): Reason | undefined {
   if (error === null) return undefined;

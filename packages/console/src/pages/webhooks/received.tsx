@@ -70,11 +70,12 @@ function Received({ received, environment }: { received: ReceivedWebhook; enviro
         {sessionId !== 'ses_test' && (
           <p>
             <Link
-              to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
-              params={{ organizationId, environment, deliveryId }}
+              to="/$organizationId/webhooks/$environment"
+              params={{ organizationId, environment }}
+              search={{ tab: 'received', delivery: deliveryId }}
+              resetScroll={false}
             >
-              {' '}
-              Delivery{' '}
+              Delivery
             </Link>
             , attempt {attempt}
           </p>

@@ -6,6 +6,8 @@ export interface SubscriptionSearch {
   tab?: 'deliveries' | 'received';
   status?: WebhookDelivery['status'];
   sessionId?: string;
+  /** The delivery that is open in the drawer. */
+  delivery?: string;
 }
 
 export function subscriptionSearch(search: Record<string, unknown>): SubscriptionSearch {
@@ -13,5 +15,6 @@ export function subscriptionSearch(search: Record<string, unknown>): Subscriptio
     ...oneOf(search, 'tab', ['deliveries', 'received']),
     ...oneOf(search, 'status', ['pending', 'succeeded', 'exhausted', 'cancelled']),
     ...textIn(search, 'sessionId', sessionIdPattern),
+    ...textIn(search, 'delivery', /^whd_[0-9a-z]{26}$/),
   };
 }

@@ -1,7 +1,7 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
@@ -12,12 +12,14 @@ import { useToast } from '../../ui/toast.tsx';
 import { DeliveryCharts } from './course.tsx';
 import type { NewSigningSecret } from './create.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { Destination, Health, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { testReceiverUrl } from './reasons.ts';
 import { ReceivedDeliveries } from './received.tsx';
 import { RecoverDialog } from './recover.tsx';
 import { RotateDialog, SigningSecret } from './rotation.tsx';
+import { changedText, useStatusChange } from './row-menu.tsx';
 import { DeleteDialog, EditDialog } from './settings.tsx';
 import { TestDelivery } from './test-delivery.tsx';
 
@@ -27,21 +29,39 @@ type OpenDialog = 'edit' | 'rotate' | 'recover' | 'delete';
 
 export function SubscriptionPage() {
   const { environment } = useParams({ from: '/$organizationId/webhooks/$environment' });
-  const { organizationId } = useOrganization();
+  const { delivery, ...search } = useSearch({ from: '/$organizationId/webhooks/$environment' });
+  const navigate = useNavigate();
   const query = useApiQuery(['webhooks', environment], (client) => client.webhookSubscriptions.get(environment), {
     everyMs: LOOK_EVERY_MS,
   });
   return (
     <Page
-      title={`Webhooks of ${environment}`}
+      title={`Webhook of ${environment}`}
       about={
-        <Link to="/$organizationId/webhooks" params={{ organizationId }}>
-          All webhooks
-        </Link>
+        query.data && (
+          <>
+            <WebhookState subscription={query.data} /> <Destination url={query.data.url} />
+          </>
+        )
       }
       actions={query.data && <Actions subscription={query.data} />}
     >
       <Await query={query}>{(subscription) => <Subscription subscription={subscription} />}</Await>
+      {delivery && (
+        <DeliveryDrawer
+          key={delivery}
+          environment={environment}
+          deliveryId={delivery}
+          onClose={() =>
+            void navigate({
+              to: '.',
+              search,
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
+      )}
     </Page>
   );
 }
@@ -52,7 +72,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
   const toast = useToast();
   const [dialog, setDialog] = useState<OpenDialog>();
   const [created, setCreated] = useState<NewSigningSecret>();
-  const pause = useStatus(environment, 'paused');
+  const change = useStatusChange(environment);
   if (!may('write')) return null;
   const close = () => setDialog(undefined);
   return (
@@ -66,7 +86,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
             ? [
                 {
                   label: 'Pause',
-                  onSelect: () => pause.mutate(undefined, { onSuccess: () => toast('Paused. Deliveries are queued.') }),
+                  onSelect: () => change.mutate('paused', { onSuccess: () => toast(changedText.paused) }),
                 },
               ]
             : []),
@@ -74,20 +94,13 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
           { label: 'Delete', danger: true, onSelect: () => setDialog('delete') },
         ]}
       />
-      {pause.error !== null && <ErrorNotice error={pause.error} />}
+      {change.error !== null && <ErrorNotice error={change.error} />}
       {dialog === 'edit' && <EditDialog subscription={subscription} onClose={close} />}
       {dialog === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onCreated={setCreated} />}
       {dialog === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
       {dialog === 'delete' && <DeleteDialog subscription={subscription} onClose={close} />}
       {created && dialog === undefined && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
     </>
-  );
-}
-
-function useStatus(environment: string, status: 'enabled' | 'paused') {
-  return useApiMutation(
-    (client, _: undefined) => client.webhookSubscriptions.update(environment, { status }),
-    ['webhooks', 'overview'],
   );
 }
 
@@ -125,7 +138,7 @@ function Subscription({ subscription }: { subscription: WebhookSubscription }) {
 function EnableAction({ subscription: { environment, status } }: { subscription: WebhookSubscription }) {
   const { may } = useOrganization();
   const toast = useToast();
-  const enable = useStatus(environment, 'enabled');
+  const enable = useStatusChange(environment);
   if (!may('write')) return <p className="quiet small">You need the member role to change this webhook.</p>;
   if (status === 'enabled') return null;
   return (
@@ -134,9 +147,7 @@ function EnableAction({ subscription: { environment, status } }: { subscription:
         <Button
           look="primary"
           busy={enable.isPending}
-          onClick={() =>
-            enable.mutate(undefined, { onSuccess: () => toast('Enabled. Queued deliveries are being sent.') })
-          }
+          onClick={() => enable.mutate('enabled', { onSuccess: () => toast(changedText.enabled) })}
         >
           Enable webhook
         </Button>
@@ -148,22 +159,24 @@ function EnableAction({ subscription: { environment, status } }: { subscription:
 
 function Overview({ subscription }: { subscription: WebhookSubscription }) {
   const { organizationId } = useOrganization();
-  const { url, chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
+  const { chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
   return (
     <>
       <DeliveryCharts environment={subscription.environment} />
       <div className="columns">
-        <section className="card" aria-labelledby="destination">
-          <h2 id="destination">Destination</h2>
+        <section className="card" aria-labelledby="details">
+          <div className="row apart">
+            <h2 id="details">Details</h2>
+            <Link
+              className="small"
+              to="/$organizationId/events"
+              params={{ organizationId }}
+              search={{ resourceId: subscription.webhookSubscriptionId }}
+            >
+              Change history
+            </Link>
+          </div>
           <dl className="facts">
-            <dt>State</dt>
-            <dd>
-              <WebhookState subscription={subscription} />
-            </dd>
-            <dt>Sent to</dt>
-            <dd>
-              <Destination url={url} />
-            </dd>
             <dt>Last accepted</dt>
             <dd>
               <Time at={lastSuccessAt} />
@@ -173,7 +186,7 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
               <Time at={lastFailureAt} />
             </dd>
             <dt>Chunk types</dt>
-            <dd className="stack tight">
+            <dd className="row">
               {chunkTypes.map((type) => (
                 <code key={type}>{type}</code>
               ))}
@@ -183,18 +196,11 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
               <Time at={createdAt} />
             </dd>
           </dl>
-          <p className="small">
-            <Link
-              to="/$organizationId/events"
-              params={{ organizationId }}
-              search={{ resourceId: subscription.webhookSubscriptionId }}
-            >
-              Change history
-            </Link>
-          </p>
         </section>
-        <TestDelivery subscription={subscription} />
-        <SigningSecret subscription={subscription} />
+        <div className="stack">
+          <TestDelivery subscription={subscription} />
+          <SigningSecret subscription={subscription} />
+        </div>
       </div>
     </>
   );

@@ -1,110 +1,99 @@
-import type { Environment, WebhookSubscription } from '@signalbox/client';
-import { Link, useNavigate } from '@tanstack/react-router';
+import type { WebhookSubscription } from '@signalbox/client';
+import { useNavigate } from '@tanstack/react-router';
+import { Webhook } from 'lucide-react';
 import { useState } from 'react';
-import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
+import { useList, useOrganization } from '../../organization.tsx';
+import { useOpenNew } from '../../palette/open-new.ts';
 import { Button } from '../../ui/button.tsx';
-import { type Column, List } from '../../ui/list.tsx';
-import { Await, Page } from '../../ui/page.tsx';
-import { Time } from '../../ui/time.tsx';
-import { deliveredText, useDelivered } from './course.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Table } from '../../ui/table.tsx';
+import { webhookColumns } from './columns.tsx';
+import { useDelivered } from './course.tsx';
 import { CreateSubscription, type NewSigningSecret } from './create.tsx';
-import { Destination, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
+import { WebhookRowMenu } from './row-menu.tsx';
 
 // The event log has no events for successful and failed attempts.
 const LOOK_EVERY_MS = 10_000;
 
 export function WebhooksPage() {
   const { organizationId, may } = useOrganization();
+  const environment = useEnvironment();
   const navigate = useNavigate();
-  const environments = useList(['environments'], (client, page) => client.environments.list(page));
-  const subscriptions = useApiQuery(
-    ['webhooks', 'by environment'],
-    async (client) => {
-      const all = new Map<string, WebhookSubscription>();
-      for await (const one of client.webhookSubscriptions.list({ limit: 100 })) all.set(one.environment, one);
-      return all;
-    },
+  const subscriptions = useList(
+    ['webhooks', 'subscriptions', environment ?? 'all'],
+    (client, page) => client.webhookSubscriptions.list({ ...page, ...(environment && { environment }) }),
     { everyMs: LOOK_EVERY_MS },
   );
+  const free = useFreeEnvironments(subscriptions.data, environment);
   const delivered = useDelivered();
-  const [creating, setCreating] = useState<string>();
+  const [isCreating, setCreating] = useState(false);
   const [created, setCreated] = useState<NewSigningSecret>();
-  const goTo = (environment: string) =>
-    void navigate({ to: '/$organizationId/webhooks/$environment', params: { organizationId, environment } });
-  const columns = (all: ReadonlyMap<string, WebhookSubscription>): Column<Environment>[] => [
-    {
-      label: 'Environment',
-      cell: ({ name }) =>
-        all.has(name) ? (
-          <Link to="/$organizationId/webhooks/$environment" params={{ organizationId, environment: name }}>
-            <strong>{name}</strong>
-          </Link>
-        ) : (
-          <strong>{name}</strong>
-        ),
-    },
-    {
-      label: 'State',
-      cell: ({ name }) => {
-        const subscription = all.get(name);
-        return subscription ? <WebhookState subscription={subscription} /> : <span className="quiet">no webhook</span>;
-      },
-    },
-    {
-      label: 'Sent to',
-      cell: ({ name }) => {
-        const subscription = all.get(name);
-        if (subscription) return <Destination url={subscription.url} />;
-        if (!may('write')) return <span className="quiet">–</span>;
-        return (
-          <Button small aria-label={`Add webhook to ${name}`} onClick={() => setCreating(name)}>
-            Add webhook
-          </Button>
-        );
-      },
-    },
-    {
-      label: 'Accepted, 24 h',
-      cell: ({ name }) => {
-        const one = delivered.get(name);
-        return one ? <span className="number">{deliveredText(one)}</span> : <span className="quiet">–</span>;
-      },
-    },
-    {
-      label: 'Last accepted',
-      cell: ({ name }) =>
-        all.has(name) ? <Time at={all.get(name)!.lastSuccessAt} /> : <span className="quiet">–</span>,
-    },
-    {
-      label: 'Last failure',
-      cell: ({ name }) =>
-        all.has(name) ? <Time at={all.get(name)!.lastFailureAt} /> : <span className="quiet">–</span>,
-    },
-  ];
+  useOpenNew(() => setCreating(true), may('write'));
+  const add = may('write') && free.length > 0 && (
+    <Button look="primary" onClick={() => setCreating(true)}>
+      Add webhook
+    </Button>
+  );
   return (
     <Page
       title="Webhooks"
       operation="createWebhookSubscription"
-      about="Signalbox sends the chunks of sessions to your endpoint, in signed requests. Each environment can have one webhook."
+      about="Signed requests with the chunks of sessions, to one endpoint an environment."
+      actions={add}
     >
-      <Await query={subscriptions}>
-        {(all) => (
-          <List
-            caption="Environments and their webhook subscriptions"
-            query={environments}
-            columns={columns(all)}
-            rowKey={({ environmentId }) => environmentId}
-            empty={<p>No environments. Create one to add a webhook.</p>}
-          />
-        )}
-      </Await>
+      <Table
+        name="webhooks"
+        caption="Webhooks, newest first"
+        query={subscriptions}
+        columns={webhookColumns(delivered)}
+        rowKey={({ webhookSubscriptionId }) => webhookSubscriptionId}
+        rowLink={(one) => ({
+          to: '/$organizationId/webhooks/$environment',
+          params: { organizationId, environment: one.environment },
+        })}
+        {...(may('write') && { actions: (one: WebhookSubscription) => <WebhookRowMenu subscription={one} /> })}
+        empty={
+          <EmptyState
+            icon={Webhook}
+            title={environment ? `${environment} has no webhook` : 'No webhooks yet'}
+            action={add}
+            docs={{ label: 'How to receive webhooks', href: '/docs#createWebhookSubscription' }}
+          >
+            Your endpoint receives what happens in sessions as signed requests, which are retried until they arrive.
+          </EmptyState>
+        }
+      />
       {!may('write') && <p className="quiet small">You need the member role to add a webhook.</p>}
-      {creating && (
-        <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onCreated={setCreated} />
+      {isCreating && (
+        <CreateSubscription environments={free} onClose={() => setCreating(false)} onCreated={setCreated} />
       )}
       {/* Opened after the form is gone, so that the focus returns to the page when it closes. */}
-      {created && !creating && <NewSecret created={created} onClose={() => goTo(created.environment)} />}
+      {created && !isCreating && (
+        <NewSecret
+          created={created}
+          onClose={() =>
+            void navigate({
+              to: '/$organizationId/webhooks/$environment',
+              params: { organizationId, environment: created.environment },
+            })
+          }
+        />
+      )}
     </Page>
   );
+}
+
+/** The environments without a webhook, as far as the list is loaded: the service refuses a second one. */
+function useFreeEnvironments(
+  subscriptions: readonly WebhookSubscription[] | undefined,
+  environment: string | undefined,
+): readonly string[] {
+  const names = useEnvironmentNames();
+  if (!names || !subscriptions) return [];
+  const taken = new Set(subscriptions.map((one) => one.environment));
+  return names.filter((name) => !taken.has(name) && (environment === undefined || name === environment));
 }

@@ -1,13 +1,13 @@
 import type { WebhookDeliveryWithAttempts } from '@signalbox/client';
-import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
-import { ErrorNotice, Notice } from '../../ui/notice.tsx';
-import { Await, Page } from '../../ui/page.tsx';
+import { errorText, Notice } from '../../ui/notice.tsx';
+import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -17,32 +17,25 @@ import { RecoverDialog } from './recover.tsx';
 
 const LOOK_EVERY_MS = 3_000;
 
-export function DeliveryPage() {
-  const { environment, deliveryId } = useParams({
-    from: '/$organizationId/webhooks/$environment/deliveries/$deliveryId',
-  });
-  const { organizationId } = useOrganization();
+/** One delivery with its attempts and its body, next to the page. */
+export function DeliveryDrawer({
+  environment,
+  deliveryId,
+  onClose,
+}: {
+  environment: string;
+  deliveryId: string;
+  onClose: () => void;
+}) {
   const query = useApiQuery(
     ['webhooks', environment, 'deliveries', deliveryId],
     (client) => client.webhookSubscriptions.deliveries.get(environment, deliveryId),
     { everyMs: LOOK_EVERY_MS },
   );
   return (
-    <Page
-      title="Delivery"
-      about={
-        <Link
-          to="/$organizationId/webhooks/$environment"
-          params={{ organizationId, environment }}
-          search={{ tab: 'deliveries' }}
-        >
-          Deliveries of {environment}
-        </Link>
-      }
-      actions={query.data && <Resend delivery={query.data} />}
-    >
+    <Drawer title="Delivery" actions={query.data && <Resend delivery={query.data} />} onClose={onClose}>
       <Await query={query}>{(delivery) => <Delivery delivery={delivery} />}</Await>
-    </Page>
+    </Drawer>
   );
 }
 
@@ -55,15 +48,18 @@ function Resend({ delivery: { environment, deliveryId, status } }: { delivery: W
   );
   if (!may('write')) return null;
   return (
-    <>
-      <Button
-        busy={resend.isPending}
-        onClick={() => resend.mutate(undefined, { onSuccess: () => toast('Sending. The attempt appears below.') })}
-      >
-        {status === 'pending' ? 'Retry now' : 'Resend'}
-      </Button>
-      {resend.error !== null && <ErrorNotice error={resend.error} />}
-    </>
+    <Button
+      small
+      busy={resend.isPending}
+      onClick={() =>
+        resend.mutate(undefined, {
+          onSuccess: () => toast('Sending. The attempt appears below.'),
+          onError: (error) => toast(errorText(error)),
+        })
+      }
+    >
+      {status === 'pending' ? 'Retry now' : 'Resend'}
+    </Button>
   );
 }
 
@@ -100,7 +96,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
   return (
     <>
       {status === 'exhausted' && <GivenUp delivery={delivery} />}
-      <section className="card" aria-label="The delivery">
+      <section aria-label="The delivery">
         <dl className="facts">
           <dt>Status</dt>
           <dd>
