@@ -125,11 +125,18 @@ export function eventText(event: Event): string {
 
 /** The same without the actor, which is next to it: `Created an API key: billing service`. */
 export function actionText(event: Event): string {
+  const { action, particular } = actionParts(event);
+  return particular ? `${action}: ${particular}` : action;
+}
+
+/** The same in its two parts. */
+export function actionParts(event: Event): { action: string; particular: string } {
   const kind: Kind | undefined = eventKinds[event.type];
-  if (!kind) return event.type;
-  if (isBySelf(event, kind)) return withParticular(kind.said!, event);
+  if (!kind) return { action: event.type, particular: '' };
+  const particular = particularOf(event);
+  if (isBySelf(event, kind)) return { action: kind.said!, particular };
   const did = kind.did ?? kind.label;
-  return withParticular(did[0]!.toUpperCase() + did.slice(1), event);
+  return { action: did[0]!.toUpperCase() + did.slice(1), particular };
 }
 
 /** Whether it happened without the actor's doing. */

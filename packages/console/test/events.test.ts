@@ -20,7 +20,14 @@ beforeAll(async () => {
   uuid = row!.id;
 });
 
-const records = (page: Page) => page.getByRole('region', { name: 'Events' }).getByRole('listitem');
+const records = (page: Page) => page.getByRole('table', { name: 'Events, newest first' }).locator('tr[data-item]');
+
+/** Sets a filter that has values to choose from. */
+async function choose(page: Page, filter: string, value: string): Promise<void> {
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: filter, exact: true }).click();
+  await page.getByRole('button', { name: value, exact: true }).click();
+}
 
 /** Creates an environment, which writes an event. */
 async function createEvent(name: string): Promise<void> {
@@ -55,22 +62,39 @@ test('the filters are in the URL, so a reload or a shared link shows the same', 
   const log = page.getByRole('region', { name: 'Events' });
   await log.getByText('first-place').first().waitFor();
   await log.getByText('api_key.created').waitFor();
-  await page.getByLabel('Type').selectOption('environment.created');
+  await choose(page, 'Type', 'Environment created');
   await log.getByText('api_key.created').waitFor({ state: 'detached' });
-  await page.getByText('More filters').click();
-  await page.getByLabel('Since').fill('2020-01-01T00:00:00');
-  await page.getByLabel('Session').fill('nonsense');
+  await page.getByRole('button', { name: 'Time range: any time' }).click();
+  await page.getByLabel('From').fill('2020-01-01T00:00:00');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: 'Session', exact: true }).click();
+  await page.getByLabel('Session', { exact: true }).fill('nonsense');
   await page.keyboard.press('Enter');
-  await page.getByText('A session ID starts with ses_').waitFor();
+  await page.getByText('Enter the whole id of a session.').waitFor();
   await page.reload();
   await log.getByText('first-place').first().waitFor();
   expect(await log.getByText('api_key.created').count()).toBe(0);
-  expect(await page.getByLabel('Type').inputValue()).toBe('environment.created');
-  expect(await page.getByLabel('Since').inputValue()).toBe('2020-01-01T00:00');
-  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByRole('button', { name: 'Time range: Since Jan 1, 2020' }).waitFor();
+  await page.getByRole('button', { name: 'Remove the filter Type' }).click();
   await log.getByText('api_key.created').waitFor();
-  await page.getByLabel('Until').fill('2020-01-01T00:00:00');
-  await page.getByText('No matching events.').waitFor();
+  // A link of an earlier release.
+  await page.goto(`${console.origin}/console/${console.organizationId}/events?until=2020-01-01T00:00:00.000Z`);
+  await page.getByText('No matching events').waitFor();
+  await page.context().close();
+});
+
+test('a view shows the events of its kind, old and new', async () => {
+  await console.service.client.keys.create({ name: 'viewed', permission: 'read' });
+  const page = await console.open(console.owner, '/events');
+  await records(page).getByText('environment.created').first().waitFor();
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('button', { name: 'Access' }).click();
+  await records(page).getByText('environment.created').first().waitFor({ state: 'detached' });
+  await records(page).getByText('viewed').first().waitFor();
+  await createEvent('of-another-kind');
+  await console.service.client.keys.create({ name: 'viewed-later', permission: 'read' });
+  await records(page).first().getByText('viewed-later').waitFor();
+  expect(await records(page).getByText('of-another-kind').count()).toBe(0);
   await page.context().close();
 });
 
@@ -117,8 +141,8 @@ test('new events appear at the top automatically, but not while the user is scro
   await records(page).first().getByText('one-more').first().waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
   // A filter also applies to new events.
-  await page.getByLabel('Type').selectOption('agent.created');
-  await page.getByText('No matching events.').waitFor();
+  await choose(page, 'Type', 'Agent created');
+  await page.getByText('No matching events').waitFor();
   await createEvent('not-shown');
   const model = { provider: 'scripted' as const, model: 's', settings: { script: [{ text: 'Hi' }] } };
   await console.service.client.agents.create({ name: 'Newcomer', model });
@@ -132,7 +156,9 @@ test('a long log can be scrolled to its start while only visible rows are in the
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
   let most = 0;
-  const start = page.getByText('No older events.');
+  // The row of the header is the first.
+  const [{ sequence } = { sequence: 0 }] = (await console.service.client.events.list({ limit: 1 })).data;
+  const start = page.locator(`tr[aria-rowindex="${sequence + 1}"]`);
   while (!(await start.isVisible())) {
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
     most = Math.max(most, await records(page).count());
@@ -145,10 +171,11 @@ test('a long log can be scrolled to its start while only visible rows are in the
 test('an export is the API’s file, complete or filtered', async () => {
   const page = await console.open(console.owner, '/events?type=environment.created');
   const exported = async (name: string) => {
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+    await page.getByRole('button', { name: 'Export' }).click();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name }).click()]);
     return { name: download.suggestedFilename(), text: await textOf(download) };
   };
-  const lines = await exported('Export JSON Lines');
+  const lines = await exported('JSON Lines');
   const expected: Event[] = [];
   for await (const event of console.service.client.events.export({ type: 'environment.created' })) expected.push(event);
   expect(lines.name).toBe('events.jsonl');
@@ -158,9 +185,8 @@ test('an export is the API’s file, complete or filtered', async () => {
       .split('\n')
       .map((line) => JSON.parse(line)),
   ).toEqual(expected);
-  await page.getByRole('button', { name: 'Clear filters' }).click();
-  await page.getByText('All events.').waitFor();
-  const csv = await exported('Export CSV');
+  await page.getByRole('button', { name: 'Remove the filter Type' }).click();
+  const csv = await exported('CSV');
   const direct = await console.service.client.events.download({ format: 'csv' });
   expect(csv).toEqual({ name: 'events.csv', text: await new Response(direct).text() });
   await page.context().close();
@@ -221,6 +247,7 @@ test('a viewer can read, export and verify the log', async () => {
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/events');
   await records(page).first().waitFor();
-  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export CSV' }).click()]);
+  await page.getByRole('button', { name: 'Export' }).click();
+  await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'CSV' }).click()]);
   await page.context().close();
 });

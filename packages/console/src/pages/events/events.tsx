@@ -1,40 +1,75 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { eventKinds } from '../../event-text.ts';
+import { ExportMenu } from '../../export-menu.tsx';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Page } from '../../ui/page.tsx';
-import { EventDialog } from './event-dialog.tsx';
+import { SavedViews, type View } from '../../ui/saved-views.tsx';
+import { EventDrawer } from './event-drawer.tsx';
+import { groupTypes } from './event-groups.ts';
 import { EventList } from './event-list.tsx';
-import { ExportEvents } from './export.tsx';
 import { Filters } from './filters.tsx';
-import type { EventsSearch } from './search-params.ts';
+import { type EventsSearch, eventsSearch, filtersOf } from './search-params.ts';
 import { VerifyDialog } from './verify.tsx';
 
+const views: readonly View<EventsSearch>[] = [
+  { label: 'All', search: {} },
+  { label: 'Failures', search: { group: 'failures' } },
+  { label: 'Changes', search: { group: 'changes' } },
+  { label: 'Access', search: { group: 'access' } },
+  { label: 'Approvals', search: { group: 'approvals' } },
+];
+
 export function EventsPage() {
-  const { organizationId } = useOrganization();
-  const { event, type, ...rest } = useSearch({ from: '/$organizationId/events' });
+  const { client, organizationId } = useOrganization();
+  const raw = useSearch({ from: '/$organizationId/events' });
+  const { event, ...search } = useMemo(() => known(eventsSearch(raw as Record<string, unknown>)), [raw]);
   const navigate = useNavigate();
   const [verifying, setVerifying] = useState(false);
   const [round, setRound] = useState(0);
-  const filters = { ...(type !== undefined && Object.hasOwn(eventKinds, type) && { type }), ...rest };
-  const show = (search: EventsSearch, replace = false) =>
-    void navigate({ to: '/$organizationId/events', params: { organizationId }, search, replace, resetScroll: false });
   const beginAnew = useCallback(() => setRound((before) => before + 1), []);
+  const key = `${round} ${JSON.stringify(search)}`;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a range that ends now is fixed until the filters change
+  const filters = useMemo(() => filtersOf(search, (group) => groupTypes[group]), [key]);
+  const show = (next: EventsSearch) =>
+    void navigate({
+      to: '/$organizationId/events',
+      params: { organizationId },
+      search: next,
+      replace: true,
+      resetScroll: false,
+    });
   return (
     <Page
       title="Event log"
       operation="listEvents"
-      about="Who changed what in this organization. Each event contains the hash of the previous one, so tampering can be detected."
-      actions={<Button onClick={() => setVerifying(true)}>Verify event log</Button>}
+      about="Who changed what, in a chain of hashes that reveals tampering."
+      actions={
+        <>
+          <Button onClick={() => setVerifying(true)}>Verify event log</Button>
+          <ExportMenu
+            name="events"
+            download={(format, signal) => client.events.download({ ...filters, format }, { signal })}
+          />
+        </>
+      }
     >
-      <div className="row apart event-head">
-        <Filters filters={filters} onChange={(next) => show(next)} />
-        <ExportEvents filters={filters} />
-      </div>
-      <EventList key={`${round} ${JSON.stringify(filters)}`} filters={filters} beginAnew={beginAnew} />
-      {event && <EventDialog eventId={event} filters={filters} onClose={() => show(filters, true)} />}
+      <SavedViews
+        name={`events.${organizationId}`}
+        views={views}
+        search={search}
+        onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
+      />
+      <Filters search={search} onChange={show} />
+      <EventList key={key} search={search} filters={filters} beginAnew={beginAnew} />
+      {event && <EventDrawer key={event} eventId={event} search={search} onClose={() => show(search)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}
     </Page>
   );
+}
+
+/** Without a type that this page does not know. */
+function known({ type, ...others }: EventsSearch): EventsSearch {
+  return type !== undefined && Object.hasOwn(eventKinds, type) ? { type, ...others } : others;
 }

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { MessagesSquare } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
+import { ExportMenu } from '../../export-menu.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { Button } from '../../ui/button.tsx';
@@ -14,7 +15,6 @@ import { SavedViews, type View } from '../../ui/saved-views.tsx';
 import { Table } from '../../ui/table.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { type EndAction, EndButtons, EndDialog } from './end-many.tsx';
-import { ExportMenu } from './export-menu.tsx';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
 import { filtersOf, type SessionSearch, sessionsSearch } from './search-params.ts';
@@ -30,7 +30,7 @@ const views: readonly View<SessionSearch>[] = [
 ];
 
 export function SessionsPage() {
-  const { may, organizationId } = useOrganization();
+  const { client, may, organizationId } = useOrganization();
   const raw = useSearch({ from: '/$organizationId/sessions' });
   // Ignores the other search parameters, which the router passes on.
   const search = useMemo(() => sessionsSearch(raw), [raw]);
@@ -63,7 +63,15 @@ export function SessionsPage() {
       }
       actions={
         <>
-          <ExportMenu search={search} />
+          <ExportMenu
+            name="sessions"
+            download={(format, signal) =>
+              client.sessions.download(
+                { ...filtersOf(search), ...(search.order && { order: search.order }), format },
+                { signal },
+              )
+            }
+          />
           {may('write') && (
             <Button look="primary" onClick={() => setOpening(true)}>
               New session

@@ -4,9 +4,8 @@ import type { ReactNode } from 'react';
 import { actionText } from '../../event-text.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
-import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
+import { Drawer } from '../../ui/drawer.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
@@ -15,30 +14,25 @@ import { ExactTime } from '../../ui/time.tsx';
 import { Actor } from './actor.tsx';
 import type { EventsSearch } from './search-params.ts';
 
-/** One event in full. */
-export function EventDialog({
+/** One event in full. `search` is that of the list. */
+export function EventDrawer({
   eventId,
-  filters,
+  search,
   onClose,
 }: {
   eventId: string;
-  filters: EventsSearch;
+  search: EventsSearch;
   onClose: () => void;
 }) {
   const query = useApiQuery(['event-log', 'one', eventId], (client) => client.events.get(eventId));
   return (
-    <Dialog title={query.data ? `Event ${query.data.sequence}` : 'Event'} onClose={onClose} wide>
-      <Await query={query}>{(event) => <Details event={event} filters={filters} />}</Await>
-      <div className="foot">
-        <Button look="primary" onClick={onClose}>
-          Close
-        </Button>
-      </div>
-    </Dialog>
+    <Drawer title={query.data ? `Event ${query.data.sequence}` : 'Event'} onClose={onClose}>
+      <Await query={query}>{(event) => <Details event={event} search={search} />}</Await>
+    </Drawer>
   );
 }
 
-function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
+function Details({ event, search }: { event: Event; search: EventsSearch }) {
   const { type, occurredAt, outcome, actor, resource, environment, sessionId, changes, context } = event;
   return (
     <>
@@ -62,20 +56,20 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
           {actor.id && (
             <>
               <IdChip value={actor.id} />{' '}
-              <Only filters={filters} by={{ actorId: actor.id }} of="all events by this actor" />
+              <Only search={search} by={{ actorId: actor.id }} of="all events by this actor" />
             </>
           )}
         </Fact>
         <Fact name="Resource">
           <span className="quiet small">{resource.type}</span>{' '}
           {/_/.test(resource.id) ? <IdChip value={resource.id} /> : resource.id}{' '}
-          <Only filters={filters} by={{ resourceId: resource.id }} of="all events of this resource" />
+          <Only search={search} by={{ resourceId: resource.id }} of="all events of this resource" />
         </Fact>
         {environment && <Fact name="Environment">{environment}</Fact>}
         {sessionId && (
           <Fact name="Session">
             <SessionLink sessionId={sessionId} />{' '}
-            <Only filters={filters} by={{ sessionId }} of="all events of this session" />
+            <Only search={search} by={{ sessionId }} of="all events of this session" />
           </Fact>
         )}
       </dl>
@@ -114,10 +108,10 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 }
 
 /** A link to the events that share a field with this one. */
-function Only({ filters, by, of }: { filters: EventsSearch; by: EventsSearch; of: string }) {
+function Only({ search, by, of }: { search: EventsSearch; by: EventsSearch; of: string }) {
   const { organizationId } = useOrganization();
   return (
-    <Link className="small" to="/$organizationId/events" params={{ organizationId }} search={{ ...filters, ...by }}>
+    <Link className="small" to="/$organizationId/events" params={{ organizationId }} search={{ ...search, ...by }}>
       {of}
     </Link>
   );

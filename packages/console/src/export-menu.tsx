@@ -1,31 +1,37 @@
+// Downloads everything that matches the filters of a list, not only what is loaded.
 import { Download } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
-import { blobOf, save } from '../../save-file.ts';
-import { Button } from '../../ui/button.tsx';
-import { Menu } from '../../ui/menu.tsx';
-import { useToast } from '../../ui/toast.tsx';
-import { filtersOf, type SessionSearch } from './search-params.ts';
+import { blobOf, save } from './save-file.ts';
+import { Button } from './ui/button.tsx';
+import { Menu } from './ui/menu.tsx';
+import { errorText } from './ui/notice.tsx';
+import { useToast } from './ui/toast.tsx';
 
-/** Downloads all sessions that match, not only those that are loaded. */
-export function ExportMenu({ search }: { search: SessionSearch }) {
-  const { client } = useOrganization();
+export type ExportFormat = 'csv' | 'jsonl';
+
+export function ExportMenu({
+  name,
+  download,
+}: {
+  /** Of the file, without the extension. */
+  name: string;
+  download: (format: ExportFormat, signal: AbortSignal) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+}) {
   const toast = useToast();
   const [bytes, setBytes] = useState<number>();
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
-  async function start(format: 'csv' | 'jsonl') {
+  async function start(format: ExportFormat) {
     const over = new AbortController();
     running.current = over;
     setBytes(0);
     try {
-      const params = { ...filtersOf(search), ...(search.order && { order: search.order }), format };
-      const stream = await client.sessions.download(params, { signal: over.signal });
       const type = format === 'csv' ? 'text/csv' : 'application/jsonl';
-      save(await blobOf(stream, type, over.signal, setBytes), `sessions.${format}`);
+      const stream = await download(format, over.signal);
+      save(await blobOf(stream, type, over.signal, setBytes), `${name}.${format}`);
       toast('Exported');
     } catch (error) {
-      if (!over.signal.aborted) toast(`The export failed: ${(error as Error).message}`);
+      if (!over.signal.aborted) toast(`The export failed. ${errorText(error)}`);
     } finally {
       setBytes(undefined);
     }
