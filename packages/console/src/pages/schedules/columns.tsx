@@ -15,7 +15,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       cell: (schedule) => (
         <RowTitle
           title={schedule.name ?? nameOf(schedule)}
-          about={[agentIn(schedule, nameOf(schedule)), firstLine(schedule)].filter(Boolean).join(' · ')}
+          about={schedule.name === null || schedule.name === nameOf(schedule) ? firstLine(schedule) : nameOf(schedule)}
         />
       ),
     },
@@ -47,9 +47,9 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       choice: 'shown',
       cell: ({ lastRun }) =>
         lastRun ? (
-          <>
+          <span className="badge-and-words">
             <Status value={lastRun.status} /> <Time at={lastRun.scheduledAt} />
-          </>
+          </span>
         ) : (
           <span className="quiet">none yet</span>
         ),
@@ -65,16 +65,10 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
   ];
 }
 
-/** The agent, unless the title names it. */
-function agentIn({ name }: Schedule, agentName: string): string {
-  return name === null || name === agentName ? '' : agentName;
-}
-
 // The schedule's page shows all of it.
 const SHOWN_CHARACTERS = 80;
 
 function firstLine({ input }: Schedule): string {
-  if (input === null) return 'no first message';
   const text = textOf(input);
   const line = text.split('\n', 1)[0]!.slice(0, SHOWN_CHARACTERS);
   return line === text ? text : `${line}…`;

@@ -11,7 +11,7 @@ export function cronText(cron: string): string | undefined {
   if (time === undefined) return undefined;
   if (dayOfMonth === '*' && dayOfWeek === '*') return time.isDaily ? `every day ${time.words}` : time.words;
   const day = dayOfMonth === '*' ? weekdayWords(dayOfWeek) : dayOfWeek === '*' ? monthDayWords(dayOfMonth) : undefined;
-  return day && `${day} ${time.words}`;
+  return day && `${day}${time.isDaily ? '' : ','} ${time.words}`;
 }
 
 function timeWords(minute: string, hour: string): { words: string; isDaily: boolean } | undefined {
@@ -19,8 +19,14 @@ function timeWords(minute: string, hour: string): { words: string; isDaily: bool
   const [, minutes] = step.exec(minute) ?? [];
   if (minute === '*' && hour === '*') return { words: 'every minute', isDaily: false };
   // A step that does not divide the hour is shorter at its end.
-  if (minutes !== undefined && hour === '*')
-    return 60 % Number(minutes) === 0 ? { words: eachOf(Number(minutes), 'minute'), isDaily: false } : undefined;
+  if (minutes !== undefined) {
+    if (60 % Number(minutes) !== 0) return undefined;
+    const words = eachOf(Number(minutes), 'minute');
+    if (hour === '*') return { words, isDaily: false };
+    const [from, to] = hourRange(hour);
+    if (from === undefined || to === undefined || from > to) return undefined;
+    return { words: `${words} from ${clock(from, 0)} to ${clock(to, 60 - Number(minutes))}`, isDaily: false };
+  }
   const at = inRange(minute, 0, 59);
   if (at === undefined) return undefined;
   const past = at === 0 ? 'on the hour' : `at ${at} past`;
@@ -32,8 +38,17 @@ function timeWords(minute: string, hour: string): { words: string; isDaily: bool
       : undefined;
   const times = hour.split(',').map((one) => inRange(one, 0, 23));
   if (times.some((one) => one === undefined)) return undefined;
-  const words = times.map((one) => `${String(one).padStart(2, '0')}:${String(at).padStart(2, '0')}`);
+  const words = times.map((one) => clock(one!, at));
   return { words: `at ${listed(words)}`, isDaily: true };
+}
+
+function hourRange(field: string): (number | undefined)[] {
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(field) ?? [];
+  return from === undefined || to === undefined ? [] : [inRange(from, 0, 23), inRange(to, 0, 23)];
+}
+
+function clock(hour: number, minute: number): string {
+  return `${String(hour).padStart(2, '0')}:${String(minute).padStart(2, '0')}`;
 }
 
 function eachOf(count: number, unit: string): string {

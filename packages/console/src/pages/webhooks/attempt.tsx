@@ -26,14 +26,14 @@ export function Attempt({
       </summary>
       <div className="stack">
         <Explained attempt={attempt} />
+        <h3>Response</h3>
+        <ReceiverResponse attempt={attempt} />
         <h3>Request headers</h3>
         <Headers of={headersOf(delivery, attempt)} />
         <p className="quiet small">
           <code>X-Service-Signature</code> and <code>webhook-signature</code> are computed for each attempt and not
           stored.
         </p>
-        <h3>Response</h3>
-        <ReceiverResponse attempt={attempt} />
       </div>
     </details>
   );

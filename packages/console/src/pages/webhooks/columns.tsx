@@ -67,7 +67,7 @@ export function webhookColumns(delivered: ReadonlyMap<string, Delivered>): Colum
 function StateAndReason({ subscription }: { subscription: WebhookSubscription }) {
   const { status, disabledReason, health } = subscription;
   return (
-    <span title={health.reason ?? undefined}>
+    <span className="badge-and-words" title={health.reason ?? undefined}>
       <WebhookState subscription={subscription} />{' '}
       <span className="quiet small state-reason">
         {status === 'disabled'

@@ -102,7 +102,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           <dd>
             <Status value={status} /> <span className="quiet small">{about[status]}</span>
           </dd>
-          <dt>Id</dt>
+          <dt>ID</dt>
           <dd>
             <IdChip value={deliveryId} />
           </dd>
@@ -144,18 +144,22 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
         </dl>
       </section>
       <section className="stack" aria-labelledby="attempts">
-        <h2 id="attempts">Attempts</h2>
-        <p className="quiet small" role="status">
-          {attemptCount === 0 ? 'No attempts yet.' : `${counted(attemptCount, 'attempt')} so far`}
-          {attemptCount > attempts.length && `, the last ${attempts.length} are stored`}
-        </p>
+        <div className="row apart">
+          <h2 id="attempts">Attempts</h2>
+          <p className="quiet small" role="status">
+            {attemptCount === 0 ? 'None yet' : `${counted(attemptCount, 'attempt')} so far`}
+            {attemptCount > attempts.length && `, the last ${attempts.length} are stored`}
+          </p>
+        </div>
         {attempts.toReversed().map((attempt, index) => (
           <Attempt key={attempt.attempt} delivery={delivery} attempt={attempt} open={index === 0} />
         ))}
       </section>
       <section className="stack" aria-labelledby="body">
-        <h2 id="body">Request body</h2>
-        <p className="quiet small">Identical in every attempt.</p>
+        <div className="row apart">
+          <h2 id="body">Request body</h2>
+          <p className="quiet small">Identical in every attempt</p>
+        </div>
         <RequestBody text={requestBody} />
       </section>
     </>
