@@ -83,7 +83,6 @@ export function Table<T>({
   if (!data && error) return <ErrorNotice error={error} retry={() => void refetch()} />;
   if (data?.length === 0) return <div className="data-frame">{empty}</div>;
   const hasLast = actions !== undefined || optional.length > 0;
-  const span = shown.length + (selection ? 1 : 0) + (hasLast ? 1 : 0);
   return (
     <div className="stack">
       {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}
@@ -129,7 +128,7 @@ export function Table<T>({
           </thead>
           <tbody ref={body}>
             {!data && <BoneRows columns={shown} before={selection ? 1 : 0} after={hasLast ? 1 : 0} />}
-            <Gap px={window.beforePx} span={span} />
+            <Gap px={window.beforePx} />
             {window.rows.map((index) => {
               const item = items[index]!;
               const key = rowKey(item);
@@ -165,7 +164,7 @@ export function Table<T>({
                 </tr>
               );
             })}
-            <Gap px={window.afterPx} span={span} />
+            <Gap px={window.afterPx} />
           </tbody>
         </table>
         {selection && selection.selected.size > 0 && (
@@ -228,11 +227,12 @@ function Cell<T>({
   );
 }
 
-function Gap({ px, span }: { px: number; span: number }) {
+/** One cell: more than the columns that are shown would add columns to the table. */
+function Gap({ px }: { px: number }) {
   if (px <= 0) return null;
   return (
     <tr className="gap" style={{ height: px }}>
-      <td colSpan={span} />
+      <td />
     </tr>
   );
 }

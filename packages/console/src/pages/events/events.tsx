@@ -55,13 +55,15 @@ export function EventsPage() {
         </>
       }
     >
-      <SavedViews
-        name={`events.${organizationId}`}
-        views={views}
-        search={search}
-        onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
-      />
-      <Filters search={search} onChange={show} />
+      <div className="list-head">
+        <SavedViews
+          name={`events.${organizationId}`}
+          views={views}
+          search={search}
+          onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
+        />
+        <Filters search={search} onChange={show} />
+      </div>
       <EventList key={key} search={search} filters={filters} beginAnew={beginAnew} />
       {event && <EventDrawer key={event} eventId={event} search={search} onClose={() => show(search)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}

@@ -2,14 +2,13 @@ import { eventKinds } from '../../event-text.ts';
 import { sessionIdPattern, withFilter } from '../../search-params.ts';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { TimeRange } from '../../ui/time-range.tsx';
-import { type EventsSearch, eventGroups } from './search-params.ts';
+import type { EventsSearch } from './search-params.ts';
 
 const types = Object.entries(eventKinds).map(([value, { label }]) => ({ value, label }));
-const groups = eventGroups.map((value) => ({ value, label: value }));
 
 /** The filters of the event log, which are in the URL. */
 export function Filters({ search, onChange }: { search: EventsSearch; onChange: (search: EventsSearch) => void }) {
-  function filter(label: string, name: 'group' | 'type' | 'actorId' | 'resourceId' | 'sessionId', more = {}): Filter {
+  function filter(label: string, name: 'type' | 'actorId' | 'resourceId' | 'sessionId', more = {}): Filter {
     return {
       label,
       value: search[name],
@@ -20,7 +19,6 @@ export function Filters({ search, onChange }: { search: EventsSearch; onChange: 
   return (
     <FilterBar
       filters={[
-        filter('Kind', 'group', { options: groups }),
         filter('Type', 'type', { options: types }),
         filter('Actor', 'actorId', { placeholder: 'key_… or usr_…' }),
         filter('Resource', 'resourceId', { placeholder: 'agt_…, whs_…, key_…' }),

@@ -22,7 +22,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
     {
       id: 'when',
       label: 'When',
-      width: '24%',
+      width: '30%',
       phone: 'under',
       cell: (schedule) => <ScheduleTime schedule={schedule} />,
     },
@@ -43,7 +43,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
     {
       id: 'last',
       label: 'Last run',
-      width: '12rem',
+      width: '11rem',
       choice: 'shown',
       cell: ({ lastRun }) =>
         lastRun ? (

@@ -54,31 +54,24 @@ export function SchedulesPage() {
       about="Start sessions automatically, on a schedule or once."
       actions={newSchedule}
     >
-      <SavedViews
-        name={`schedules.${organizationId}`}
-        views={views}
-        search={search}
-        onChoose={(next) => change(({ environment }) => ({ ...next, environment }) as SchedulesSearch)}
-      />
-      <FilterBar
-        filters={[
-          {
-            label: 'Status',
-            value: search.status,
-            options: [
-              { value: 'enabled', label: 'enabled' },
-              { value: 'paused', label: 'paused' },
-            ],
-            onChange: (value) => set('status', (value as SchedulesSearch['status']) ?? ''),
-          },
-          {
-            label: 'Agent',
-            value: search.agentId,
-            options: agents.map(agentOption),
-            onChange: (value) => set('agentId', value ?? ''),
-          },
-        ]}
-      />
+      <div className="list-head">
+        <SavedViews
+          name={`schedules.${organizationId}`}
+          views={views}
+          search={search}
+          onChoose={(next) => change(({ environment }) => ({ ...next, environment }) as SchedulesSearch)}
+        />
+        <FilterBar
+          filters={[
+            {
+              label: 'Agent',
+              value: search.agentId,
+              options: agents.map(agentOption),
+              onChange: (value) => set('agentId', value ?? ''),
+            },
+          ]}
+        />
+      </div>
       <Table
         name="schedules"
         caption="Schedules, newest first"
