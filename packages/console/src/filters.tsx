@@ -1,5 +1,4 @@
 // Filters that several pages share.
-import { agentOption, useAgents } from './agent-names.ts';
 import { useEnvironmentNames } from './environment-names.ts';
 import { FilterSelect } from './ui/filter.tsx';
 
@@ -12,8 +11,4 @@ interface Chosen {
 export function EnvironmentFilter(chosen: Chosen) {
   const options = (useEnvironmentNames() ?? []).map((name) => ({ value: name, label: name }));
   return <FilterSelect label="Environment" options={options} {...chosen} />;
-}
-
-export function AgentFilter(chosen: Chosen) {
-  return <FilterSelect label="Agent" options={(useAgents().data ?? []).map(agentOption)} {...chosen} />;
 }
