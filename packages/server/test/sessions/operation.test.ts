@@ -108,28 +108,31 @@ describe.each(providers)('%s', (provider, model, wire) => {
     await world.until(fork.sessionId, ended(2));
 
     const found = [...(await operations(sessionId)), ...(await operations(fork.sessionId))];
-    const calls = found.filter(({ kind }) => kind === 'model');
-    const sent = server.requests.filter((_, index) => index !== 4);
-    expect(calls).toHaveLength(6);
+    const calls = found.filter(({ kind }) => kind === 'model' || kind === 'compaction');
+    const sent = server.requests;
+    expect(calls.map(({ kind }) => kind)).toEqual([...Array(4).fill('model'), 'compaction', 'model', 'model']);
     for (const [index, { request, exact, notes, prompt }] of calls.entries()) {
       expect([exact, notes], `call ${index}`).toEqual([true, []]);
+      const isSummary = index === 4;
       const { text, headers, path } = sent[index]!;
       expect(request!.body, `call ${index}`).toBe(text);
       expect(new URL(request!.url).pathname + new URL(request!.url).search).toBe(path);
       const { shownAs } = request!.secrets[0]!;
-      // The instructions have the usual placeholder, so the key is shown as another one.
-      expect(shownAs).toBe('{{secrets.MODEL_KEY#2}}');
+      // The agent's instructions have the usual placeholder, so the key is shown as another one.
+      expect(shownAs).toBe(isSummary ? '{{secrets.MODEL_KEY}}' : '{{secrets.MODEL_KEY#2}}');
       const shown = Object.fromEntries(
         request!.headers.map(({ name, value }) => [name, value.replace(shownAs, SECRET)]),
       );
       expect(headers).toMatchObject(shown);
-      expect(prompt!.instructions).toContain('Be brief.');
+      expect(prompt!.instructions).toContain(isSummary ? 'You shorten a conversation' : 'Be brief.');
     }
+    expect(JSON.stringify(calls[4]!.prompt!.messages)).toContain('And again');
     expect(calls.map(({ response }) => response?.stopReason ?? null)).toEqual([
       'toolCalls',
       'endTurn',
       null,
       'endTurn',
+      null,
       'endTurn',
       'endTurn',
     ]);
@@ -137,7 +140,7 @@ describe.each(providers)('%s', (provider, model, wire) => {
       status: 'failed',
       attempts: [{ error: { code: expect.stringContaining('model_') } }],
     });
-    expect(calls[4]!.prompt!.messages[0]!.content).toContainEqual({
+    expect(calls[5]!.prompt!.messages[0]!.content).toContainEqual({
       type: 'text',
       text: expect.stringContaining('They talked.'),
     });

@@ -7,6 +7,7 @@
 // An agent of workers has no model that could write a summary, unless `model.compaction` names one. Its messages are then left out
 // without a summary, once they would have more than 4 MiB: its program has a context of its own, and keeps what it needs.
 import { type Model, modelFacts } from '@signalbox/contract';
+import { isSameJson } from '../../lib/same-json.ts';
 import { storableText } from '../../lib/text.ts';
 import { newCompaction } from '../../sessions/state/operations.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -52,7 +53,7 @@ export async function* compact(
   const learned = cause === 'refused' ? Math.floor(Math.min(maxTokens, estimatedTokens) / 2) : learnedTokens(state);
   // If a provider counts more tokens than were estimated, fewer messages fit.
   const scale = Math.min(1, estimatedTokens / tokens);
-  const room = roomFor(Math.min(maxTokens, learned ?? maxTokens) * scale, isOfWorker(state) ? 0 : fixedTokens(state));
+  const room = roomIn(state, Math.min(maxTokens, learned ?? maxTokens) * scale);
   let partTokens = Math.min(room, writerTokens(state));
 
   const plan = (everything: boolean) => {
@@ -89,6 +90,10 @@ export async function* compact(
     yield { type: 'compactionFailed', operation: unneeded };
   }
   return isDone ? 'done' : 'nothing';
+}
+
+function roomIn(state: Pick<TurnState, 'definition' | 'tools' | 'unavailable'>, tokens: number): number {
+  return roomFor(tokens, isOfWorker(state) ? 0 : fixedTokens(state));
 }
 
 function pendingIn({ operations }: TurnState, step: number) {
@@ -160,8 +165,13 @@ async function* summarise(
   return 'done';
 }
 
+type WriterState = Pick<
+  TurnState,
+  'organizationId' | 'sessionId' | 'environment' | 'definition' | 'models' | 'compaction' | 'modelCalls'
+>;
+
 function summaryCall(
-  state: TurnState,
+  state: WriterState,
   config: Model,
   part: CompactionPart,
   room: number,
@@ -184,19 +194,43 @@ function summaryCall(
   };
 }
 
+/** A provider that counts more tokens than were estimated leaves less room; more than this many times as many is unlikely. */
+const MOST_UNDERESTIMATED = 3;
+
+/**
+ * The call that wrote a summary, built again. `state` is the one before; `learned`: what the model takes, if it had refused more.
+ * `isSure`: how much room there was, which is not stored, makes no difference to it. Null: no such model writes summaries.
+ */
+export function repeatedSummaryCall(
+  state: WriterState & Parameters<typeof contextOf>[0],
+  part: CompactionPart,
+  learned: number | null,
+  writer: string,
+): { call: ModelCall; isSure: boolean } | null {
+  const config = writersOf(state).find((one) => modelName(one) === writer);
+  if (!config) return null;
+  const { maxTokens } = contextOf(state);
+  const callIn = (tokens: number) => {
+    const room = roomIn(state, Math.min(tokens, learned ?? tokens));
+    return summaryCall(state, config, part, room, Math.min(room, writerTokens(state)));
+  };
+  const call = callIn(maxTokens);
+  return { call, isSure: isSameJson(call, callIn(maxTokens / MOST_UNDERESTIMATED)) };
+}
+
 function merged(parts: readonly CompactionPart[]): CompactionPart {
   return { entries: parts.flatMap(({ entries }) => entries), from: parts.at(-1)!.from };
 }
 
 /** The models that write summaries, in the order in which they are called. */
-function writersOf({ definition, models }: TurnState): readonly Model[] {
+function writersOf({ definition, models }: Pick<TurnState, 'definition' | 'models'>): readonly Model[] {
   const { compaction } = definition.model;
   const own = models.filter(({ provider }) => provider !== 'worker');
   return compaction ? [compaction, ...own] : own;
 }
 
 /** What the first of them may get. */
-function writerTokens(state: TurnState): number {
+function writerTokens(state: Pick<TurnState, 'definition'>): number {
   const { compaction } = state.definition.model;
   if (!compaction) return Number.POSITIVE_INFINITY;
   const { maxOutputTokens } = state.definition.limits;

@@ -18,15 +18,18 @@ import type { Redacted } from '../../runtime/tools/redact.ts';
 import { turnToolOf } from '../../runtime/tools/turn-tool.ts';
 import { unavailableText } from '../../runtime/tools/unavailable.ts';
 import { modelCallOf } from '../../runtime/turn/ask-models.ts';
+import { repeatedSummaryCall } from '../../runtime/turn/compact.ts';
 import { modelView } from '../../runtime/turn/compaction.ts';
 import { contextOf } from '../../runtime/turn/context.ts';
 import { modelName } from '../../usage/prices.ts';
-import type { Compaction } from '../state/compactions.ts';
+import { type Compaction, divideAt } from '../state/compactions.ts';
 import { isOfSource, transcriptSources } from '../state/inherited.ts';
 import { messageIdOf, type Operation } from '../state/operations.ts';
 import type { SessionRow } from '../state/session.ts';
 import type { TranscriptEntry } from '../state/transcript.ts';
 import type { Rebuilt } from './get-operation.ts';
+
+type Entry = TranscriptEntry & { content: MessagePart[] };
 
 /** Of the messages in a response. More would take the event loop and a browser long to read. */
 const MESSAGES_MAX_BYTES = 1024 * 1024;
@@ -38,12 +41,9 @@ export async function readModelCall(
   operation: Operation,
   turn: SessionTurn,
 ): Promise<Rebuilt> {
+  if (operation.kind === 'compaction') return readSummaryCall(ctx, session, definition, operation, turn);
   const { entry, before } = await readPlace(ctx, session, operation);
   const response = entry ? viewResponse(operation, entry) : null;
-  if (operation.kind === 'compaction') {
-    const notes = ['The prompt of a summary is not built again. It has the messages that the summary replaces.'];
-    return { prompt: null, response: null, request: null, exact: false, notes };
-  }
   const compaction = await readCompaction(ctx, session, operation);
   const { entries, leftOut } = await readEntries(ctx, session, compaction, { turn: operation.turn, position: before });
   const notes: string[] = [];
@@ -55,27 +55,14 @@ export async function readModelCall(
   const models = modelsOf(definition);
   const name = operation.model ?? operation.trace?.attempts?.at(-1)?.model;
   const model = models.find((one) => modelName(one) === name) ?? models[0]!;
-  const tools = definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)]));
   const servers = definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [tool.name] : []));
   if (servers.length > 0)
     notes.push(`The tools that ${servers.join(', ')} listed then are not stored, so they are missing here.`);
-  const { unavailableToolServers } = turn;
-  if (unavailableToolServers.length > 0)
+  if (turn.unavailableToolServers.length > 0)
     notes.push('Servers that were unavailable only in another part of the turn may be named in the instructions.');
   const state = {
-    organizationId: session.organizationId,
-    sessionId: formatId('ses', session.sessionId),
-    environment: session.environment,
-    definition,
+    ...stateOf(session, definition, turn, entries, compaction),
     models: [model, ...models.filter((one) => one !== model)],
-    tools,
-    unavailable: unavailableToolServers.map(({ name, reason }) =>
-      unavailableText({ name, reason: reason as Redacted }),
-    ),
-    transcript: entries,
-    compaction,
-    reportedTokens: null,
-    modelCalls: 0,
   };
   const { view } = contextOf(state);
   const isCut = !isSameJson(view, modelView(entries, compaction, Number.POSITIVE_INFINITY));
@@ -93,6 +80,59 @@ export async function readModelCall(
     exact: notes.length === 0,
     notes,
   };
+}
+
+/** What the turn machine had then, as far as it is known. */
+function stateOf(
+  { organizationId, sessionId, environment }: SessionRow,
+  definition: Definition,
+  { unavailableToolServers }: SessionTurn,
+  transcript: Entry[],
+  compaction: Compaction | null,
+) {
+  return {
+    organizationId,
+    sessionId: formatId('ses', sessionId),
+    environment,
+    definition,
+    models: modelsOf(definition),
+    tools: definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)])),
+    unavailable: unavailableToolServers.map(({ name, reason }) =>
+      unavailableText({ name, reason: reason as Redacted }),
+    ),
+    transcript,
+    compaction,
+    reportedTokens: null,
+    modelCalls: 0,
+  };
+}
+
+/** The call of the model that wrote a summary: it got the previous summary and the messages that this one replaces. */
+async function readSummaryCall(
+  ctx: Context,
+  session: SessionRow,
+  definition: Definition,
+  operation: Operation,
+  turn: SessionTurn,
+): Promise<Rebuilt> {
+  const none = { prompt: null, response: null, request: null, exact: false };
+  const written = await readWritten(ctx, session, operation);
+  if (!written) return { ...none, notes: ['No summary was written, so what it would have replaced is not known.'] };
+  if (operation.model === null)
+    return { ...none, notes: ['No model wrote a summary: the messages were left out without one.'] };
+  const { from, previous } = written;
+  const { entries, leftOut } = await readEntries(ctx, session, previous, from);
+  const state = stateOf(session, definition, turn, entries, previous);
+  const part = { entries: divideAt(entries, previous?.from ?? { turn: 0, position: 0 }).rest, from };
+  const repeated = repeatedSummaryCall(state, part, written.maxTokens, operation.model);
+  if (!repeated) return { ...none, notes: ['The agent has no such model for summaries any more.'] };
+  const { call, isSure } = repeated;
+  const notes: string[] = [];
+  if (leftOut > 0) notes.push(`The messages are longer than 1 MiB. The ${leftOut} oldest are left out here.`);
+  if (!isSure) notes.push('Where long messages were cut, and how long the summary may be, may differ a little.');
+  const sent = leftOut > 0 ? null : await requestAsSent(call).catch(() => null);
+  const prompt = viewPrompt(call, call.config, leftOut);
+  return { prompt, response: null, request: sent?.request ?? null, exact: notes.length === 0, notes };
 }
 
 /** Without what the provider had refused. */
@@ -177,13 +217,38 @@ async function readCompaction(
   return found ?? null;
 }
 
+interface Written extends Pick<Compaction, 'from' | 'maxTokens'> {
+  /** The summary that it replaced. */
+  readonly previous: Compaction | null;
+}
+
+/** What the operation wrote; undefined if it wrote nothing. */
+async function readWritten(
+  { db, organizationId }: Context,
+  { sessionId }: SessionRow,
+  { operationId }: Operation,
+): Promise<Written | undefined> {
+  const [found] = await db.query<Written>(sql`
+    select json_build_object('turn', c.from_turn, 'position', c.from_position) as from,
+      c.max_tokens::float8 as "maxTokens", (
+        select json_build_object('from', json_build_object('turn', p.from_turn, 'position', p.from_position),
+          'summary', p.summary, 'maxTokens', p.max_tokens::float8, 'maxTokensOf', p.max_tokens_of)
+        from compactions p
+        where p.organization_id = ${organizationId} and p.session_id = ${sessionId}
+          and (p.from_turn, p.from_position) < (c.from_turn, c.from_position)
+        order by p.from_turn desc, p.from_position desc limit 1) as previous
+    from compactions c
+    where c.organization_id = ${organizationId} and c.session_id = ${sessionId} and c.operation_id = ${operationId}`);
+  return found;
+}
+
 /** The messages that the model got, the newest first as far as they fit, in their order. */
 async function readEntries(
   { db, organizationId }: Context,
   { sessionId }: SessionRow,
   compaction: Compaction | null,
   before: { turn: number; position: number },
-): Promise<{ entries: (TranscriptEntry & { content: MessagePart[] })[]; leftOut: number }> {
+): Promise<{ entries: Entry[]; leftOut: number }> {
   const from = compaction?.from ?? { turn: 0, position: 0 };
   const rows = await db.query<TranscriptEntry & { found: number }>(sql`
     select turn, position, message_id as "messageId", role, content, provider_data as "providerData",
