@@ -45,6 +45,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       label: 'Last run',
       width: '11rem',
       choice: 'shown',
+      from: 'desktop',
       cell: ({ lastRun }) =>
         lastRun ? (
           <span className="badge-and-words">

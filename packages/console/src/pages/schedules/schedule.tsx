@@ -72,7 +72,17 @@ function Shown({ schedule }: { schedule: Schedule }) {
             </section>
           )}
           <section className="card" aria-labelledby="details">
-            <h2 id="details">Details</h2>
+            <div className="row apart">
+              <h2 id="details">Details</h2>
+              <Link
+                className="small"
+                to="/$organizationId/events"
+                params={{ organizationId }}
+                search={{ resourceId: schedule.scheduleId }}
+              >
+                Change history
+              </Link>
+            </div>
             <Facts schedule={schedule} agentName={agent?.name} />
           </section>
         </div>
@@ -141,12 +151,9 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       <dd>
         <Time at={schedule.createdAt} />
       </dd>
-      <dt>Id</dt>
+      <dt>ID</dt>
       <dd>
-        <IdChip value={schedule.scheduleId} />{' '}
-        <Link to="/$organizationId/events" params={{ organizationId }} search={{ resourceId: schedule.scheduleId }}>
-          Change history
-        </Link>
+        <IdChip value={schedule.scheduleId} />
       </dd>
     </dl>
   );

@@ -119,14 +119,14 @@ const deliveryColumns: Column<WebhookDelivery>[] = [
   {
     id: 'status',
     label: 'Status',
-    width: '9rem',
+    width: '8rem',
     phone: 'aside',
     cell: ({ status }) => <Status value={status} />,
   },
   {
     id: 'attempts',
     label: 'Attempts',
-    width: '16rem',
+    width: '30%',
     phone: 'under',
     cell: (delivery) => <Attempts delivery={delivery} />,
   },
