@@ -22,6 +22,8 @@ export const queryClient: QueryClient = new QueryClient({
       retry: false,
       refetchOnWindowFocus: true,
     },
+    // Without a network a change fails at once. Otherwise it would wait and be sent when the user no longer expects it.
+    mutations: { networkMode: 'always' },
   },
 });
 

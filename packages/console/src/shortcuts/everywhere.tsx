@@ -1,14 +1,20 @@
-// The shortcuts that every page has, and what they open. The palette and the sheet are loaded when they are used first.
+// The shortcuts that every page has, and what they open. The palette and the sheet are loaded once the page is idle, so that they open
+// at once, also without a network.
 import { useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect } from 'react';
+import { type ComponentType, useEffect, useState } from 'react';
 import { places } from '../frame/places.ts';
 import { useOrganization } from '../organization.tsx';
 import { useRecentPlaces } from '../palette/recent.ts';
+import { useToast } from '../ui/toast.tsx';
 import { open, useOpened } from './opened.ts';
 import { useShortcutKeys, useShortcuts } from './registry.ts';
 
-const Palette = lazy(async () => ({ default: (await import('../palette/palette.tsx')).Palette }));
-const Sheet = lazy(async () => ({ default: (await import('./sheet.tsx')).ShortcutSheet }));
+const load = {
+  palette: async () => (await import('../palette/palette.tsx')).Palette,
+  sheet: async () => (await import('./sheet.tsx')).ShortcutSheet,
+};
+
+type Overlay = ComponentType<{ onClose: () => void }>;
 
 export function Everywhere() {
   const { organizationId, may } = useOrganization();
@@ -34,12 +40,44 @@ export function Everywhere() {
   useRecentPlaces();
   // The organization is left, with what was open in it.
   useEffect(() => () => open(undefined), []);
-  return (
-    <Suspense>
-      {opened === 'palette' && <Palette onClose={() => open(undefined)} />}
-      {opened === 'sheet' && <Sheet onClose={() => open(undefined)} />}
-    </Suspense>
+  const Overlay = useOverlay();
+  return Overlay && <Overlay onClose={() => open(undefined)} />;
+}
+
+/** What is open, once it is loaded. */
+function useOverlay(): Overlay | undefined {
+  const opened = useOpened();
+  const toast = useToast();
+  const [loaded, setLoaded] = useState<{ readonly [name in keyof typeof load]?: Overlay }>({});
+  const isMissing = opened !== undefined && !loaded[opened];
+  useEffect(() => {
+    if (!isMissing) return;
+    const keep = (Overlay: Overlay) => setLoaded((before) => ({ ...before, [opened]: Overlay }));
+    load[opened]().then(keep, () => {
+      open(undefined);
+      toast('This could not be loaded. Check your connection and try again.');
+    });
+  }, [isMissing, opened, toast]);
+  useEffect(
+    () =>
+      whenIdle(() => {
+        for (const one of Object.values(load)) one().catch(() => {});
+      }),
+    [],
   );
+  return opened && loaded[opened];
+}
+
+// For browsers without idle callbacks: by then a page has what it shows.
+const AFTER_MS = 2000;
+
+function whenIdle(run: () => void): () => void {
+  if (!('requestIdleCallback' in window)) {
+    const timer = setTimeout(run, AFTER_MS);
+    return () => clearTimeout(timer);
+  }
+  const callback = requestIdleCallback(run);
+  return () => cancelIdleCallback(callback);
 }
 
 /** A page without a search has the palette. */

@@ -93,7 +93,7 @@ export function CodeEditor(props: CodeEditorProps) {
               </IfItLoads>
             </div>
             {indentsWithTab && !readOnly && (
-              <span id={`${ties.id}-keys`} className="visually-hidden">
+              <span id={`${ties.id}-keys`} className="hint">
                 Tab indents. Press Escape, then Tab, to leave the editor.
               </span>
             )}

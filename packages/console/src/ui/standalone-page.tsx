@@ -1,5 +1,4 @@
 import { type ReactNode, useEffect } from 'react';
-import icon from '../icon.svg';
 
 /** A page without the navigation: sign-in, links, errors. */
 export function StandalonePage({ title, children }: { title: string; children: ReactNode }) {
@@ -9,10 +8,21 @@ export function StandalonePage({ title, children }: { title: string; children: R
   return (
     <main className="alone">
       <div className="brand">
-        <img src={icon} alt="" /> Signalbox
+        <Mark /> Signalbox
       </div>
       <h1>{title}</h1>
       {children}
     </main>
+  );
+}
+
+/** In the page itself, because without a network no file can be loaded. */
+function Mark() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect className="back" width="32" height="32" rx="7" />
+      <circle cx="10" cy="16" r="4" />
+      <path d="M17 10h7M17 16h7M17 22h7" />
+    </svg>
   );
 }

@@ -27,8 +27,16 @@ export function SessionLink({ sessionId }: { sessionId: string }) {
   );
 }
 
-export function ApprovalSource({ approval }: { approval: Approval }) {
-  const { agentId, sessionId, environment, requestedAt, expiresAt, status } = approval;
+export function ApprovalSource({
+  approval,
+  isLinked = false,
+}: {
+  approval: Approval;
+  /** With a link to its own page, to be sent to others. */
+  isLinked?: boolean;
+}) {
+  const { organizationId } = useOrganization();
+  const { operationId, agentId, sessionId, environment, requestedAt, expiresAt, status } = approval;
   return (
     <span className="asker small quiet">
       <span>
@@ -44,6 +52,13 @@ export function ApprovalSource({ approval }: { approval: Approval }) {
       {status === 'pending' && (
         <span>
           <Expiry at={expiresAt} />
+        </span>
+      )}
+      {isLinked && (
+        <span>
+          <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
+            Open approval
+          </Link>
         </span>
       )}
     </span>

@@ -92,11 +92,17 @@ export function InboxRow({
           {isOpen ? <ChevronDown aria-hidden="true" /> : <ChevronRight aria-hidden="true" />}
         </button>
         <div className="what">
-          <h3 id={id} className={isGrouped ? 'visually-hidden' : undefined}>
-            <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
-              <PlainText text={toolTitle(last.name)} />
-            </Link>
-          </h3>
+          {isGrouped ? (
+            <h3 id={id} className="visually-hidden">
+              {toolTitle(last.name)}
+            </h3>
+          ) : (
+            <h2 id={id}>
+              <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
+                <PlainText text={toolTitle(last.name)} />
+              </Link>
+            </h2>
+          )}
           <span className="input">
             <InputLine input={last.input} />
           </span>
@@ -124,7 +130,7 @@ export function InboxRow({
         <div className="details">
           <div className="stack">
             <InputView value={approval.input} />
-            <ApprovalSource approval={approval} />
+            <ApprovalSource approval={approval} isLinked />
           </div>
           <ContextView approval={last} />
         </div>

@@ -18,7 +18,10 @@ export function Figures({
 }) {
   const failed = total.turns.failed;
   return (
-    <section className="figures" aria-label="Figures">
+    <section className="figures" aria-labelledby="figures">
+      <h2 className="visually-hidden" id="figures">
+        Figures
+      </h2>
       <Figure
         label="Sessions"
         value={number(total.sessions.opened)}

@@ -93,6 +93,7 @@ export function Conversation({
   return (
     <>
       <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
+        <h2 className="visually-hidden">Messages</h2>
         {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
         {(hidden > 0 || hasOlder) && isCaughtUp && (
           <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
