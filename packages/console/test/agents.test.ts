@@ -28,6 +28,8 @@ async function createAgent(more: Partial<CreateAgent> = {}): Promise<Agent> {
 const newest = (agentId: string) => console.service.client.agents.get(agentId);
 const json = (page: Page) => page.getByLabel('Definition as JSON');
 const name = (page: Page) => page.getByLabel('Name', { exact: true }).first();
+/** Opens a part of the form that is closed at first. */
+const unfold = (page: Page, title: string) => page.locator('summary').filter({ hasText: title }).click();
 const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true });
 
 /** The errors of a field, by its label. */
@@ -61,7 +63,8 @@ test('an agent is created from a template through the form, and the event log na
 
 test('the form and the JSON stay in sync, and invalid JSON breaks neither', async () => {
   const { agentId } = await createAgent();
-  const page = await console.open(member, `/agents/${agentId}`, wide);
+  const page = await console.open(member, `/agents/${agentId}?view=json`, wide);
+  await unfold(page, 'Limits');
   await name(page).fill('By the form');
   expect(JSON.parse(await textIn(json(page))).name).toBe('By the form');
 
@@ -98,6 +101,8 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
 test('the length of a conversation and the model that summarises it are fields of the form', async () => {
   const { agentId } = await createAgent();
   const page = await console.open(member, `/agents/${agentId}`, wide);
+  await unfold(page, 'Limits');
+  await unfold(page, 'Key, settings and context');
   await page.getByLabel('Compact at (tokens)').fill('5');
   expect(await errorOf(page, 'Compact at (tokens)')).toMatch(/^must be (at least|>=) 1,?000/);
   await page.getByLabel('Compact at (tokens)').fill('40000');
@@ -137,6 +142,7 @@ test('errors appear at their field with the service’s wording, both before a r
   expect(await errorOf(page, 'Name')).toBe('must not be empty');
   await name(page).and(page.locator(':focus')).waitFor();
   await name(page).fill('Local');
+  await unfold(page, 'Key, settings and context');
   await write(page.getByLabel('Settings', { exact: true }), '{ "temperature": 7, "colour": "red" }');
   await page.getByText(/^Line 1 colour is not a known field/).waitFor();
   await page
@@ -267,8 +273,18 @@ test('models are chosen from the provider’s list, a tool’s request is tested
   expect(received).toEqual([]);
   await model.focus();
   await page.getByText('Not in the provider’s list. Type to choose from 1 models').waitFor();
-  await model.fill('llama-9');
+  await model.fill('llama');
+  await page.getByRole('option', { name: /^llama-9 9K tokens/ }).waitFor();
+  await expectAccessible(page);
+  await model.press('ArrowDown');
+  await model.press('Enter');
+  expect(await model.inputValue()).toBe('llama-9');
   await page.getByText('9,000 tokens').first().waitFor();
+  expect(await page.getByRole('listbox', { name: 'Models' }).count()).toBe(0);
+  // Of the providers without a key, it says so.
+  await model.press('ArrowDown');
+  await page.getByText('Anthropic: no key in staging.').waitFor();
+  await model.press('Escape');
 
   await page.getByText('refund', { exact: true }).click();
   await page.getByRole('button', { name: 'Send a test request' }).click();
@@ -392,9 +408,9 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
 
   // The form next to it is still there, and says that the session does not have the unsaved changes.
   await write(page.getByLabel('Settings', { exact: true }), JSON.stringify(say('New: {{input}}').settings));
-  await page.getByText('Save your changes to try them.').waitFor();
+  await page.getByText('This session runs the saved version.').waitFor();
   await save(page).click();
-  await page.getByText('Save your changes to try them.').waitFor({ state: 'detached' });
+  await page.getByText('This session runs version 2. Its next turn uses what you save.').waitFor();
   await page.getByRole('textbox', { name: 'Message' }).fill('again');
   await page.getByRole('textbox', { name: 'Message' }).press('Enter');
   await page.getByText('New: again').first().waitFor();
@@ -402,6 +418,58 @@ test('an agent is tried in a session next to the form, and its next turn uses wh
   await page.reload();
   await page.getByText('New: again').first().waitFor();
   await expectAccessible(page);
+  await page.context().close();
+});
+
+test('a draft is tried without being saved, also before its agent is created', async () => {
+  const page = await console.open(member, '/agents/new?template=assistant', wide);
+  await name(page).fill('');
+  await page.getByLabel('Message').fill('first words');
+  await page.getByRole('button', { name: 'Run draft' }).click();
+  await page.getByText('Fix the problems of the definition first.').waitFor();
+  await name(page).fill('Parrot');
+  await page.getByLabel('Message').press('Enter');
+  await page.getByText('You said: first words').first().waitFor();
+  await page.getByText('This session runs your draft.').waitFor();
+  await name(page).fill('Parrot of Acme');
+  await page.getByText('This session runs the draft as it was when it started.').waitFor();
+  await page.getByRole('button', { name: 'Create agent' }).click();
+  await page.getByRole('heading', { name: 'Parrot of Acme' }).waitFor();
+  const agentId = /agt_[0-9a-z]+/.exec(page.url())![0];
+
+  // What only the service refuses is at its field.
+  await page.getByLabel('Provider').selectOption('openai-compatible');
+  await page.getByLabel('Model', { exact: true }).last().fill('llama3.2');
+  await page.getByLabel('Message').fill('second');
+  await page.getByRole('button', { name: 'Run draft' }).click();
+  await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor();
+  expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
+  await page.getByLabel('Provider').selectOption('scripted');
+  await write(page.getByLabel('Settings', { exact: true }), '{ "script": [{ "text": "Draft: {{input}}" }] }');
+  await page.getByRole('button', { name: 'Run draft' }).click();
+  await page.getByText('Draft: second').first().waitFor();
+  await expectAccessible(page);
+  const { data } = await console.service.client.sessions.list({ agentId });
+  expect(data).toMatchObject([{ draft: true, environment: 'staging' }]);
+  expect((await newest(agentId)).version).toBe(1);
+  await page.context().close();
+});
+
+test('a schema is written from an example', async () => {
+  const page = await console.open(member, '/agents/new?template=assistant&view=json', wide);
+  await page.getByRole('button', { name: 'Add Client tool' }).click();
+  await page.getByRole('button', { name: 'Write from an example' }).click();
+  const dialog = page.getByRole('dialog');
+  const use = dialog.getByRole('button', { name: 'Use schema' });
+  expect(await use.isDisabled()).toBe(true);
+  await write(dialog.getByLabel('Example'), '{ "orderId": "1042", "cents": 4250 }');
+  await expectAccessible(page);
+  await use.click();
+  expect(JSON.parse(await textIn(page.getByLabel('Input schema').last()))).toEqual({
+    type: 'object',
+    properties: { orderId: { type: 'string' }, cents: { type: 'integer' } },
+    required: ['orderId', 'cents'],
+  });
   await page.context().close();
 });
 
@@ -531,12 +599,20 @@ test('on a phone an agent is created with the keyboard alone, one view at a time
   await name(page).fill('');
   await page.getByRole('button', { name: 'Add Client tool' }).press('Enter');
   await page.keyboard.type('count');
-  await page.getByRole('tab', { name: 'Form' }).press('ArrowRight');
+  const go = async (key: string, tab: string) => {
+    await page.keyboard.press(key);
+    await page.getByRole('tab', { name: tab }).and(page.locator(':focus')).waitFor();
+  };
+  await page.getByRole('tab', { name: 'Form' }).focus();
+  await go('ArrowRight', 'Try it');
+  await go('ArrowRight', 'JSON');
   expect(await textIn(json(page))).toContain('"name": "count"');
-  await page.keyboard.press('ArrowLeft');
+  await go('ArrowLeft', 'Try it');
+  await go('ArrowLeft', 'Form');
   // The open tool stays open.
   await page.getByLabel('Input schema').waitFor();
-  await page.keyboard.press('ArrowRight');
+  await go('ArrowRight', 'Try it');
+  await go('ArrowRight', 'JSON');
   await json(page).waitFor();
   await page.keyboard.press('Control+s');
   // The focus moves to the field with the error.

@@ -137,8 +137,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
             <p className="quiet">An archived agent can’t start new sessions.</p>
           ) : (
             <TryIt
-              agentId={agentId}
-              version={Math.max(seen.version, newest.version)}
+              agent={{ agentId, version: Math.max(seen.version, newest.version) }}
               unsaved={changed}
               sessionId={session}
               onOpen={(sessionId) => show({ session: sessionId, view: 'try' })}

@@ -35,7 +35,7 @@ export function Editor({
   action,
   state,
   submit,
-  view = 'form',
+  view: given,
   onView,
   tryIt,
 }: {
@@ -61,6 +61,9 @@ export function Editor({
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
 
+  // Next to the form there is one of the other two views.
+  const view = given ?? 'form';
+  const besideForm = view === 'form' ? (readOnly ? 'json' : 'try') : view;
   const showsForm = isWide || view === 'form';
   useEffect(() => {
     if (!sought || !showsForm) return;
@@ -135,8 +138,8 @@ export function Editor({
   const toSave = changed || isNew || draft.shown.length > 0 || error !== undefined;
   const views = [
     { value: 'form' as const, label: 'Form', content: form, kept: true },
-    { value: 'json' as const, label: 'JSON', content: json },
     { value: 'try' as const, label: 'Try it', content: tryIt },
+    { value: 'json' as const, label: 'JSON', content: json },
   ];
   // Errors of fields disappear when the fields change; an error of the whole request stays until the next attempt.
   const isStale = (error as Partial<SignalboxError> | undefined)?.errors?.length && draft.refused.length === 0;
@@ -150,12 +153,7 @@ export function Editor({
           <div className="side-by-side">
             <div className="stack">{form}</div>
             <div className="beside">
-              <Tabs
-                label="JSON and test session"
-                value={view === 'try' ? 'try' : 'json'}
-                onChange={onView}
-                tabs={views.slice(1)}
-              />
+              <Tabs label="Test session and JSON" value={besideForm} onChange={onView} tabs={views.slice(1)} />
             </div>
           </div>
         ) : (
@@ -188,7 +186,8 @@ function focusPlace(frame: HTMLElement, path: string): void {
   for (let at = path; at !== ''; at = at.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]+)$/, '')) {
     const field = frame.querySelector<HTMLElement>(`[data-path="${CSS.escape(at)}"]`);
     if (!field) continue;
-    field.closest('details')?.setAttribute('open', '');
+    for (let outer = field.closest('details'); outer; outer = outer.parentElement!.closest('details'))
+      outer.open = true;
     field.focus();
     return;
   }

@@ -1,10 +1,13 @@
 import { calledProviders, ownProvider } from '@signalbox/contract';
+import { X } from 'lucide-react';
 import { useRef } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, DraftSelect, DraftText, textOf } from './fields.tsx';
+import { Folded } from './folded.tsx';
 import { isRecord, modelOf } from './model.ts';
+import { ModelPicker } from './model-picker.tsx';
 
 const PATH = 'model.fallbacks';
 const MAX_FALLBACKS = 4;
@@ -39,47 +42,75 @@ export function FallbacksForm() {
         {value.map((model, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: its fields have no state of their own, and fallbacks have no ids
           <li key={index}>
-            <fieldset className="fallbacks">
+            <fieldset className="fallbacks fallback">
               <legend>Fallback {index + 1}</legend>
               <Fallback path={`${PATH}[${index}]`} model={isRecord(model) ? model : {}} />
-              <Button small onClick={() => remove(index)} aria-label={`Remove fallback ${index + 1}`}>
-                Remove
+              <Button
+                look="bare"
+                small
+                className="icon"
+                onClick={() => remove(index)}
+                aria-label={`Remove fallback ${index + 1}`}
+              >
+                <X aria-hidden="true" />
               </Button>
             </fieldset>
           </li>
         ))}
       </ol>
       {value.length < MAX_FALLBACKS && (
-        <Button small ref={adding} onClick={add}>
-          Add a fallback
-        </Button>
+        <div>
+          <Button small ref={adding} onClick={add}>
+            Add a fallback
+          </Button>
+        </div>
       )}
     </fieldset>
   );
 }
 
 function Fallback({ path, model }: { path: string; model: Record<string, unknown> }) {
+  const draft = useDraft();
   const provider = textOf(model.provider);
+  const name = `${path}.model`;
   return (
-    <div className="columns">
-      <DraftSelect
-        path={`${path}.provider`}
-        label="Provider"
-        options={calledProviders.map((value) => ({ value, label: value }))}
-      />
-      <DraftText path={`${path}.model`} label="Model" mono />
+    <>
+      <div className="provider-and-model">
+        <DraftSelect
+          path={`${path}.provider`}
+          label="Provider"
+          options={calledProviders.map((value) => ({ value, label: value }))}
+        />
+        <ModelPicker
+          model={model}
+          path={name}
+          error={draft.errorAt(name)}
+          hint="Choose a model, or type the provider’s name."
+          onType={(value) => draft.set(name, value)}
+          onChoose={(next, value) =>
+            // The address and the key are those of the other provider.
+            next === provider ? draft.set(name, value) : draft.set(path, { provider: next, model: value })
+          }
+        />
+      </div>
       {provider !== 'scripted' && (
-        <>
-          <DraftText
-            path={`${path}.baseUrl`}
-            label="Base URL"
-            optional
-            mono
-            {...(ownProvider(provider) !== undefined && { hint: 'Only needed for a gateway.' })}
-          />
-          <DraftText path={`${path}.apiKeySecret`} label="API key secret" optional mono />
-        </>
+        <Folded
+          title="URL and key"
+          fields={[`${path}.baseUrl`, `${path}.apiKeySecret`]}
+          summary={[textOf(model.baseUrl), textOf(model.apiKeySecret)].filter(Boolean).join(' · ') || 'Defaults'}
+        >
+          <div className="columns">
+            <DraftText
+              path={`${path}.baseUrl`}
+              label="Base URL"
+              optional
+              mono
+              {...(ownProvider(provider) !== undefined && { hint: 'Only needed for a gateway.' })}
+            />
+            <DraftText path={`${path}.apiKeySecret`} label="API key secret" optional mono />
+          </div>
+        </Folded>
       )}
-    </div>
+    </>
   );
 }

@@ -113,13 +113,15 @@ export function DraftMarkdown({
   lines,
   mostLines,
   placeholder,
+  quiet,
   readOnly,
-}: FieldProps & { lines: number; mostLines: number; placeholder?: string; readOnly: boolean }) {
+}: FieldProps & { lines: number; mostLines: number; placeholder?: string; quiet?: boolean; readOnly: boolean }) {
   const draft = useDraft();
   return (
     <CodeEditor
       {...{ label, hint, lines, mostLines }}
       {...(placeholder !== undefined && { placeholder })}
+      {...(quiet && { quiet })}
       language="markdown"
       data-path={path}
       value={textOf(draft.get(path))}

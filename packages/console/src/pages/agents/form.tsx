@@ -1,8 +1,10 @@
 // An agent as a form. Every field is bound to a path of the draft; fields that the form does not have are in the JSON next to it.
 import { agentDefaults } from '@signalbox/contract';
 import type { ReactNode } from 'react';
+import { counted } from '../../text-format.ts';
 import { schemaOfOutputs } from '../../ui/editor/schema-of-schemas.ts';
 import { duration } from '../../ui/time.tsx';
+import type { Definition } from './definition.ts';
 import { useDraft } from './draft.tsx';
 import {
   DraftCheckbox,
@@ -13,7 +15,10 @@ import {
   DraftText,
   FormContext,
 } from './fields.tsx';
+import { Folded } from './folded.tsx';
+import { isRecord } from './model.ts';
 import { ModelForm } from './model-form.tsx';
+import { SchemaFromExample } from './schema-from-example.tsx';
 import { ToolsForm } from './tools-form.tsx';
 
 export function AgentForm({ readOnly }: { readOnly: boolean }) {
@@ -22,7 +27,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
       <fieldset className="stack agent-form" disabled={readOnly} aria-label="Agent">
         <Section title="Name and purpose">
           <DraftText path="name" label="Name" />
-          <DraftText path="description" label="Description" lines={2} hint="For people. The model doesn’t see it." />
+          <DraftText path="description" label="Description" hint="For people. The model doesn’t see it." />
         </Section>
         <Section title="Model">
           <ModelForm />
@@ -31,52 +36,65 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
           <DraftMarkdown
             path="instructions"
             label="Instructions"
-            lines={16}
+            quiet
+            lines={10}
             mostLines={32}
             readOnly={readOnly}
-            hint="The system prompt: what the agent should do, and how."
+            placeholder="What the agent should do, and how."
+            hint="The system prompt, as Markdown."
           />
         </Section>
         <Section title="Tools">
           <ToolsForm readOnly={readOnly} />
         </Section>
-        <Section title="Limits">
+        <FoldedSection title="Limits" fields={['limits']} summary={limitsText}>
           <LimitsForm />
-        </Section>
-        <Section title="Output and metadata">
-          <DraftCheckbox
-            path="showReasoning"
-            label="Show reasoning"
-            hint="What the model thinks before it responds, to everyone who reads its sessions."
-          />
-          <DraftCheckbox
-            path="showToolInput"
-            label="Show tool input early"
-            hint="While the model writes it, before the call."
-          />
-          <DraftJson
-            path="outputSchema"
-            label="Output schema"
-            schema={schemaOfOutputs}
-            hint={
-              <>
-                A JSON Schema that the model’s response must match. Leave empty or <code>null</code> for text.
-              </>
-            }
-          />
-          <DraftJson
-            path="metadata"
-            label="Metadata"
-            lines={3}
-            hint={
-              <>
-                Your own values, such as <code>{'{ "team": "support" }'}</code>.
-              </>
-            }
-          />
-        </Section>
+        </FoldedSection>
+        <FoldedSection title="Output and metadata" fields={outputFields} summary={outputText}>
+          <OutputForm />
+        </FoldedSection>
       </fieldset>
     </FormContext>
+  );
+}
+
+const outputFields = ['showReasoning', 'showToolInput', 'outputSchema', 'metadata'];
+
+function OutputForm() {
+  return (
+    <>
+      <DraftCheckbox
+        path="showReasoning"
+        label="Show reasoning"
+        hint="What the model thinks before it responds, to everyone who reads its sessions."
+      />
+      <DraftCheckbox
+        path="showToolInput"
+        label="Show tool input early"
+        hint="While the model writes it, before the call."
+      />
+      <DraftJson
+        path="outputSchema"
+        label="Output schema"
+        schema={schemaOfOutputs}
+        hint={
+          <>
+            A JSON Schema that the model’s response must match. Leave empty or <code>null</code> for text.
+          </>
+        }
+      />
+      <SchemaFromExample path="outputSchema" label="output schema" />
+      <DraftJson
+        path="metadata"
+        label="Metadata"
+        lines={3}
+        hint={
+          <>
+            Your own values, such as <code>{'{ "team": "support" }'}</code>.
+          </>
+        }
+      />
+    </>
   );
 }
 
@@ -87,6 +105,49 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
       {children}
     </section>
   );
+}
+
+/** A section that most agents leave as it is. Closed, its line says what was changed. */
+function FoldedSection({
+  title,
+  fields,
+  summary,
+  children,
+}: {
+  title: string;
+  fields: readonly string[];
+  summary: (definition: Definition) => string;
+  children: ReactNode;
+}) {
+  return (
+    <section className="card" aria-label={title}>
+      <Folded title={<h2>{title}</h2>} fields={fields} summary={summary(useDraft().value)}>
+        {children}
+      </Folded>
+    </section>
+  );
+}
+
+function limitsText({ limits }: Definition): string {
+  if (!isRecord(limits)) return '';
+  const { maxStepsPerTurn: steps, turnTimeoutSeconds: seconds } = { ...agentDefaults.limits, ...limits };
+  const changed = Object.entries(limits).filter(
+    ([field, value]) => value !== agentDefaults.limits[field as keyof typeof agentDefaults.limits],
+  );
+  const turn = `${steps} steps and ${typeof seconds === 'number' ? duration(seconds * 1000) : '–'} a turn`;
+  return changed.length === 0 ? `Defaults: ${turn}` : `${turn} · ${counted(changed.length, 'limit')} set`;
+}
+
+function outputText({ outputSchema, showReasoning, showToolInput, metadata }: Definition): string {
+  const keys = isRecord(metadata) ? Object.keys(metadata).length : 0;
+  return [
+    outputSchema ? 'JSON output' : 'Text output',
+    showReasoning === true && 'shows reasoning',
+    showToolInput === true && 'shows tool input early',
+    keys > 0 && counted(keys, 'metadata value'),
+  ]
+    .filter(Boolean)
+    .join(' · ');
 }
 
 function LimitsForm() {

@@ -6,13 +6,14 @@ import {
   providerFacts,
   providers,
 } from '@signalbox/contract';
-import { type ReactNode, useId, useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
 import { useDraft } from './draft.tsx';
 import { FallbacksForm } from './fallbacks-form.tsx';
 import { DraftJson, DraftNumber, textOf, withPresent } from './fields.tsx';
-import { isRecord, modelOf } from './model.ts';
-import { ModelNote, ModelOptions, useModelList } from './model-names.tsx';
+import { Folded } from './folded.tsx';
+import { isRecord, modelName, modelOf } from './model.ts';
+import { ModelPicker } from './model-picker.tsx';
 
 const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
 function labelOf(name: ProviderName): string {
@@ -27,7 +28,7 @@ export function ModelForm() {
   // The model name, address and key belong to one provider; they are restored when the user selects it again.
   const left = useRef(new Map<string, unknown>());
 
-  function selectProvider(next: string) {
+  function selectProvider(next: string, name = '') {
     left.current.set(provider, model);
     const { script: _, ...settings } = isRecord(model.settings) ? model.settings : {};
     const begun = {
@@ -37,51 +38,93 @@ export function ModelForm() {
       ...(next !== 'worker' && model.fallbacks !== undefined && { fallbacks: model.fallbacks }),
       ...(model.compaction !== undefined && { compaction: model.compaction }),
     };
-    draft.set('model', left.current.get(next) ?? begun, 'model.provider');
+    const chosen = (left.current.get(next) ?? begun) as Record<string, unknown>;
+    draft.set('model', name === '' ? chosen : { ...chosen, model: name }, 'model.provider');
   }
+  function setName(name: string) {
+    if (typeof draft.get('model') === 'string') draft.set('model', model);
+    draft.set('model.model', name);
+  }
+  const isOwn = ownProvider(provider) !== undefined;
+  const address = (
+    <ModelText
+      name="baseUrl"
+      label="Base URL"
+      optional
+      hint={
+        isOwn
+          ? 'Only needed for a gateway. Leave empty to use the provider’s own URL.'
+          : 'Include /v1. The URL must use https and a public address, unless the operator allows others.'
+      }
+    />
+  );
 
   return (
     <>
-      <Select
-        label="Provider"
-        data-path="model.provider"
-        value={provider}
-        error={draft.errorAt('model.provider') ?? draft.errorAt('model')}
-        onChange={({ currentTarget }) => selectProvider(currentTarget.value)}
-        options={withPresent(
-          providers.map((value) => ({ value, label: labelOf(value) })),
-          provider,
-        )}
-      />
-      {provider === 'worker' ? (
-        <ModelText
-          name="queue"
-          label="Queue"
-          hint="The queue from which your program claims this agent’s turns, such as support-agent."
+      <div className="provider-and-model">
+        <Select
+          label="Provider"
+          data-path="model.provider"
+          value={provider}
+          error={draft.errorAt('model.provider') ?? draft.errorAt('model')}
+          onChange={({ currentTarget }) => selectProvider(currentTarget.value)}
+          options={withPresent(
+            providers.map((value) => ({ value, label: labelOf(value) })),
+            provider,
+          )}
         />
-      ) : (
-        <ModelName provider={provider} />
-      )}
-      {isAsked(provider) && (
-        <>
+        {provider === 'worker' ? (
           <ModelText
-            name="baseUrl"
-            label="Base URL"
-            optional
-            hint={
-              ownProvider(provider) === undefined
-                ? 'Include /v1. The URL must use https and a public address, unless the operator allows others.'
-                : 'Only needed for a gateway. Leave empty to use the provider’s own URL.'
-            }
+            name="queue"
+            label="Queue"
+            hint="The queue from which your program claims this agent’s turns, such as support-agent."
           />
-          <ModelText name="apiKeySecret" label="API key secret" optional hint={keyHint(provider)} />
-        </>
-      )}
-      <ModelSettings provider={provider} />
+        ) : (
+          <ModelPicker
+            model={model}
+            path="model.model"
+            error={draft.errorAt('model.model')}
+            hint={
+              provider === 'scripted'
+                ? 'Any name. The script responds.'
+                : 'Choose a model, or type the provider’s name.'
+            }
+            onType={setName}
+            onChoose={(next, name) => (next === provider ? setName(name) : selectProvider(next, name))}
+          />
+        )}
+      </div>
+      {provider === 'scripted' && <SettingsJson provider={provider} />}
+      {isAsked(provider) && !isOwn && address}
       {provider !== 'worker' && <FallbacksForm />}
-      <CompactionJson provider={provider} />
+      <Folded title="Key, settings and context" fields={detailFields} summary={detailText(model)}>
+        {isAsked(provider) && (
+          <>
+            {isOwn && address}
+            <ModelText name="apiKeySecret" label="API key secret" optional hint={keyHint(provider)} />
+          </>
+        )}
+        <ModelSettings provider={provider} />
+        <CompactionJson provider={provider} />
+      </Folded>
     </>
   );
+}
+
+const detailFields = ['apiKeySecret', 'settings', 'contextTokens', 'input', 'compaction'].map(
+  (name) => `model.${name}`,
+);
+
+/** What of the details is set. */
+function detailText({ baseUrl, apiKeySecret, settings, compaction }: Record<string, unknown>): string {
+  const { script: _, ...own } = isRecord(settings) ? settings : {};
+  const set = [
+    baseUrl !== undefined && 'own URL',
+    apiKeySecret !== undefined && `key in ${textOf(apiKeySecret)}`,
+    ...Object.entries(own).map(([name, value]) => `${name} ${textOf(value)}`),
+    compaction !== undefined && `summaries by ${modelName(compaction)}`,
+  ].filter(Boolean);
+  return set.length === 0 ? 'Defaults' : set.join(' · ');
 }
 
 function keyHint(provider: string): ReactNode {
@@ -107,7 +150,7 @@ function ModelSettings({ provider }: { provider: string }) {
   return (
     <>
       {isAsked(provider) && <ModelFacts />}
-      <SettingsJson provider={provider} />
+      {provider !== 'scripted' && <SettingsJson provider={provider} />}
     </>
   );
 }
@@ -185,44 +228,17 @@ function SettingsJson({ provider }: { provider: string }) {
   );
 }
 
-/** The name of the model, chosen from the provider's list or typed. */
-function ModelName({ provider }: { provider: string }) {
-  const model = modelOf(useDraft().get('model'));
-  const { list, environment, ask } = useModelList(model);
-  const id = useId();
-  const usual = provider === 'scripted' ? 'Any name. The script responds.' : 'The provider’s name for the model.';
-  return (
-    <>
-      <ModelText
-        name="model"
-        label="Model"
-        options={id}
-        onFocus={ask}
-        hint={
-          list && environment ? <ModelNote list={list} name={textOf(model.model)} environment={environment} /> : usual
-        }
-      />
-      <ModelOptions id={id} models={list?.models ?? []} />
-    </>
-  );
-}
-
 /** A text field of the model. Turns the short form into an object. */
 function ModelText({
   name,
   label,
   hint,
   optional,
-  options,
-  onFocus,
 }: {
   name: string;
   label: string;
   hint: ReactNode;
   optional?: boolean;
-  /** The id of a list of values. */
-  options?: string;
-  onFocus?: () => void;
 }) {
   const draft = useDraft();
   const model = modelOf(draft.get('model'));
@@ -234,8 +250,6 @@ function ModelText({
       hint={hint}
       data-path={path}
       spellCheck={false}
-      list={options}
-      onFocus={onFocus}
       value={textOf(model[name])}
       error={draft.errorAt(path)}
       onChange={({ currentTarget: { value } }) => {

@@ -9,6 +9,7 @@ import { bodyOf, type Definition } from './definition.ts';
 import { useNewDraft } from './draft.tsx';
 import { Editor, type View } from './editor.tsx';
 import { type Template, templateGroups, templates } from './templates.ts';
+import { TryIt } from './try-it.tsx';
 import './agents.css';
 
 export function NewAgentPage() {
@@ -101,7 +102,8 @@ function NewAgent({ template }: { template: Template }) {
   const navigate = useNavigate();
   const toast = useToast();
   const draft = useNewDraft(template.definition);
-  const [view, setView] = useState<View>('form');
+  const [view, setView] = useState<View>();
+  const [sessionId, setSessionId] = useState<string>();
   const create = useApiMutation(
     (client, definition: Definition) => client.agents.create(bodyOf(definition)),
     ['agents'],
@@ -127,7 +129,7 @@ function NewAgent({ template }: { template: Template }) {
       submit={submit}
       view={view}
       onView={setView}
-      tryIt={<p className="quiet">Create the agent before you try it.</p>}
+      tryIt={<TryIt unsaved sessionId={sessionId} onOpen={setSessionId} />}
     />
   );
 }

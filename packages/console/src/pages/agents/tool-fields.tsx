@@ -6,6 +6,7 @@ import { Checkbox } from '../../ui/field.tsx';
 import { ApprovalField } from './approval-field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields.tsx';
+import { SchemaFromExample } from './schema-from-example.tsx';
 import { ServerTools, TestRequest } from './try-tool.tsx';
 
 export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
@@ -88,13 +89,16 @@ function NameAndDescription({ path }: { path: string }) {
 
 function InputSchema({ path }: { path: string }) {
   return (
-    <DraftJson
-      path={`${path}.inputSchema`}
-      label="Input schema"
-      lines={8}
-      schema={schemaOfInputs}
-      hint="A JSON Schema of an object. A call whose input doesn’t match it doesn’t run."
-    />
+    <>
+      <DraftJson
+        path={`${path}.inputSchema`}
+        label="Input schema"
+        lines={6}
+        schema={schemaOfInputs}
+        hint="A JSON Schema of an object. A call whose input doesn’t match it doesn’t run."
+      />
+      <SchemaFromExample path={`${path}.inputSchema`} label="input schema" />
+    </>
   );
 }
 

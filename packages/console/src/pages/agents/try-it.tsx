@@ -1,24 +1,32 @@
-// A session of the agent next to its definition.
-import type { Environment } from '@signalbox/client';
+// A session of the agent next to its definition. It runs what is in the editor: the saved version, or the unsaved draft.
+import type { Draft, Environment } from '@signalbox/client';
+import { SignalboxError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
 import { LazySessionView } from '../sessions/lazy-session-view.tsx';
+import { useSession } from '../sessions/use-session.ts';
+import { bodyOf } from './definition.ts';
+import { useDraft } from './draft.tsx';
 
-/** `version`: the newest saved one. `unsaved`: whether the draft has changes that are not in it. */
+/** The saved agent; undefined for a new one. */
+interface SavedAgent {
+  agentId: string;
+  version: number;
+}
+
+/** `unsaved`: whether the draft has changes that are not saved. */
 export function TryIt({
-  agentId,
-  version,
+  agent,
   unsaved,
   sessionId,
   onOpen,
 }: {
-  agentId: string;
-  version: number;
+  agent?: SavedAgent;
   unsaved: boolean;
   sessionId: string | undefined;
   /** Called with the id of an opened session, or undefined to start another one. */
@@ -27,34 +35,36 @@ export function TryIt({
   const { organizationId, may } = useOrganization();
   const panel = useRef<HTMLDivElement>(null);
   const shown = useRef(sessionId);
+  // The definition that the session in the panel runs, if it was started here.
+  const [started, setStarted] = useState<string>();
+  const current = JSON.stringify(useDraft().value);
   useEffect(() => {
     // The form was replaced by the session, or the session by the form, so the focused element is gone.
     if (shown.current !== sessionId) panel.current?.focus();
     shown.current = sessionId;
   }, [sessionId]);
   const environments = useApiQuery(['environments', 'choice'], (client) => client.environments.list({ limit: MOST }));
+  function open(next: string | undefined) {
+    setStarted(next === undefined ? undefined : current);
+    onOpen(next);
+  }
   return (
-    <div className="stack" ref={panel} tabIndex={-1}>
-      {unsaved && (
-        <Notice kind="warn">
-          <p>Sessions run version {version}. Save your changes to try them.</p>
-        </Notice>
-      )}
+    <div className="stack try-it" ref={panel} tabIndex={-1}>
       {sessionId ? (
         <>
-          <LazySessionView sessionId={sessionId} />
-          <div className="row">
-            <Button small onClick={() => onOpen(undefined)}>
+          <WhatRuns sessionId={sessionId} unsaved={unsaved} agent={agent} isPassed={started !== current}>
+            <Button small onClick={() => open(undefined)}>
               New session
             </Button>
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
               Open session page
             </Link>
-          </div>
+          </WhatRuns>
+          <LazySessionView sessionId={sessionId} />
         </>
       ) : may('write') ? (
         <Await query={environments}>
-          {({ data }) => <OpenForm agentId={agentId} environments={data} onOpen={onOpen} />}
+          {({ data }) => <OpenForm agent={agent} unsaved={unsaved} environments={data} onOpen={open} />}
         </Await>
       ) : (
         <p className="quiet">You need the member role to start sessions.</p>
@@ -63,35 +73,99 @@ export function TryIt({
   );
 }
 
+/** Which definition the session runs, and what to do to try the one in the editor. */
+function WhatRuns({
+  sessionId,
+  unsaved,
+  agent,
+  isPassed,
+  children,
+}: {
+  sessionId: string;
+  unsaved: boolean;
+  agent: SavedAgent | undefined;
+  /** Whether the definition was changed since the session was started. */
+  isPassed: boolean;
+  children: ReactNode;
+}) {
+  const session = useSession(sessionId).data;
+  const text = !session
+    ? ''
+    : session.draft
+      ? isPassed
+        ? 'This session runs the draft as it was when it started.'
+        : 'This session runs your draft.'
+      : unsaved
+        ? 'This session runs the saved version. Save, or start a new session, to try your changes.'
+        : `This session runs version ${agent?.version}. Its next turn uses what you save.`;
+  return (
+    <div className="row apart">
+      <span className="quiet small" role="status">
+        {text}
+      </span>
+      <span className="row">{children}</span>
+    </div>
+  );
+}
+
 // One page of the list.
 const MOST = 100;
 
 function OpenForm({
-  agentId,
+  agent,
+  unsaved,
   environments,
   onOpen,
 }: {
-  agentId: string;
+  agent: SavedAgent | undefined;
+  unsaved: boolean;
   environments: readonly Environment[];
   onOpen: (sessionId: string) => void;
 }) {
+  const draft = useDraft();
   const [environment, setEnvironment] = useState(
     () => (environments.find(({ name }) => name === 'staging') ?? environments[0])?.name ?? '',
   );
   const [input, setInput] = useState('');
+  const [isInvalid, setInvalid] = useState(false);
+  const isDraft = agent === undefined || unsaved;
   const open = useApiMutation(
-    (client, body: { environment: string; input: string }) => client.sessions.open({ agentId, ...body }),
+    (client, definition: Draft['definition'] | undefined) => {
+      const start = { environment, input, ...(agent && { agentId: agent.agentId }) };
+      return definition
+        ? client.sessions.open({ ...start, draft: { definition } })
+        : client.sessions.open({ ...start, agentId: agent!.agentId });
+    },
     ['sessions', 'overview'],
   );
-  async function submit(event: FormEvent) {
-    event.preventDefault();
+
+  async function submit() {
     if (open.isPending) return;
-    const { sessionId } = await open.mutateAsync({ environment, input });
-    onOpen(sessionId);
+    const found = isDraft ? draft.attempt() : [];
+    setInvalid(found.length > 0);
+    if (found.length > 0) return;
+    try {
+      const { sessionId } = await open.mutateAsync(isDraft ? bodyOf(draft.value) : undefined);
+      onOpen(sessionId);
+    } catch (error) {
+      draft.refuse(definitionErrors(error));
+    }
+  }
+  function onSubmit(event: FormEvent) {
+    event.preventDefault();
+    void submit();
+  }
+  function onKeyDown(event: KeyboardEvent) {
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    void submit();
   }
   return (
-    <form className="stack" onSubmit={(event) => void submit(event).catch(() => {})} noValidate>
-      <p className="quiet small">This runs a real session with real tools and secrets. It appears under Sessions.</p>
+    <form className="stack" onSubmit={onSubmit} noValidate>
+      <p className="quiet small">
+        {isDraft ? 'Runs your draft, saved or not, ' : `Runs version ${agent.version} `}
+        in a real session with real tools and secrets. The session appears under Sessions.
+      </p>
       <Select
         label="Environment"
         value={environment}
@@ -102,16 +176,33 @@ function OpenForm({
       <TextArea
         label="Message"
         rows={3}
+        placeholder="Write the first message"
         value={input}
         error={fieldError(open.error, 'input')}
         onChange={({ currentTarget }) => setInput(currentTarget.value)}
+        onKeyDown={onKeyDown}
       />
+      {isInvalid && draft.problems.length > 0 && (
+        <Notice kind="warn" live>
+          <p>Fix the problems of the definition first.</p>
+        </Notice>
+      )}
       {open.error && <ErrorNotice error={open.error} />}
       <div>
         <Button type="submit" look="primary" busy={open.isPending}>
-          Start session
+          {isDraft ? 'Run draft' : 'Start session'}
         </Button>
       </div>
     </form>
+  );
+}
+
+const IN_DRAFT = 'draft.definition.';
+
+/** What the service says about fields of the definition. */
+function definitionErrors(error: unknown): { path: string; message: string }[] {
+  if (!(error instanceof SignalboxError)) return [];
+  return error.errors.flatMap(({ path, message }) =>
+    path.startsWith(IN_DRAFT) ? [{ path: path.slice(IN_DRAFT.length), message }] : [],
   );
 }

@@ -12,7 +12,7 @@ import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { useDraft } from './draft.tsx';
 import { isRecord } from './model.ts';
-import { useSecretsEnvironment } from './model-names.tsx';
+import { useSecretsEnvironment } from './model-lists.ts';
 
 /** A button that opens the test. `isEffectful`: the request changes something, so the user confirms it. */
 export function TestRequest({ tool, isEffectful }: { tool: Record<string, unknown>; isEffectful: boolean }) {

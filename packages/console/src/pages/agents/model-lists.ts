@@ -1,0 +1,63 @@
+// The models that the providers offer: the lists are requested with the keys of an environment, when the user opens the choice.
+import type { ModelList } from '@signalbox/client';
+import { calledProviders, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
+import { useQueries } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
+import { useOrganization } from '../../organization.tsx';
+
+export type OfferedModel = ModelList['models'][number];
+
+export interface ModelGroup {
+  provider: ProviderName;
+  label: string;
+  /** Undefined while it is loading. */
+  list: ModelList | undefined;
+}
+
+/** The environment whose secrets are used: that of the page, or the first. */
+export function useSecretsEnvironment(): string | undefined {
+  const chosen = useEnvironment();
+  const names = useEnvironmentNames();
+  return chosen ?? (names?.includes('staging') ? 'staging' : names?.[0]);
+}
+
+const isCalled = (name: unknown): name is Exclude<ProviderName, 'worker' | 'scripted'> =>
+  name !== 'scripted' && calledProviders.some((one) => one === name);
+
+/** The provider of `model` first, at its own address and with its own key, then the others at theirs. */
+export function useModelLists(model: Record<string, unknown>) {
+  const { organizationId, client, may } = useOrganization();
+  const environment = useSecretsEnvironment();
+  const [isAsked, setAsked] = useState(false);
+  const text = (field: string) => (typeof model[field] === 'string' && model[field] !== '' ? model[field] : undefined);
+  const [baseUrl, apiKeySecret] = [text('baseUrl'), text('apiKeySecret')];
+  const isOwn = isCalled(model.provider) && (model.provider !== 'openai-compatible' || baseUrl !== undefined);
+  const requests = [
+    ...(isOwn && isCalled(model.provider)
+      ? [{ provider: model.provider, ...(baseUrl && { baseUrl }), ...(apiKeySecret && { apiKeySecret }) }]
+      : []),
+    ...ownProviders.flatMap(({ name }) => (isCalled(name) && name !== model.provider ? [{ provider: name }] : [])),
+  ];
+  const lists = useQueries({
+    queries: requests.map((request) => ({
+      queryKey: [organizationId, 'models', environment, request],
+      queryFn: () => client.agents.models(environment!, request),
+      enabled: isAsked && environment !== undefined && may('write'),
+      // The service keeps a list as long.
+      staleTime: 300_000,
+    })),
+  });
+  const groups = requests.map(
+    ({ provider }, index): ModelGroup => ({ provider, label: providerFacts[provider].label, list: lists[index]?.data }),
+  );
+  return {
+    groups,
+    /** Of the provider of `model`. */
+    own: isOwn ? groups[0]?.list : undefined,
+    environment,
+    isLoading: lists.some(({ isLoading }) => isLoading),
+    ask: () => setAsked(true),
+  };
+}
