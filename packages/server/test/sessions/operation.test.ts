@@ -18,6 +18,7 @@ import { retrySession } from '../../src/sessions/retry.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
+import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
 import { chatCompletions } from '../support/openai-server.ts';
 import { type ProviderServer, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
@@ -257,6 +258,66 @@ describe('a tool call', () => {
     expect(found.received).toMatchObject({ status: 200, body: null });
     expect(found.received!.bytes).toBeGreaterThan(3000);
     expect(found.output).toContain('[secret SHOP_KEY]');
+  });
+});
+
+describe.each([
+  ['of 2025-11-25', false, ['The id of the session with the MCP server is not stored.']],
+  ['of 2026-07-28', true, []],
+])('a call of a tool of an MCP server %s', (_title, modern, expected) => {
+  let server: McpTestServer;
+  beforeEach(async () => {
+    const properties = { zone: { type: 'string', 'x-mcp-header': 'Zone' }, at: {} };
+    server = await startMcpServer({ modern, tools: [{ name: 'look', inputSchema: { type: 'object', properties } }] });
+    server.on('tools/list', ({ result }) => result({ tools: server.tools, ttlMs: 0, cacheScope: 'private' }));
+    closing.push(() => server.close());
+    await setSecret(world.ctx, { env: 'production', name: 'CRM_KEY', value: SECRET, allowedHosts: [server.host] });
+  });
+
+  async function call(): Promise<OperationDetails> {
+    const tools = createTools(world.platform);
+    closing.push(() => tools.close());
+    const step = { calls: [['crm__look', { zone: 'eu', at: 1 }]] as [string, object][] };
+    await world.work({ ask: answering([step, { text: 'ok' }]), run: tools.run, list: tools.list });
+    const crm: Tool = {
+      type: 'mcp',
+      name: 'crm',
+      url: server.url,
+      headers: { Authorization: 'Bearer {{secrets.CRM_KEY}}', Accept: 'text/plain' },
+      approval: 'never',
+    };
+    const sessionId = await world.open(await world.agent([crm]));
+    await world.until(sessionId, ended(1));
+    return (await operations(sessionId)).find(({ kind }) => kind === 'tool')!;
+  }
+
+  test('shows the message and the headers that were sent, and the head of the response', async () => {
+    server.on('tools/call', ({ response, result }) => {
+      response.setHeader('x-request-id', 'req_18').setHeader('x-echo', SECRET);
+      result({ content: [{ type: 'text', text: 'here' }], ...(modern && { resultType: 'complete' }) });
+    });
+    const { request, received, notes, exact } = await call();
+    const [sent] = server.of('tools/call');
+    expect([exact, notes]).toEqual([expected.length === 0, expected]);
+    expect(request!.body).toBe(JSON.stringify(sent!.message));
+    const shown = request!.headers.filter(({ value }) => value !== '[removed]');
+    for (const { name, value } of shown)
+      expect(sent!.headers[name.toLowerCase()], name).toBe(value.replace('{{secrets.CRM_KEY}}', SECRET));
+    const protocol = Object.keys(sent!.headers).filter((name) => name.startsWith('mcp-'));
+    expect(request!.headers.map(({ name }) => name.toLowerCase())).toEqual(expect.arrayContaining(protocol));
+    expect(received).toMatchObject({ status: 200, body: null, bytes: expect.any(Number) });
+    expect(received!.bytes).toBeGreaterThan(0);
+    const head = Object.fromEntries(received!.headers.map(({ name, value }) => [name, value]));
+    expect(head).toMatchObject({ 'x-request-id': 'req_18', 'x-echo': '[secret CRM_KEY]' });
+  });
+
+  test('that failed has the beginning of the body, without secrets', async () => {
+    server.on('tools/call', ({ response }) => {
+      response.writeHead(503).end(`no room for ${SECRET}`);
+    });
+    const { received, status } = await call();
+    expect(status).not.toBe('succeeded');
+    expect(received).toMatchObject({ status: 503, body: 'no room for [secret CRM_KEY]' });
   });
 });
 

@@ -1,6 +1,8 @@
 // The request of a call of an `http` or `mcp` tool, built again from its template for people who debug the call.
 import type { EndUser, HttpTool, McpTool, SentRequest } from '@signalbox/contract';
+import type { SentMessage } from '../../sessions/state/operation-trace.ts';
 import { OPERATION_ID } from './mcp-call.ts';
+import { sentMessage } from './mcp-message.ts';
 import { shownSecrets } from './shown-secrets.ts';
 import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
 
@@ -20,25 +22,32 @@ export function httpRequestAsSent(tool: HttpTool, { input, endUser, operationId 
   });
 }
 
-/** The message that calls the tool. `name`: the server's own name for it. */
+/** The message that calls the tool. `name`: the server's own name for it. `sent`: what is stored of it. */
 export function mcpRequestAsSent(
   { url, headers }: McpTool,
   name: string,
   { input, endUser, operationId }: Given,
+  sent: SentMessage | undefined,
 ): SentRequest | string {
   const template = { method: 'POST', url, ...(headers && { headers }) };
+  const params = { name, arguments: input, _meta: { [OPERATION_ID]: operationId } };
+  const guessed = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  const usual = [
+    ['accept', 'application/json, text/event-stream'],
+    ['content-type', 'application/json'],
+  ];
+  const protocol = sent?.headers ?? usual;
   return built(template, { input: {}, endUser }, (request) => {
-    const params = { name, arguments: input, _meta: { [OPERATION_ID]: operationId } };
+    const taken = new Set(['idempotency-key', ...protocol.map(([name]) => name)]);
+    const own = Object.entries(request.headers).filter(([name]) => !taken.has(name.toLowerCase()));
     return {
       ...request,
       headers: {
         'User-Agent': 'Signalbox',
-        ...request.headers,
-        Accept: 'application/json, text/event-stream',
-        'Content-Type': 'application/json',
+        ...Object.fromEntries([...own, ...protocol]),
         'Idempotency-Key': operationId,
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      body: (sent && sentMessage(sent, input)) ?? guessed,
     };
   });
 }

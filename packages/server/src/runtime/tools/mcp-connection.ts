@@ -18,7 +18,7 @@ import { version } from '../../lib/version.ts';
 import type { Platform } from '../../platform.ts';
 import { OPERATION_ID } from './mcp-call.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
-import { createMcpFetch } from './mcp-fetch.ts';
+import { createMcpFetch, type McpExchange } from './mcp-fetch.ts';
 
 /** The revision that a server used last time, so that it need not be negotiated again. */
 export type KnownRevision = PriorDiscovery;
@@ -30,6 +30,8 @@ export interface McpCall {
   input: unknown;
   /** `op_…` */
   operationId: string;
+  /** Called with the response's head, if there is one. */
+  onExchange?: (exchange: McpExchange) => void;
 }
 
 /** Every method throws `EgressError`, an error of mcp-failure.ts, or the signal's reason. */
@@ -79,8 +81,10 @@ export async function connectMcp(
       },
     },
   );
+  // By operation: calls share the connection.
+  const watching = new Map<string, (exchange: McpExchange) => void>();
   const transport = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: createMcpFetch(platform, url, headers),
+    fetch: createMcpFetch(platform, url, headers, (operationId, exchange) => watching.get(operationId)?.(exchange)),
   });
   const forget = onceAborted(signal, () => void transport.close());
   try {
@@ -110,7 +114,8 @@ export async function connectMcp(
       const request = { method: 'tools/list' as const, params: cursor === undefined ? {} : { cursor } };
       return await ask((options) => client.request(request, AS_IT_CAME, options), signal);
     },
-    async call({ name, inputSchema, input, operationId }, signal) {
+    async call({ name, inputSchema, input, operationId, onExchange }, signal) {
+      if (onExchange) watching.set(operationId, onExchange);
       const params = { name, arguments: input as Record<string, unknown>, _meta: { [OPERATION_ID]: operationId } };
       return await ask((asked) => {
         const options = {
@@ -126,7 +131,7 @@ export async function connectMcp(
             toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
           });
         return client.request({ method: 'tools/call', params }, AS_IT_CAME, options);
-      }, signal);
+      }, signal).finally(() => watching.delete(operationId));
     },
     async close() {
       await transport.terminateSession().catch(() => {});

@@ -21,6 +21,20 @@ import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type MessageId = string | number;
 
+/** A call of a tool as it was sent, and the head of its response: for people who debug the call. Not redacted. */
+export interface McpExchange {
+  /** The JSON of the message. */
+  readonly message: string;
+  /** Of the protocol's client: without those of the agent. */
+  readonly sentHeaders: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of the body, or of the streams. */
+  readonly bytes: number;
+  /** Of a failed call: the beginning of the body. */
+  readonly error?: string;
+}
+
 /** A JSON-RPC message, with the fields that we use. */
 interface Message {
   id?: MessageId;
@@ -49,6 +63,7 @@ export function createMcpFetch(
   { egress, clock }: Pick<Platform, 'egress' | 'clock'>,
   url: string,
   headers: Readonly<Record<string, string>>,
+  onCall: (idempotencyKey: string, exchange: McpExchange) => void = () => {},
 ): Fetch {
   const underWay = new Map<MessageId, AbortController>();
 
@@ -84,8 +99,9 @@ export function createMcpFetch(
     const cancelled = new AbortController();
     underWay.set(message.id, cancelled);
     const signal = init.signal ? AbortSignal.any([init.signal, cancelled.signal]) : cancelled.signal;
+    const exchange = new Exchange(send, clock, { ...init, signal }, message.id, signal);
     try {
-      const response = await new Exchange(send, clock, { ...init, signal }, message.id, signal).receive();
+      const response = await exchange.receive();
       return message.method === 'server/discover' ? asVerdict(response) : response;
     } catch (error) {
       // A server that can't parse the discovery request implements an older revision.
@@ -93,6 +109,10 @@ export function createMcpFetch(
       throw error;
     } finally {
       underWay.delete(message.id);
+      const sentHeaders = Object.fromEntries(new Headers(init.headers));
+      const key = sentHeaders['idempotency-key'];
+      const { received } = exchange;
+      if (key !== undefined && received) onCall(key, { message: String(init.body), sentHeaders, ...received });
     }
   };
 }
@@ -124,6 +144,9 @@ class Exchange {
   #requestsOfServer = 0;
   #lastEventId: string | undefined;
   #resumeAfterMs = RESUME_AFTER_MS.unsaid;
+  #head: Pick<McpExchange, 'status' | 'headers'> | undefined;
+  #bytes = 0;
+  #error: string | undefined;
 
   constructor(
     send: (init: RequestInit) => Promise<Response>,
@@ -139,10 +162,22 @@ class Exchange {
     this.#signal = signal;
   }
 
+  /** The head of the first response, and what has come of it; undefined if there was none. */
+  get received(): Pick<McpExchange, 'status' | 'headers' | 'bytes' | 'error'> | undefined {
+    const bytes = this.#bytes + this.#streamBytes;
+    return this.#head && { ...this.#head, bytes, ...(this.#error !== undefined && { error: this.#error }) };
+  }
+
   /** Throws `McpResponseError`, `EgressError`, or the signal's reason. */
   async receive(): Promise<Response> {
     const response = await this.#send(this.#init);
-    if (!response.ok) return await errorOf(response, this.#signal);
+    this.#head = { status: response.status, headers: Object.fromEntries(response.headers) };
+    if (!response.ok) {
+      const failed = await errorOf(response, this.#signal);
+      this.#error = await failed.clone().text();
+      this.#bytes = Buffer.byteLength(this.#error);
+      return failed;
+    }
     const type = mediaTypeOf(response);
     if (type === 'application/json') return jsonResponse(response, this.#responseIn(await this.#wholeOf(response)));
     if (type === 'text/event-stream') return jsonResponse(response, await this.#streamed(response));
@@ -158,6 +193,7 @@ class Exchange {
       if (length > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
       bytes.push(chunk);
     }
+    this.#bytes = length;
     return messageIn(Buffer.concat(bytes).toString('utf8'));
   }
 

@@ -15,7 +15,9 @@ import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
 import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
+import type { McpExchange } from './mcp-fetch.ts';
 import { type Listing, listAll, MAX_LISTED, turnTools } from './mcp-list.ts';
+import { storedExchange } from './mcp-message.ts';
 import { McpPool } from './mcp-pool.ts';
 import { mcpOutcome } from './mcp-result.ts';
 import { type Redacted, said } from './redact.ts';
@@ -119,7 +121,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
 
   /** Throws what the connection throws, including the signal's reason. `onSent` is called just before the call is sent. */
   async function call(
-    { tool, input, operationId, sessionId, saveFile }: ToolRun,
+    { tool, input, operationId, sessionId, saveFile, onResponse }: ToolRun,
     request: PreparedRequest,
     key: string,
     signal: AbortSignal,
@@ -137,7 +139,8 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       try {
         onSent();
         const name = tool.remoteName ?? tool.name;
-        const sent = { name, inputSchema: tool.inputSchema, input, operationId };
+        const onExchange = (exchange: McpExchange) => onResponse?.(storedExchange(exchange, request.redact));
+        const sent = { name, inputSchema: tool.inputSchema, input, operationId, onExchange };
         const outcome = mcpOutcome(await lease.connection.call(sent, signal), request.redact);
         return await storeFiles(outcome, request.redact, saveFile);
       } catch (error) {

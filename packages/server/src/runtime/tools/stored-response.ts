@@ -28,7 +28,8 @@ export function storedResponse(
   return { status, headers: storedHeaders(headers, redact), bytes, ...body };
 }
 
-function storedHeaders(headers: Head['headers'], redact: Redact): [string, string][] {
+/** Of a request or a response. */
+export function storedHeaders(headers: Head['headers'], redact: Redact): [string, string][] {
   const all = Object.entries(headers)
     .flatMap(([name, value]) => [value ?? []].flat().map((one): [string, string] => [name, one]))
     .slice(0, MAX_HEADERS)

@@ -2,6 +2,7 @@ import type { McpTool, SentRequest } from '@signalbox/contract';
 import type { Definition } from '../../agents/agents.ts';
 import { formatId } from '../../lib/ids.ts';
 import { httpRequestAsSent, mcpRequestAsSent } from '../../runtime/tools/as-sent.ts';
+import { REMOVED } from '../../runtime/tools/stored-response.ts';
 import type { Operation } from '../state/operations.ts';
 import { type SessionRow, viewEndUser } from '../state/session.ts';
 
@@ -9,7 +10,7 @@ import { type SessionRow, viewEndUser } from '../state/session.ts';
 export function toolCallRequest(
   session: SessionRow,
   { tools }: Definition,
-  { tool: name, toolType, input, operationId, status }: Operation,
+  { tool: name, toolType, input, operationId, status, trace }: Operation,
 ): { request: SentRequest | null; notes: string[] } {
   if (toolType === 'mock') return { request: null, notes: ['The draft mocks this tool: nothing was sent.'] };
   if ((toolType !== 'http' && toolType !== 'mcp') || name === null) return { request: null, notes: [] };
@@ -23,8 +24,11 @@ export function toolCallRequest(
     .filter((tool): tool is McpTool => tool.type === 'mcp' && name.startsWith(`${tool.name}__`))
     .sort((a, b) => b.name.length - a.name.length)[0];
   if (!server) return { request: null, notes: ['The agent no longer has this tool.'] };
-  notes.push('The id of the message and the headers of the MCP protocol are not stored.');
-  return withReason(mcpRequestAsSent(server, name.slice(server.name.length + 2), given), notes);
+  const sent = trace?.response?.sent;
+  if (!sent) notes.push('The id of the message and the headers of the MCP protocol are not stored.');
+  else if (sent.headers.some(([, value]) => value === REMOVED))
+    notes.push('The id of the session with the MCP server is not stored.');
+  return withReason(mcpRequestAsSent(server, name.slice(server.name.length + 2), given, sent), notes);
 }
 
 function withReason(request: SentRequest | string, notes: string[]): { request: SentRequest | null; notes: string[] } {

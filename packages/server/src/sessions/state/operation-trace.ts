@@ -29,6 +29,15 @@ export interface StoredResponse {
   readonly bytes: number;
   /** Only if the result of the call does not have it. */
   readonly body?: string;
+  /** Of an `mcp` tool. */
+  readonly sent?: SentMessage;
+}
+
+/** What the protocol's client added to the request of a call. */
+export interface SentMessage {
+  /** The message as JSON, with null in place of the call's arguments. */
+  readonly message: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
 /** An outage can have thousands. */
