@@ -138,7 +138,7 @@ test('a message during a turn is queued, or stops the turn', async () => {
   await box(page).fill('later');
   await box(page).press('Enter');
   await conversation(page).getByRole('listitem').filter({ hasText: 'later' }).getByText('queued').waitFor();
-  await page.getByLabel('Now (stop this turn)').check();
+  await page.getByText('Now (stop this turn)').click();
   await box(page).fill('now');
   await box(page).press('Enter');
   await conversation(page).getByText('Then now.').waitFor();

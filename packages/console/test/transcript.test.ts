@@ -1,5 +1,5 @@
 // A transcript longer than one page of the API, in a real browser on a real service.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
 
@@ -27,7 +27,9 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   const page = await console.open(member, `/sessions/${sessionId}`, phone);
   const conversation = page.getByRole('region', { name: 'Conversation' });
   const answer = (number: number) => conversation.getByText(`You said message ${number}.`, { exact: true });
-  const topOf = async (number: number) => Math.round((await answer(number).boundingBox())!.y);
+  // A text is replaced once, by its Markdown; in between it has no box.
+  const topOf = async (number: number) =>
+    Math.round((await vi.waitUntil(() => answer(number).boundingBox(), { timeout: 30_000 })).y);
   const isSeen = (number: number) => async () => {
     const top = await topOf(number);
     return top >= 0 && top < phone.viewport.height;

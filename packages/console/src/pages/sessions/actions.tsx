@@ -2,7 +2,7 @@
 // hardest.
 import { type Session, SignalboxError } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
-import { CircleCheck, CircleX, FlaskConical, Link2, type LucideIcon, Shrink, Trash2 } from 'lucide-react';
+import { CircleCheck, CircleX, FlaskConical, Link2, type LucideIcon, Share2, Shrink, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -27,7 +27,7 @@ export function Interrupt({ session }: { session: Session }) {
         busy={interrupt.isPending}
         onClick={() => interrupt.mutate(undefined, { onSuccess: () => toast('Interrupted. The turn is stopping.') })}
       >
-        Interrupt turn
+        Interrupt
       </Button>
       {interrupt.error && <ErrorNotice error={interrupt.error} />}
     </>
@@ -86,8 +86,16 @@ const endings = {
 } as const;
 type Ending = keyof typeof endings;
 
-/** The menu of a session. `onDeleted` leaves its page. */
-export function SessionMenu({ session, onDeleted }: { session: Session; onDeleted: () => void }) {
+/** The menu of a session. `onDeleted` leaves its page. `onShare` is for a page without room for its own button. */
+export function SessionMenu({
+  session,
+  onShare,
+  onDeleted,
+}: {
+  session: Session;
+  onShare?: () => void;
+  onDeleted: () => void;
+}) {
   const { organizationId, may } = useOrganization();
   const navigate = useNavigate();
   const toast = useToast();
@@ -95,6 +103,7 @@ export function SessionMenu({ session, onDeleted }: { session: Session; onDelete
   const copyLink = useCopyLink(session.sessionId);
   const compact = useApiMutation((client, _: undefined) => client.sessions.compact(session.sessionId), ['sessions']);
   const items: MenuItem[] = [{ label: 'Copy link', icon: Link2, onSelect: () => void copyLink() }];
+  if (onShare) items.push({ label: 'Share', icon: Share2, onSelect: onShare });
   if (may('write')) {
     if (session.status === 'idle' && session.turn > 0) {
       const words = { onSuccess: () => toast('Summarizing older messages for the model'), onError: sayWhy };

@@ -1,6 +1,7 @@
 // Files that are attached to a message: chosen, dropped or pasted, and uploaded at once, so that sending does not wait.
 import type { Content } from '@signalbox/client';
 import { maxFileBytes } from '@signalbox/contract';
+import { Paperclip } from 'lucide-react';
 import {
   type ClipboardEvent,
   type Dispatch,
@@ -142,8 +143,15 @@ export function AttachButton({ onFiles, disabled }: { onFiles: (files: Iterable<
           currentTarget.value = '';
         }}
       />
-      <Button disabled={disabled} onClick={() => input.current?.click()}>
-        Attach
+      <Button
+        look="bare"
+        className="icon"
+        aria-label="Attach files"
+        title="Attach files"
+        disabled={disabled}
+        onClick={() => input.current?.click()}
+      >
+        <Paperclip aria-hidden="true" />
       </Button>
     </>
   );

@@ -56,12 +56,15 @@ export const Call = memo(function Call({
             <PlainText text={words} />
           </button>
         </h3>
-        {words !== tool && (
-          <code className="tool">
-            <PlainText text={tool} />
-          </code>
+        {isOpen ? (
+          words !== tool && (
+            <code className="tool">
+              <PlainText text={tool} />
+            </code>
+          )
+        ) : (
+          <span className="gist">{gistOf(call.editedInput ?? call.input)}</span>
         )}
-        {!isOpen && <span className="gist">{gistOf(call.editedInput ?? call.input)}</span>}
         <span className="facts-of-call">
           <DecidedBy approval={approval} />
           <Took operation={operation} />

@@ -1,9 +1,11 @@
 import type { Session } from '@signalbox/client';
-import { type Dispatch, type KeyboardEvent, type SetStateAction, useId, useRef, useState } from 'react';
+import { type Dispatch, type KeyboardEvent, type SetStateAction, useRef, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
+import { Interrupt } from './actions.tsx';
 import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
@@ -31,7 +33,6 @@ export function Composer({
   const { sessionId } = session;
   const box = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
-  const name = useId();
   const send = useApiMutation(
     (client, message: MessageDraft) =>
       client.sessions.sendMessage(sessionId, { content: contentOf(message), onBusy: message.onBusy }),
@@ -84,48 +85,41 @@ export function Composer({
     >
       {error !== undefined && <ErrorNotice error={error} />}
       {isBusy(session) && (
-        <fieldset className="row small">
-          <legend className="visually-hidden">A turn is running. Process the message</legend>
-          {(
-            [
-              ['queue', 'After this turn'],
-              ['steer', 'Now (stop this turn)'],
-            ] as const
-          ).map(([value, label]) => (
-            <label className="choice" key={value}>
-              <input
-                type="radio"
-                name={name}
-                checked={draft.onBusy === value}
-                onChange={() => onDraft({ ...draft, onBusy: value })}
-              />
-              <span>{label}</span>
-            </label>
-          ))}
-        </fieldset>
+        <div className="row apart">
+          <Segmented
+            label="A turn is running. Process the message"
+            value={draft.onBusy}
+            onChange={(onBusy) => onDraft({ ...draft, onBusy })}
+            options={[
+              { value: 'queue', label: 'After this turn' },
+              { value: 'steer', label: 'Now (stop this turn)' },
+            ]}
+          />
+          <Interrupt session={session} />
+        </div>
       )}
-      <AttachmentList attachments={attachments} onRemove={files.remove} />
-      <div className="line">
-        <AttachButton onFiles={files.add} disabled={send.isPending} />
-        <TextArea
-          label="Message"
-          quiet
-          rows={1}
-          placeholder="Write a message"
-          enterKeyHint="send"
-          maxLength={500_000}
-          value={draft.text}
-          readOnly={send.isPending}
-          onChange={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
-          onKeyDown={onKeyDown}
-        />
-        <Button type="submit" look="primary" busy={send.isPending} disabled={isEmpty || isUploading}>
-          Send
-        </Button>
+      <div className="box">
+        <AttachmentList attachments={attachments} onRemove={files.remove} />
+        <div className="line">
+          <AttachButton onFiles={files.add} disabled={send.isPending} />
+          <TextArea
+            label="Message"
+            quiet
+            rows={1}
+            placeholder="Write a message…"
+            enterKeyHint="send"
+            title="Enter to send, Shift Enter for a new line. Drop or paste files to attach them."
+            maxLength={500_000}
+            value={draft.text}
+            readOnly={send.isPending}
+            onChange={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
+            onKeyDown={onKeyDown}
+          />
+          <Button type="submit" look="primary" busy={send.isPending} disabled={isEmpty || isUploading}>
+            Send
+          </Button>
+        </div>
       </div>
-      <p className="hint quiet small">
-        <kbd>Enter</kbd> to send, <kbd>Shift</kbd> <kbd>Enter</kbd> for a new line. Drop or paste files to attach them.
-      </p>
     </form>
   );
 }

@@ -138,6 +138,11 @@ export function Conversation({
               )}
             </Fragment>
           ))}
+          {session.status === 'running' && growing.size === 0 && isThinking(entries) && (
+            <li className="thinking" aria-hidden="true">
+              <span />
+            </li>
+          )}
           {queued.map((entry) => (
             <li data-kind="user" key={entry.key}>
               <Said entry={entry as UserEntry} session={session} />
@@ -168,6 +173,12 @@ function turnsBetween(turns: readonly SessionTurn[], after: number, before: numb
 /** Whether the agent begins to speak here. */
 function isAgentsFirst(entries: readonly Entry[], index: number): boolean {
   return entries[index]!.kind !== 'user' && (entries[index - 1]?.kind ?? 'user') === 'user';
+}
+
+/** Whether the model works and shows nothing of it: no text, and no call that runs. */
+function isThinking(entries: readonly Entry[]): boolean {
+  const last = entries.at(-1);
+  return last !== undefined && (last.kind !== 'call' || last.result !== undefined);
 }
 
 function isLastOfTurn(entries: readonly Entry[], index: number): boolean {
@@ -218,9 +229,10 @@ const Said = memo(
         <div className="row small quiet speaker">
           <UserRound aria-hidden="true" />
           <strong>
-            {isRepair ? 'Signalbox to the model' : <PlainText text={endUser?.name ?? endUser?.id ?? 'Message'} />}
+            {isRepair ? 'Signalbox to the model' : <PlainText text={endUser?.name ?? endUser?.id ?? 'User'} />}
           </strong>
           <Time at={createdAt} />
+          {turn !== null && !isRepair && <span className="turn-number">turn {turn}</span>}
           {turn === null && <Badge>queued</Badge>}
         </div>
         {files.map((file, index) => (

@@ -37,6 +37,9 @@ export function SessionDeliveries({ session: { sessionId, environment } }: { ses
   );
 }
 
+/** `turn_1:seq_20` as in the list of chunks: `1:20`. */
+const shortCursor = (cursor: string) => cursor.replace(/^turn_(\d+):seq_(\d+)$/, '$1:$2');
+
 const columns: Column<WebhookDelivery>[] = [
   { id: 'delivery', label: 'Delivery', cell: ({ deliveryId }) => <IdChip value={deliveryId} />, phone: 'title' },
   { id: 'status', label: 'Status', cell: ({ status }) => <Status value={status} />, phone: 'aside' },
@@ -45,7 +48,7 @@ const columns: Column<WebhookDelivery>[] = [
     label: 'Chunks',
     cell: ({ previousCursor, cursor }) => (
       <span className="mono">
-        {previousCursor ?? 'start'} – {cursor}
+        {previousCursor === null ? 'start' : shortCursor(previousCursor)} – {shortCursor(cursor)}
       </span>
     ),
     phone: 'under',

@@ -1,6 +1,7 @@
 // The head of a session's page: what it is about, and its facts in one line.
 import type { Agent, Session, SessionTurn } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
+import { Fragment, type ReactNode } from 'react';
 import { type ListQuery, useApiQuery, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
@@ -42,45 +43,75 @@ export function FactsLine({
   const { endUser, environment, turn, usage, createdAt, endedAt, parentSessionId, forkedFrom, waitingFor } = session;
   const version = session.agentVersion ?? timeline.data?.[0]?.agentVersion;
   const working = timeline.data && !timeline.hasNextPage ? workingMs(timeline.data) : 0;
-  return (
-    <span className="facts-line number">
-      {waitingFor?.expiresAt && (
-        <span>
+  const all: [key: string, fact: ReactNode][] = [
+    [
+      'expires',
+      waitingFor?.expiresAt && (
+        <>
           expires <Time at={waitingFor.expiresAt} />
-        </span>
-      )}
-      {waitingFor?.retryAt && (
-        <span>
-          next attempt <Time at={waitingFor.retryAt} />. {waitingFor.error?.message}
-        </span>
-      )}
-      {endUser && (
+        </>
+      ),
+    ],
+    [
+      'retry',
+      waitingFor?.retryAt && (
+        <>
+          next attempt <Time at={waitingFor.retryAt} />: {waitingFor.error?.message}
+        </>
+      ),
+    ],
+    [
+      'end-user',
+      endUser && (
         <Link to="/$organizationId/sessions" params={{ organizationId }} search={{ endUserId: endUser.id }}>
           <PlainText text={endUser.name ?? endUser.id} />
         </Link>
-      )}
-      <span>{environment}</span>
-      {agent && version !== undefined && (
+      ),
+    ],
+    ['environment', environment],
+    [
+      'version',
+      agent && version !== undefined && (
         <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: agent.agentId }}>
           v{version}
         </Link>
-      )}
-      <span>{counted(turn, 'turn')}</span>
-      {working > 0 && <span>{duration(working)} working</span>}
-      {usage.costUsd !== null && usage.steps > 0 && <span>{costText(usage.costUsd)}</span>}
-      <span>
+      ),
+    ],
+    ['turns', counted(turn, 'turn')],
+    ['working', working > 0 && `${duration(working)} working`],
+    ['cost', usage.costUsd !== null && usage.steps > 0 && costText(usage.costUsd)],
+    [
+      'age',
+      <Fragment key="age">
         {endedAt ? 'ended' : 'opened'} <Time at={endedAt ?? createdAt} />
-      </span>
-      {parentSessionId && (
-        <span>
+      </Fragment>,
+    ],
+    [
+      'parent',
+      parentSessionId && (
+        <>
           child of <SessionLink sessionId={parentSessionId} />
-        </span>
-      )}
-      {forkedFrom && (
-        <span>
+        </>
+      ),
+    ],
+    [
+      'origin',
+      forkedFrom && (
+        <>
           fork of <SessionLink sessionId={forkedFrom.sessionId} />
-        </span>
-      )}
+        </>
+      ),
+    ],
+  ];
+  const facts = all.filter(([, fact]) => Boolean(fact));
+  return (
+    <span className="facts-line number">
+      {facts.map(([key, fact], index) => (
+        <Fragment key={key}>
+          {index > 0 && <span className="sep" aria-hidden="true" />}
+          <span className={key}>{fact}</span>
+        </Fragment>
+      ))}
       <IdChip value={session.sessionId} />
     </span>
   );

@@ -5,7 +5,6 @@ import { type Dispatch, type SetStateAction, useEffect, useRef, useState } from 
 import { type ListQuery, useList } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
-import { Interrupt } from './actions.tsx';
 import { Composer, emptyDraft, type MessageDraft } from './composer.tsx';
 import { Conversation } from './conversation-view.tsx';
 import { useAgent } from './facts.tsx';
@@ -115,15 +114,10 @@ export function LiveConversation({
             </Button>
           </div>
         )}
-        <div className="row apart">
-          <div className="row small">
-            {hasStatus && <SessionStatus session={session} />}
-            <ByWorker session={session} />
-            <Connection followed={followed} />
-          </div>
-          <div className="row">
-            <Interrupt session={session} />
-          </div>
+        <div className="row small state">
+          {hasStatus && <SessionStatus session={session} />}
+          <ByWorker session={session} />
+          <Connection followed={followed} />
         </div>
         <Composer session={session} draft={draft} onDraft={onDraft} onSent={followed.refresh} />
       </div>

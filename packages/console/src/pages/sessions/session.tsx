@@ -3,6 +3,7 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { PanelRight, Share2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
+import { useIsPhone } from '../../frame/width.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
@@ -54,6 +55,7 @@ function Shown({ session }: { session: Session }) {
   const title = useTitle(session, agent);
   const [draft, setDraft] = useDraft(sessionId);
   const [isSharing, setSharing] = useState(false);
+  const isPhone = useIsPhone();
   const [hasTrace, setTrace] = useState(() => localStorage.getItem(TRACE) !== 'off');
   const hasSubscription = useSubscription(session.environment);
   const show = (next: typeof tab) =>
@@ -77,11 +79,11 @@ function Shown({ session }: { session: Session }) {
       about={<FactsLine session={session} agent={agent} timeline={timeline} />}
       actions={
         <>
-          <span>
+          <span className="session-status">
             <SessionStatus session={session} />
           </span>
           <DecideLink session={session} onShow={() => show('conversation')} />
-          {may('write') && (
+          {may('write') && !isPhone && (
             <Button onClick={() => setSharing(true)}>
               <Share2 aria-hidden="true" /> Share
             </Button>
@@ -99,6 +101,7 @@ function Shown({ session }: { session: Session }) {
           )}
           <SessionMenu
             session={session}
+            {...(isPhone && may('write') && { onShare: () => setSharing(true) })}
             onDeleted={() => void navigate({ to: '/$organizationId/sessions', params: { organizationId } })}
           />
         </>
