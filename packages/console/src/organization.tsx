@@ -97,8 +97,13 @@ export function useList<T>(
     staleTime: ({ state }) => ((state.data?.pages.length ?? 0) > MAX_LIVE_PAGES ? 'static' : 0),
     // A user who loaded more pages is reading them: no polling then.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
-    select: ({ pages }) => pages.flatMap(({ data }) => data),
+    select: rowsOf,
   });
+}
+
+/** One function, so that rows are made again only if pages have changed. */
+function rowsOf<T>({ pages }: { pages: readonly Page<T>[] }): T[] {
+  return pages.flatMap(({ data }) => data);
 }
 
 /** What a change shows before the service has answered. */

@@ -63,3 +63,46 @@ test('a long transcript opens at its end; earlier messages load on scroll or cli
   expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
   await expectAccessible(page);
 }, 240_000);
+
+test('of six hundred calls the page holds at most four hundred, and shows all of them to who scrolls up and down again', async () => {
+  const service = await startConsole();
+  const member = await service.person('member');
+  const { client } = service.service;
+  const script = Array.from({ length: 30 }, (_, step) => ({
+    toolCalls: Array.from({ length: 20 }, (_, call) => ({ name: 'missing', input: { call: step * 20 + call } })),
+  }));
+  const { agentId } = await client.agents.create({
+    name: 'Busy',
+    model: { provider: 'scripted', model: 'demo', settings: { script: [...script, { text: 'All done.' }] } },
+    limits: { maxStepsPerTurn: 40 },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status, { timeout: 120_000 }).toBe('idle');
+  const page = await service.open(member, `/sessions/${sessionId}`);
+  await page.getByText('All done.').waitFor();
+  const entries = page.locator('.entries > li[data-turn]');
+  const call = (number: number) => page.locator('.gist').getByText(String(number), { exact: true });
+  const scroll = async (direction: 'up' | 'down', number: number) => {
+    await vi.waitUntil(
+      async () => {
+        expect(await entries.count()).toBeLessThanOrEqual(400);
+        await page.evaluate(`scrollBy(0, ${direction === 'up' ? -700 : 700})`);
+        return (await call(number).count()) === 1;
+      },
+      { timeout: 60_000 },
+    );
+  };
+  await call(599).waitFor();
+  expect(await call(0).count()).toBe(0);
+  await scroll('up', 0);
+  expect(await call(599).count()).toBe(0);
+  await page.evaluate('scrollTo(0, 0)');
+  await scroll('down', 599);
+  expect(await call(0).count()).toBe(0);
+  await scroll('up', 0);
+  await page.getByRole('button', { name: 'Jump to latest' }).click();
+  await page.getByText('All done.').waitFor();
+  await expect
+    .poll(() => page.evaluate('document.documentElement.scrollHeight - scrollY - innerHeight'))
+    .toBeLessThan(80);
+}, 240_000);

@@ -1,7 +1,6 @@
 // Two sessions with the same beginning, next to each other: a fork and its origin, or two forks of one session.
 import type { Session } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -10,9 +9,9 @@ import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { duration } from '../../ui/time.tsx';
-import { emptyDraft } from './composer.tsx';
 import { costText, number } from './session-text.ts';
 import { LiveConversation, useTurns } from './session-view.tsx';
+import { useDraft } from './use-draft.ts';
 import { useFollowing, useSession } from './use-session.ts';
 import './session.css';
 
@@ -118,7 +117,7 @@ function sharedTurns(a: Session, b: Session): number {
 function Side({ session, title, after }: { session: Session; title: string; after: number }) {
   const followed = useFollowing(session);
   const timeline = useTurns(session.sessionId);
-  const [draft, setDraft] = useState(emptyDraft);
+  const draft = useDraft();
   const turns = (timeline.data ?? []).filter(({ turn }) => turn > after);
   const versions = [...new Set(turns.map(({ agentVersion }) => agentVersion))].toSorted((a, b) => a - b);
   const tokens = turns.reduce((sum, { usage }) => sum + usage.inputTokens + usage.outputTokens, 0);
@@ -155,7 +154,6 @@ function Side({ session, title, after }: { session: Session; title: string; afte
           followed={followed}
           timeline={timeline}
           draft={draft}
-          onDraft={setDraft}
           after={after}
           hasStatus
         />

@@ -1,5 +1,5 @@
 import type { Session } from '@signalbox/client';
-import { type Dispatch, type KeyboardEvent, type SetStateAction, useRef, useState } from 'react';
+import { type KeyboardEvent, useRef, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
@@ -7,9 +7,10 @@ import { ErrorNotice } from '../../ui/notice.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { Interrupt } from './actions.tsx';
 import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
+import { type Draft, useMessage } from './use-draft.ts';
 import { isBusy, isEnded } from './use-session.ts';
 
-/** A message that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
+/** A message that is not sent yet (use-draft.ts). */
 export interface MessageDraft {
   text: string;
   onBusy: 'queue' | 'steer';
@@ -18,19 +19,11 @@ export interface MessageDraft {
 
 export const emptyDraft: MessageDraft = { text: '', onBusy: 'queue', attachments: [] };
 
-export function Composer({
-  session,
-  draft,
-  onDraft,
-  onSent,
-}: {
-  session: Session;
-  draft: MessageDraft;
-  onDraft: Dispatch<SetStateAction<MessageDraft>>;
-  onSent: () => void;
-}) {
+export function Composer({ session, draft: kept, onSent }: { session: Session; draft: Draft; onSent: () => void }) {
   const { may } = useOrganization();
   const { sessionId } = session;
+  const draft = useMessage(kept);
+  const set = (changed: Partial<MessageDraft>) => kept.change((before) => ({ ...before, ...changed }));
   const box = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const send = useApiMutation(
@@ -40,7 +33,7 @@ export function Composer({
   );
   const { attachments } = draft;
   const files = useAttachments(session.environment, attachments, (change) =>
-    onDraft((before) => ({
+    kept.change((before) => ({
       ...before,
       attachments: typeof change === 'function' ? change(before.attachments) : change,
     })),
@@ -57,7 +50,7 @@ export function Composer({
     setError(undefined);
     try {
       await send.mutateAsync(draft);
-      onDraft(emptyDraft);
+      set(emptyDraft);
       onSent();
     } catch (problem) {
       setError(problem);
@@ -89,7 +82,7 @@ export function Composer({
           <Segmented
             label="A turn is running. Process the message"
             value={draft.onBusy}
-            onChange={(onBusy) => onDraft({ ...draft, onBusy })}
+            onChange={(onBusy) => set({ onBusy })}
             options={[
               { value: 'queue', label: 'After this turn' },
               { value: 'steer', label: 'Now (stop this turn)' },
@@ -112,7 +105,7 @@ export function Composer({
             maxLength={500_000}
             value={draft.text}
             readOnly={send.isPending}
-            onChange={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
+            onChange={(event) => set({ text: event.currentTarget.value })}
             onKeyDown={onKeyDown}
           />
           <Button type="submit" look="primary" busy={send.isPending} disabled={isEmpty || isUploading}>

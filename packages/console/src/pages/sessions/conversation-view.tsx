@@ -14,11 +14,12 @@ import { Time } from '../../ui/time.tsx';
 import { Call } from './call.tsx';
 import { Compactions } from './compactions.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
-import { Earlier, KeepPlace } from './earlier.tsx';
+import { Earlier, KeepPlace, Later } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
 import { FileView } from './file-view.tsx';
 import { AgentText, MessageText } from './message.tsx';
 import { stopReasonText } from './session-text.ts';
+import type { ShownPart } from './shown-part.ts';
 import { SpokenAloud } from './spoken-aloud.tsx';
 import { useApprovals } from './use-approvals.ts';
 import { useCopyLink } from './use-copy-link.ts';
@@ -29,12 +30,14 @@ const SessionErrorNotice = lazy(async () => ({
 }));
 const ForkDialog = lazy(async () => ({ default: (await import('./fork-dialog.tsx')).ForkDialog }));
 
-// More entries at once would make the page slow; earlier ones are shown on demand.
-const SHOWN_ENTRIES = 200;
+// Loads earlier messages before these are shown.
+const READ_AHEAD_ENTRIES = 200;
 
-export function Conversation({
+export const Conversation = memo(function Conversation({
   session,
   followed,
+  entries,
+  part,
   turns,
   content,
   after,
@@ -42,6 +45,9 @@ export function Conversation({
 }: {
   session: Session;
   followed: FollowedSession;
+  entries: readonly Entry[];
+  /** Those that are in the page. */
+  part: ShownPart;
   /** The element that grows. */
   content: RefObject<HTMLElement | null>;
   /** The newest turns: why they ended, and which calls opened child sessions. */
@@ -55,9 +61,7 @@ export function Conversation({
   const { entries: all, queued, growing, isCaughtUp, error } = followed;
   const { sessionId, waitingFor, forkedFrom } = session;
   const [forked, setForked] = useState<ForkedEntry>();
-  const from = all.findIndex(({ turn }) => turn === null || turn > after);
-  const entries = after === 0 ? all : from === -1 ? [] : all.slice(from);
-  const [extra, setExtra] = useState(0);
+  const { from, to, hasLater } = part;
   const { approvals, areThere } = useApprovals(sessionId);
   const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
   const childSessions = useChildren(sessionId).data;
@@ -78,30 +82,36 @@ export function Conversation({
   // By the agent's newest version: the output of an older version without a schema is not JSON.
   const isStructured = (agent?.outputSchema ?? null) !== null;
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
-  const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
-  const shown = entries.slice(hidden);
+  const shown = useMemo(() => entries.slice(from, to), [entries, from, to]);
+  // The compaction of a turn that has no message of its own is shown after the turn before.
+  const compacted = useMemo(
+    () => turns.filter((turn) => turn.operations.some(({ compaction }) => compaction)),
+    [turns],
+  );
   // What is before the first entry is left out as well.
   const hasOlder = followed.hasOlder && (all[0]?.turn ?? 0) > after;
   const { readOlder } = followed;
+  const isNearStart = from < READ_AHEAD_ENTRIES;
+  const { showEarlier: extend } = part;
   const showEarlier = useCallback(() => {
-    setExtra((before) => before + SHOWN_ENTRIES);
-    if (hidden <= SHOWN_ENTRIES && hasOlder) readOlder();
-  }, [hidden, hasOlder, readOlder]);
+    extend();
+    if (isNearStart && hasOlder) readOlder();
+  }, [extend, isNearStart, hasOlder, readOlder]);
 
-  useTurnOfLink({ goTo, entries: all, hasOlder: followed.hasOlder, isCaughtUp, readOlder, setExtra, content });
+  useTurnOfLink({ goTo, entries, hasOlder: followed.hasOlder, isCaughtUp, readOlder, part, content });
 
   return (
     <>
       <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
         <h2 className="visually-hidden">Messages</h2>
         {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
-        {(hidden > 0 || hasOlder) && isCaughtUp && (
+        {(from > 0 || hasOlder) && isCaughtUp && (
           <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
         )}
         {shown.length === 0 &&
           queued.length === 0 &&
           (isCaughtUp ? <Nothing session={session} isRest={after > 0} /> : <Loading />)}
-        <KeepPlace first={shown[0]?.key} ends={ends} content={content} />
+        <KeepPlace first={shown[0]?.key} ends={ends} hasLater={hasLater} content={content} />
         <ol className="entries">
           {shown.map((entry, index) => (
             <Fragment key={entry.key}>
@@ -129,27 +139,28 @@ export function Conversation({
                 )}
               </li>
               {entry.kind === 'user' && !entry.isRepair && <Compactions turns={[ends.get(entry.turn!)]} />}
-              {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} session={session} />}
-              {isLastOfTurn(shown, index) && (
-                <Compactions turns={turnsBetween(turns, entry.turn!, shown[index + 1]?.turn)} />
+              {isLastOfTurn(entries, from + index) && <TurnEnd turn={ends.get(entry.turn!)} session={session} />}
+              {isLastOfTurn(entries, from + index) && (
+                <Compactions turns={turnsBetween(compacted, entry.turn!, entries[from + index + 1]?.turn)} />
               )}
-              {forkedFrom && entry.turn === forkedFrom.turn && isLastOfTurn(shown, index) && (
+              {forkedFrom && entry.turn === forkedFrom.turn && isLastOfTurn(entries, from + index) && (
                 <ForkedHere session={session} from={forkedFrom} />
               )}
             </Fragment>
           ))}
-          {session.status === 'running' && growing.size === 0 && isThinking(entries) && (
+          {!hasLater && session.status === 'running' && growing.size === 0 && isThinking(entries) && (
             <li className="thinking" aria-hidden="true">
               <span />
             </li>
           )}
-          {queued.map((entry) => (
+          {(hasLater ? [] : queued).map((entry) => (
             <li data-kind="user" key={entry.key}>
               <Said entry={entry as UserEntry} session={session} />
             </li>
           ))}
         </ol>
-        {session.error && (
+        {hasLater && <Later show={part.showLater} content={content} />}
+        {session.error && !hasLater && (
           <Suspense>
             <SessionErrorNotice session={session} />
           </Suspense>
@@ -163,7 +174,7 @@ export function Conversation({
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
     </>
   );
-}
+});
 
 /** Turns without a message: a caller asked for a summary. */
 function turnsBetween(turns: readonly SessionTurn[], after: number, before: number | null | undefined): SessionTurn[] {
@@ -302,11 +313,12 @@ function useTurnOfLink({
   hasOlder,
   isCaughtUp,
   readOlder,
-  setExtra,
+  part,
   content,
-}: Pick<FollowedSession, 'entries' | 'hasOlder' | 'isCaughtUp' | 'readOlder'> & {
+}: Pick<FollowedSession, 'hasOlder' | 'isCaughtUp' | 'readOlder'> & {
   goTo: number | undefined;
-  setExtra: (entries: number) => void;
+  entries: readonly Entry[];
+  part: ShownPart;
   content: RefObject<HTMLElement | null>;
 }) {
   const [isDone, setDone] = useState(goTo === undefined);
@@ -314,7 +326,8 @@ function useTurnOfLink({
   useEffect(() => {
     if (isDone || goTo === undefined || !isCaughtUp || first === undefined) return;
     if (first > goTo && hasOlder) return readOlder();
-    setExtra(entries.length);
+    const index = entries.findIndex(({ turn }) => turn === goTo);
+    if (index !== -1 && (index < part.from || index >= part.to)) return part.show(index);
     const element = content.current?.querySelector(`[data-turn="${goTo}"]`);
     if (!element) return;
     setDone(true);

@@ -55,6 +55,27 @@ export function Earlier({
   );
 }
 
+/** Shows later entries when the user scrolls down, after earlier ones were shown in their place. */
+export function Later({ show, content }: { show: () => void; content: RefObject<HTMLElement | null> }) {
+  useEffect(() => {
+    const scroller = scrollerOf(content.current!);
+    const source = scroller === document.scrollingElement ? window : scroller;
+    let before = scroller.scrollTop;
+    const onScroll = () => {
+      const isDown = scroller.scrollTop > before;
+      before = scroller.scrollTop;
+      if (isDown && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < AHEAD_PX) show();
+    };
+    source.addEventListener('scroll', onScroll, { passive: true });
+    return () => source.removeEventListener('scroll', onScroll);
+  }, [show, content]);
+  return (
+    <div>
+      <Button onClick={show}>Show later</Button>
+    </div>
+  );
+}
+
 function isNear(element: HTMLElement, scroller: Element): boolean {
   const top = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
   return element.getBoundingClientRect().bottom > top - AHEAD_PX;
@@ -65,17 +86,19 @@ interface KeepPlaceProps {
   first: string | undefined;
   /** The texts at the ends of turns, which are also added above. */
   ends: unknown;
+  /** Later entries are left out. */
+  hasLater: boolean;
   content: RefObject<HTMLElement | null>;
 }
 
 /** Keeps the visible entries in place when content above them is added or removed. */
 export class KeepPlace extends Component<KeepPlaceProps> {
-  override getSnapshotBeforeUpdate({ first, ends }: KeepPlaceProps) {
+  override getSnapshotBeforeUpdate({ first, ends, hasLater }: KeepPlaceProps) {
     if (first === this.props.first && ends === this.props.ends) return null;
     const content = this.props.content.current;
     // At the end, the page stays at the end.
-    if (!content || isAtEnd(scrollerOf(content))) return null;
-    const entries = content.querySelectorAll('.entries > li');
+    if (!content || (!hasLater && isAtEnd(scrollerOf(content)))) return null;
+    const entries = content.querySelectorAll('.entries > li[data-turn]');
     const element = Array.from(entries).find((one) => one.getBoundingClientRect().bottom > 0);
     return element ? { element, top: element.getBoundingClientRect().top } : null;
   }

@@ -1,16 +1,19 @@
 // A live session: the conversation, the current status and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
 import { ArrowDown } from 'lucide-react';
-import { type Dispatch, type SetStateAction, useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import { type ListQuery, useList } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
-import { Composer, emptyDraft, type MessageDraft } from './composer.tsx';
+import { Composer } from './composer.tsx';
+import type { Entry } from './conversation.ts';
 import { Conversation } from './conversation-view.tsx';
 import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
 import { SessionStatus } from './session-status.tsx';
+import { useShownPart } from './shown-part.ts';
+import { type Draft, useDraft } from './use-draft.ts';
 import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
 import './session.css';
 
@@ -53,17 +56,10 @@ export function SessionView({ sessionId }: { sessionId: string }) {
 function Contained({ session }: { session: Session }) {
   const followed = useFollowing(session);
   const timeline = useTurns(session.sessionId);
-  const [draft, setDraft] = useState(emptyDraft);
+  const draft = useDraft();
   return (
     <div className="session-view contained">
-      <LiveConversation
-        session={session}
-        followed={followed}
-        timeline={timeline}
-        draft={draft}
-        onDraft={setDraft}
-        hasStatus
-      />
+      <LiveConversation session={session} followed={followed} timeline={timeline} draft={draft} hasStatus />
     </div>
   );
 }
@@ -74,7 +70,6 @@ export function LiveConversation({
   followed,
   timeline,
   draft,
-  onDraft,
   after = 0,
   goTo,
   hasStatus = false,
@@ -82,8 +77,7 @@ export function LiveConversation({
   session: Session;
   followed: FollowedSession;
   timeline: ListQuery<SessionTurn>;
-  draft: MessageDraft;
-  onDraft: Dispatch<SetStateAction<MessageDraft>>;
+  draft: Draft;
   /** Turns up to this one are left out. */
   after?: number;
   /** The turn that a link leads to. */
@@ -93,7 +87,10 @@ export function LiveConversation({
 }) {
   const content = useRef<HTMLElement>(null);
   const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);
-  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session) && goTo === undefined);
+  const { entries: all } = followed;
+  const entries = useMemo(() => entriesAfter(all, after), [all, after]);
+  const part = useShownPart(entries);
+  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session) && goTo === undefined, part);
   const isLong = followed.isCaughtUp && followed.hasOlder;
   const wasLong = useRef(false);
   // An ended session opens at its start if that is loaded, else at its end.
@@ -104,7 +101,16 @@ export function LiveConversation({
   return (
     <>
       <div className="scroll">
-        <Conversation session={session} followed={followed} turns={turns} content={content} after={after} goTo={goTo} />
+        <Conversation
+          session={session}
+          followed={followed}
+          entries={entries}
+          part={part}
+          turns={turns}
+          content={content}
+          after={after}
+          goTo={goTo}
+        />
       </div>
       <div className="talk-foot">
         {isAway && (
@@ -119,10 +125,16 @@ export function LiveConversation({
           <ByWorker session={session} />
           <Connection followed={followed} />
         </div>
-        <Composer session={session} draft={draft} onDraft={onDraft} onSent={followed.refresh} />
+        <Composer session={session} draft={draft} onSent={followed.refresh} />
       </div>
     </>
   );
+}
+
+function entriesAfter(entries: readonly Entry[], after: number): readonly Entry[] {
+  if (after === 0) return entries;
+  const from = entries.findIndex(({ turn }) => turn === null || turn > after);
+  return from === -1 ? [] : entries.slice(from);
 }
 
 /** Names the queue if a worker runs the turn. */

@@ -53,7 +53,7 @@ function Shown({ session }: { session: Session }) {
   const agent = useAgent(session.agentId).data;
   const names = useAgentNames();
   const title = useTitle(session, agent);
-  const [draft, setDraft] = useDraft(sessionId);
+  const draft = useDraft(sessionId);
   const [isSharing, setSharing] = useState(false);
   const isPhone = useIsPhone();
   const [hasTrace, setTrace] = useState(() => localStorage.getItem(TRACE) !== 'off');
@@ -128,7 +128,6 @@ function Shown({ session }: { session: Session }) {
                       followed={followed}
                       timeline={timeline}
                       draft={draft}
-                      onDraft={setDraft}
                       goTo={turn}
                     />
                   </div>

@@ -1,7 +1,7 @@
 // A session for its page: its fields and its entries.
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
@@ -61,7 +61,7 @@ export function useFollowing(session: Session): FollowedSession {
   useEffect(() => void following.refresh(), [following, updatedAt]);
   const refresh = useCallback(() => void following.refresh(), [following]);
   const readOlder = useCallback(() => void following.readOlder(), [following]);
-  return { ...followed, refresh, readOlder };
+  return useMemo(() => ({ ...followed, refresh, readOlder }), [followed, refresh, readOlder]);
 }
 
 export const isEnded = ({ status }: Session): boolean =>
