@@ -110,7 +110,7 @@ test('files are attached to the first message of a session, and the pages of a P
     model: { provider: 'scripted', model: 'demo', settings: { script: [{ text: 'Seen.' }] } },
   });
   const page = await console.open(member, '/sessions');
-  await page.getByRole('button', { name: 'New session' }).click();
+  await page.getByRole('button', { name: 'New session' }).first().click();
   const dialog = page.getByRole('dialog', { name: 'New session' });
   await dialog.getByLabel('Files to attach').setInputFiles([
     { name: 'contract.pdf', mimeType: 'application/pdf', buffer: twoPages() },
