@@ -369,7 +369,7 @@ test('versions show what changed and who changed it; restoring one saves its con
   await member.client.agents.update(agentId, { instructions: 'Be kind.\nBe long.', metadata: { team: 'a' } });
   await console.service.client.agents.update(agentId, { name: 'Other' });
   const page = await console.open(member, `/agents/${agentId}/versions`, wide);
-  await page.getByRole('row', { name: /Version 2 .* by Mara Member instructions, metadata/ }).waitFor();
+  await page.getByRole('row', { name: /Version 2 instructions, metadata .* by Mara Member/ }).waitFor();
   await page.getByRole('link', { name: 'Version 2' }).click();
   await page.getByRole('heading', { name: 'Version 2' }).and(page.locator(':focus')).waitFor();
   const diff = page.getByLabel('Changes: Instructions');
@@ -452,6 +452,26 @@ test('a draft is tried without being saved, also before its agent is created', a
   const { data } = await console.service.client.sessions.list({ agentId });
   expect(data).toMatchObject([{ draft: true, environment: 'staging' }]);
   expect((await newest(agentId)).version).toBe(1);
+  await page.context().close();
+});
+
+test('an admin sees which secrets of the definition an environment lacks', async () => {
+  const { client } = console.service;
+  await client.environments.secrets.set('staging', 'ONLY_STAGING', {
+    value: 'v'.repeat(20),
+    allowedHosts: ['a.example'],
+  });
+  const { agentId } = await createAgent({
+    model: 'openai/gpt-5',
+    tools: [{ type: 'mcp', name: 'crm', url: 'http://127.0.0.1:9/mcp', headers: { a: '{{secrets.ONLY_STAGING}}' } }],
+  });
+  const page = await console.open(console.owner, `/agents/${agentId}`, wide);
+  const lacking = (secret: string) => page.getByRole('listitem').filter({ hasText: `${secret} in` });
+  await lacking('OPENAI_API_KEY').getByRole('link', { name: 'staging' }).waitFor();
+  expect(await lacking('ONLY_STAGING').getByRole('link').allTextContents()).toEqual(['production']);
+  await expectAccessible(page);
+  await lacking('ONLY_STAGING').getByRole('link').click();
+  await page.waitForURL(/\/environments\/production/);
   await page.context().close();
 });
 

@@ -16,6 +16,7 @@ import {
   FormContext,
 } from './fields.tsx';
 import { Folded } from './folded.tsx';
+import { MissingSecrets } from './missing-secrets.tsx';
 import { isRecord } from './model.ts';
 import { ModelForm } from './model-form.tsx';
 import { SchemaFromExample } from './schema-from-example.tsx';
@@ -25,6 +26,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
   return (
     <FormContext value={{ isReadOnly: readOnly }}>
       <fieldset className="stack agent-form" disabled={readOnly} aria-label="Agent">
+        <MissingSecrets />
         <Section title="Name and purpose">
           <DraftText path="name" label="Name" />
           <DraftText path="description" label="Description" hint="For people. The model doesn’t see it." />

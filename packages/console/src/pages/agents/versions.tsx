@@ -1,12 +1,13 @@
 import type { Agent } from '@signalbox/client';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { type ListQuery, useApiMutation, useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
 import { Select } from '../../ui/field.tsx';
-import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { changedFields, definitionOf } from './definition.ts';
@@ -32,31 +33,26 @@ export function AgentVersionsPage() {
     if (isMissing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [isMissing, hasNextPage, isFetchingNextPage, fetchNextPage]);
 
-  const columns: readonly Column<Agent>[] = [
+  const columns: Column<Agent>[] = [
     {
+      id: 'version',
       label: 'Version',
-      cell: (one) => (
-        <Link
-          to="/$organizationId/agents/$agentId/versions"
-          params={{ organizationId, agentId }}
-          search={{ version: one.version }}
-          aria-current={one === shown ? 'true' : undefined}
-          resetScroll={false}
-        >
-          Version {one.version}
-        </Link>
-      ),
+      width: '6.5rem',
+      cell: (one) => <span aria-current={one === shown ? 'true' : undefined}>Version {one.version}</span>,
     },
+    { id: 'changes', label: 'Changes', phone: 'under', cell: (one) => <Changed agent={one} versions={versions} /> },
     {
+      id: 'saved',
       label: 'Saved',
+      width: '45%',
+      phone: 'under-aside',
       cell: (one) => (
         <>
-          <Time at={one.updatedAt} />
-          {savedBy(one.version) && <div className="quiet small">by {savedBy(one.version)}</div>}
+          <Time at={one.updatedAt} />{' '}
+          {savedBy(one.version) && <span className="quiet small">by {savedBy(one.version)}</span>}
         </>
       ),
     },
-    { label: 'Changes', cell: (one) => <Changed agent={one} versions={versions} /> },
   ];
 
   return (
@@ -70,12 +66,19 @@ export function AgentVersionsPage() {
       }
     >
       <div className="versions">
-        <List
+        <Table
+          name="versions"
           caption="Versions, newest first"
           query={query}
           columns={columns}
           rowKey={(one) => String(one.version)}
-          empty={<p>No versions yet.</p>}
+          rowLink={(one) => ({
+            to: '/$organizationId/agents/$agentId/versions',
+            params: { organizationId, agentId },
+            search: { version: one.version },
+            resetScroll: false,
+          })}
+          empty={<EmptyState title="No versions yet" />}
         />
         {newest && shown && <Comparison key={shown.version} shown={shown} newest={newest} query={query} />}
         {isMissing && !hasNextPage && <p className="quiet">Version {version} doesn’t exist.</p>}

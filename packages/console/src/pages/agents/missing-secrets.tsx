@@ -1,0 +1,64 @@
+// Which of the secrets that the definition needs an environment does not have.
+import type { Signalbox } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { Fragment, useDeferredValue } from 'react';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { useDraft } from './draft.tsx';
+import { type NeededSecret, secretsOf } from './secrets-of.ts';
+
+// More are shown on their own pages.
+const MOST_ENVIRONMENTS = 10;
+
+/** Only admins see which secrets are set. */
+export function MissingSecrets() {
+  const { organizationId, may } = useOrganization();
+  const needed = useDeferredValue(secretsOf(useDraft().value));
+  const environments = useEnvironmentNames()?.slice(0, MOST_ENVIRONMENTS);
+  const { data: missing = [] } = useApiQuery(
+    ['secrets', 'missing', environments, needed],
+    (client) => findMissing(client, environments!, needed),
+    { enabled: may('admin') && needed.length > 0 && environments !== undefined },
+  );
+  if (missing.length === 0) return null;
+  return (
+    <Notice kind="warn" title={missing.length === 1 ? 'A secret is missing' : 'Secrets are missing'}>
+      <ul className="missing-secrets">
+        {missing.map(({ name, environments: lacking }) => (
+          <li key={name}>
+            <code>{name}</code> in{' '}
+            {lacking.map((environment, index) => (
+              <Fragment key={environment}>
+                {index > 0 && ', '}
+                <Link to="/$organizationId/environments/$name" params={{ organizationId, name: environment }}>
+                  {environment}
+                </Link>
+              </Fragment>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+}
+
+async function findMissing(client: Signalbox, environments: readonly string[], needed: readonly NeededSecret[]) {
+  const lacking = new Map<string, string[]>();
+  for (const environment of environments) {
+    const known = new Set<string>();
+    for await (const { name } of client.environments.secrets.list(environment, { limit: 100 })) known.add(name);
+    for (const { name, provider } of needed) {
+      if (known.has(name) || (provider && (await hasOperatorsKey(client, environment, provider)))) continue;
+      lacking.set(name, [...(lacking.get(name) ?? []), environment]);
+    }
+  }
+  return [...lacking].map(([name, all]) => ({ name, environments: all }));
+}
+
+async function hasOperatorsKey(client: Signalbox, environment: string, provider: string): Promise<boolean> {
+  const { problem } = await client.agents.models(environment, {
+    provider: provider as Parameters<Signalbox['agents']['models']>[1]['provider'],
+  });
+  return problem?.code !== 'model_key_missing';
+}
