@@ -1,17 +1,16 @@
 // A tool call in the conversation: one line, which opens to its input, who decided, and its outcome.
 import type { Approval, Session, TurnOperation } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { ChevronRight, Wrench } from 'lucide-react';
 import { lazy, memo, Suspense, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
-import { toolTitle } from '../../text-format.ts';
 import { Badge, Status, type Tone } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 import { pressShortcut } from '../approvals/shortcuts.ts';
-import { Fold, gistOf, ValueView } from './call-values.tsx';
+import { CallLine, CallResult } from './call-parts.tsx';
+import { Fold } from './call-values.tsx';
 import type { CallEntry } from './conversation.ts';
 import { FileView } from './file-view.tsx';
 import { SessionStatus } from './session-status.tsx';
@@ -40,37 +39,20 @@ export const Call = memo(function Call({
 }) {
   const { organizationId } = useOrganization();
   const [chosen, setChosen] = useState<boolean>();
-  const { tool, result, written } = call;
+  const { result, written } = call;
   const isPending = approval?.status === 'pending';
   const needsPerson = isPending || isAwaited || result?.outcomeUnknown === true;
   const isOpen = chosen ?? (needsPerson || written !== undefined);
-  const words = toolTitle(tool);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: shortcuts for the buttons in it
     <div className="call" data-waiting={needsPerson || undefined} onKeyDown={pressShortcut}>
-      <div className="call-line">
-        <ChevronRight className="chevron" aria-hidden="true" />
-        <Wrench aria-hidden="true" />
-        <h3>
-          <button type="button" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
-            <PlainText text={words} />
-          </button>
-        </h3>
-        {isOpen ? (
-          words !== tool && (
-            <code className="tool">
-              <PlainText text={tool} />
-            </code>
-          )
-        ) : (
-          <span className="gist">{gistOf(call.editedInput ?? call.input)}</span>
-        )}
+      <CallLine call={call} isOpen={isOpen} onToggle={() => setChosen(!isOpen)}>
         <span className="facts-of-call">
           <DecidedBy approval={approval} />
           <Took operation={operation} />
         </span>
         <State call={call} approval={approval} isAwaited={isAwaited} />
-      </div>
+      </CallLine>
       {isOpen && <Details call={call} sessionId={sessionId} approval={approval} isAwaited={isAwaited} />}
       {child && (
         <p className="row child-of-call">
@@ -138,16 +120,7 @@ function Details({
           <p>This call was interrupted and may have taken effect. Check before you run it again.</p>
         </Notice>
       )}
-      {result?.error !== undefined && (
-        <Fold label="Error" value={result.error} open>
-          <LongText text={result.error} />
-        </Fold>
-      )}
-      {result && 'output' in result && (
-        <Fold label="Output" value={result.output} open>
-          <ValueView value={result.output} />
-        </Fold>
-      )}
+      <CallResult result={result} />
     </div>
   );
 }

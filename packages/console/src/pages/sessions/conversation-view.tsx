@@ -237,7 +237,7 @@ const Said = memo(
     const copyLink = useCopyLink(sessionId);
     return (
       <div className="said">
-        <div className="row small quiet speaker">
+        <div className="speaker">
           <UserRound aria-hidden="true" />
           <strong>
             {isRepair ? 'Signalbox to the model' : <PlainText text={endUser?.name ?? endUser?.id ?? 'User'} />}

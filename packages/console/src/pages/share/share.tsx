@@ -2,19 +2,20 @@
 // fragment, which no server sees; nothing else of the organization is asked for or shown.
 import { type FilePart, SignalboxError } from '@signalbox/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Bot, Download, UserRound, Wrench } from 'lucide-react';
+import { Bot, UserRound } from 'lucide-react';
 import { useState } from 'react';
 import { consoleCall } from '../../account.ts';
-import { sizeText, toolTitle } from '../../text-format.ts';
-import { Status } from '../../ui/badge.tsx';
+import { Badge, Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { StandalonePage } from '../../ui/standalone-page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
+import { CallLine, CallResult } from '../sessions/call-parts.tsx';
 import { Fold, ValueView } from '../sessions/call-values.tsx';
 import { type CallEntry, type Entry, entriesOf, userEntry } from '../sessions/conversation.ts';
+import { FileCaption } from '../sessions/file-caption.tsx';
 import { MessageText } from '../sessions/message.tsx';
 import '../sessions/session.css';
 import './share.css';
@@ -105,7 +106,7 @@ function SharedEntry({ entry, token, isFirst }: { entry: Entry; token: string; i
   return (
     <div className="said">
       <p className="speaker">
-        <UserRound aria-hidden="true" /> Message <Time at={entry.createdAt} />
+        <UserRound aria-hidden="true" /> User <Time at={entry.createdAt} />
       </p>
       {entry.files.map((file) => (
         <SharedFile file={file} token={token} key={file.fileId} />
@@ -115,67 +116,43 @@ function SharedEntry({ entry, token, isFirst }: { entry: Entry; token: string; i
   );
 }
 
-function SharedCall({ call: { tool, input, result, files }, token }: { call: CallEntry; token: string }) {
+function SharedCall({ call, token }: { call: CallEntry; token: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const { input, result, files } = call;
   return (
-    <details className="call">
-      <summary className="call-line">
-        <Wrench aria-hidden="true" />
-        <PlainText text={toolTitle(tool)} />
-      </summary>
-      <div className="call-details">
-        <Fold label="Input" value={input} open>
-          <ValueView value={input} />
-        </Fold>
-        {result?.error !== undefined && (
-          <Fold label="Error" value={result.error} open>
-            <ValueView value={result.error} />
+    <div className="call">
+      <CallLine call={call} isOpen={isOpen} onToggle={() => setOpen(!isOpen)}>
+        {result?.error !== undefined && <Badge tone="bad">error</Badge>}
+      </CallLine>
+      {isOpen && (
+        <div className="call-details">
+          <Fold label="Input" value={input} open>
+            <ValueView value={input} />
           </Fold>
-        )}
-        {result && 'output' in result && (
-          <Fold label="Output" value={result.output} open>
-            <ValueView value={result.output} />
-          </Fold>
-        )}
-      </div>
+          <CallResult result={result} />
+        </div>
+      )}
       {files?.map((file) => (
         <SharedFile file={file} token={token} key={file.fileId} />
       ))}
-    </details>
+    </div>
   );
 }
 
-function SharedFile({ file: { fileId, filename, mediaType, bytes }, token }: { file: FilePart; token: string }) {
-  const [isBusy, setBusy] = useState(false);
-  const [isGone, setGone] = useState(false);
-  async function save() {
-    setBusy(true);
-    const response = await fetch('/console/api/shares/file', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ token, fileId }),
-    }).catch(() => undefined);
-    setBusy(false);
-    if (!response?.ok) return setGone(true);
-    const url = URL.createObjectURL(await response.blob());
-    const link = document.createElement('a');
-    link.href = url;
-    link.download = filename ?? fileId;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  }
+function SharedFile({ file, token }: { file: FilePart; token: string }) {
   return (
-    <p className="row small">
-      <PlainText text={filename ?? 'File without a name'} />
-      <span className="quiet">
-        {mediaType}, {sizeText(bytes)}
-      </span>
-      {isGone ? (
-        <span className="quiet">The file can’t be downloaded.</span>
-      ) : (
-        <Button small busy={isBusy} onClick={() => void save()}>
-          <Download aria-hidden="true" /> Download
-        </Button>
-      )}
-    </p>
+    <figure className="file">
+      <FileCaption file={file} read={() => readShared(token, file.fileId)} />
+    </figure>
   );
+}
+
+async function readShared(token: string, fileId: string): Promise<ArrayBuffer> {
+  const response = await fetch('/console/api/shares/file', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token, fileId }),
+  });
+  if (!response.ok) throw new Error('The file can’t be downloaded.');
+  return await response.arrayBuffer();
 }
