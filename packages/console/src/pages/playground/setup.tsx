@@ -6,6 +6,7 @@ import { Select, TextField } from '../../ui/field.tsx';
 import type { Definition } from '../agents/definition.ts';
 import { readJson } from '../agents/draft.tsx';
 import { modelOf } from '../agents/model.ts';
+import { ModelPicker } from '../agents/model-picker.tsx';
 import type { Column } from './state.ts';
 import { ToolChoices } from './tools.tsx';
 
@@ -26,15 +27,26 @@ export function Setup({ column, onChange }: { column: Column; onChange: (change:
           options={providers}
           onChange={({ currentTarget: { value } }) => set({ model: modelWith(model, value) })}
         />
-        <TextField
-          label={isWorker ? 'Queue' : 'Model'}
-          mono
-          spellCheck={false}
-          value={String((isWorker ? model.queue : model.model) ?? '')}
-          onChange={({ currentTarget: { value } }) =>
-            set({ model: { ...model, [isWorker ? 'queue' : 'model']: value } })
-          }
-        />
+        {isWorker ? (
+          <TextField
+            label="Queue"
+            mono
+            spellCheck={false}
+            value={String(model.queue ?? '')}
+            onChange={({ currentTarget: { value } }) => set({ model: { ...model, queue: value } })}
+          />
+        ) : (
+          <ModelPicker
+            model={model}
+            path="model.model"
+            error={undefined}
+            hint={
+              model.provider === 'scripted' ? 'Any name. The script responds.' : 'Choose a model, or type its name.'
+            }
+            onType={(name) => set({ model: { ...model, model: name } })}
+            onChoose={(provider, name) => set({ model: { ...modelWith(model, provider), model: name } })}
+          />
+        )}
       </div>
       <CodeEditor
         label="Instructions"
@@ -58,6 +70,7 @@ export function Setup({ column, onChange }: { column: Column; onChange: (change:
 
 /** What belongs to another provider is removed: the service would refuse it. */
 function modelWith(model: ReturnType<typeof modelOf>, provider: string): Definition {
+  if (provider === model.provider) return model;
   const { script: _, ...settings } = (model.settings ?? {}) as Record<string, unknown>;
   const kept = Object.keys(settings).length > 0 ? { settings } : {};
   return provider === 'worker'

@@ -3,7 +3,7 @@
 import type { Session, SessionTurn, TurnOperation } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ChevronsDownUp, ChevronsUpDown } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, memo, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useShortcuts } from '../../../shortcuts/registry.ts';
 import { Button } from '../../../ui/button.tsx';
 import { useTicking } from '../../../ui/time.tsx';
@@ -34,6 +34,7 @@ const ROW_PX = 32;
 const STACKED_ROW_PX = 48;
 const AHEAD_ROWS = 12;
 const TICK_PX = 56;
+const Summary = memo(TraceSummary);
 
 export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProps) {
   const id = useId();
@@ -54,12 +55,18 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
     turn === zoomed ||
     (toggled.get(turn) ??
       (steps <= OPEN_STEPS || turn === newest || status === 'failed' || operations.some(isSelected)));
-  const shownTurns = zoomed === undefined ? ordered : ordered.filter(({ turn }) => turn === zoomed);
-  const rows = rowsOf(shownTurns, isOpen, now);
-  const from = rows[0]?.from ?? 0;
-  const until = rows.reduce((latest, row) => Math.max(latest, row.until), from);
+  // A key changes none of it, and a turn can have hundreds of steps.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what `isOpen` reads
+  const rows = useMemo(
+    () => rowsOf(zoomed === undefined ? ordered : ordered.filter(({ turn }) => turn === zoomed), isOpen, now),
+    [ordered, zoomed, toggled, selected, now],
+  );
   const labelShare = Math.min(0.5, TICK_PX / trackPx);
-  const scale = createScale({ from, until }, busyOf(rows), labelShare);
+  const scale = useMemo(() => {
+    const from = rows[0]?.from ?? 0;
+    const until = rows.reduce((latest, row) => Math.max(latest, row.until), from);
+    return createScale({ from, until }, busyOf(rows), labelShare);
+  }, [rows, labelShare]);
 
   const virtual = useVirtualizer({
     count: rows.length,
@@ -149,7 +156,7 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
       data-stacked={isStacked}
     >
       <header className="trace-head">
-        <TraceSummary rows={rows} allTurns={session.turn} />
+        <Summary rows={rows} allTurns={session.turn} />
         <span className="trace-actions">
           {onEarlier && (
             <Button small onClick={onEarlier}>
