@@ -3,6 +3,9 @@ import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useStat
 import { Button } from './button.tsx';
 import { ErrorNotice } from './notice.tsx';
 
+/** What had the focus before. A dialog that follows another, such as with a new secret, returns it to the opener of the first. */
+const openers = new WeakMap<Element, HTMLElement>();
+
 export function Dialog({
   title,
   onClose,
@@ -22,8 +25,18 @@ export function Dialog({
   // Close it while it is in the DOM: only then does the browser restore the focus.
   useLayoutEffect(() => {
     const element = dialog.current!;
+    const focused = document.activeElement;
+    const before = focused?.closest('dialog') ?? document.querySelector('dialog[open]');
+    const opener = (before && openers.get(before)) ?? focused;
+    if (opener instanceof HTMLElement) openers.set(element, opener);
     element.showModal();
-    return () => element.close();
+    return () => {
+      element.close();
+      const { activeElement } = document;
+      // The browser moves the focus out of a closed dialog only later.
+      const isNowhere = activeElement === document.body || element.contains(activeElement);
+      if (isNowhere) openers.get(element)?.focus({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog

@@ -1,0 +1,216 @@
+// Every flow of the console without a mouse: in a real browser on a real service, by keys only.
+import type { Locator, Page } from 'playwright-core';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { browser } from './support/browser.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+import { expectTrapped, hasFocus, tabTo } from './support/keyboard.ts';
+
+let console: TestConsole;
+let agentId: string;
+let sessionId: string;
+beforeAll(async () => {
+  console = await startConsole();
+  const { client } = console.service;
+  const refund = { name: 'refund_order', input: { order: '1042', cents: 100 } };
+  ({ agentId } = await client.agents.create({
+    name: 'Refund desk',
+    model: { provider: 'scripted', model: 'x', settings: { script: [{ toolCalls: [refund] }, { text: 'Done.' }] } },
+    tools: [
+      {
+        type: 'client',
+        name: 'refund_order',
+        description: 'Pays.',
+        inputSchema: { type: 'object' },
+        approval: 'always',
+      },
+    ],
+  }));
+  ({ sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'The glass is broken.' }));
+  await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
+  await client.schedules.create({ agentId, environment: 'staging', cron: '0 9 * * *', name: 'Every morning' });
+  await client.keys.create({ name: 'Backend', permission: 'read' });
+  await vi.waitUntil(async () => (await client.sessions.get(sessionId)).status === 'waiting', { timeout: 30_000 });
+});
+
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 });
+
+async function go(page: Page, letter: string, title: string): Promise<void> {
+  await page.keyboard.press('g');
+  await page.keyboard.press(letter);
+  await heading(page, title).waitFor();
+}
+
+async function press(target: Locator): Promise<void> {
+  await tabTo(target);
+  await target.page().keyboard.press('Enter');
+}
+
+test('by keys alone one signs in, creates a key and an agent, opens a session, approves a call, and filters sessions', async () => {
+  const context = await (await browser()).newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(`${console.origin}/console`);
+  await heading(page, 'Sign in').waitFor();
+  await tabTo(page.getByLabel('Email'));
+  await page.keyboard.type(console.owner.email);
+  await tabTo(page.getByLabel('Password'));
+  await page.keyboard.type(console.owner.password);
+  await page.keyboard.press('Enter');
+  await heading(page, 'Overview').waitFor();
+
+  // A key: the dialog keeps the focus, and returns it.
+  await go(page, 'k', 'API keys');
+  const newKey = page.getByRole('button', { name: 'New API key' });
+  await press(newKey);
+  await page.getByRole('dialog').waitFor();
+  await expectTrapped(page);
+  await tabTo(page.getByRole('dialog').getByLabel('Name', { exact: true }));
+  await page.keyboard.type('By hand');
+  await page.keyboard.press('Enter');
+  await page.getByText('Copy the secret now').waitFor();
+  watchSecret((await page.getByRole('dialog').locator('pre').first().textContent())!);
+  await expectTrapped(page);
+  await press(page.getByRole('button', { name: 'I’ve saved it' }));
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(newKey)).toBe(true);
+
+  await go(page, 'b', 'Agents');
+  await press(page.getByRole('link', { name: 'New agent' }).first());
+  await press(
+    page.getByRole('link', { name: /^Echo assistant/ }).or(page.getByRole('button', { name: /^Echo assistant/ })),
+  );
+  await tabTo(page.getByLabel('Name', { exact: true }));
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('Typed');
+  await tabTo(page.getByRole('button', { name: /^(Create agent|Save)$/ }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Typed').waitFor();
+
+  await go(page, 's', 'Sessions');
+  await press(page.getByRole('button', { name: 'New session' }));
+  await tabTo(page.getByRole('dialog').getByLabel('Agent', { exact: true }));
+  await page.keyboard.type('Refund');
+  await tabTo(page.getByRole('dialog').getByLabel('First message'));
+  await page.keyboard.type('The cup is broken.');
+  await press(page.getByRole('button', { name: 'Start session' }));
+  await heading(page, /Refund desk/).waitFor();
+
+  await go(page, 'a', 'Approvals');
+  await page.getByRole('article').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  await expect.poll(() => hasFocus(page.getByRole('button', { name: 'Approve now' }))).toBe(true);
+  await page.keyboard.press('Enter');
+  await page.getByRole('article').first().getByText('by you').waitFor();
+
+  await go(page, 's', 'Sessions');
+  await press(page.getByRole('button', { name: 'Filter', exact: true }));
+  await press(page.getByRole('dialog', { name: 'Add a filter' }).getByRole('button', { name: 'Agent', exact: true }));
+  await press(page.getByRole('button', { name: 'Typed', exact: true }));
+  await page.getByRole('button', { name: 'Agent is Typed' }).waitFor();
+  await page.getByText('No matching sessions').waitFor();
+  await press(page.getByRole('button', { name: 'Remove the filter Agent' }));
+  await page.locator('tr[data-item]').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await heading(page, /Refund desk/).waitFor();
+  await context.close();
+});
+
+test('by keys alone a webhook secret is rotated, the palette and the menus are used, and each gives the focus back', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  await heading(page, 'Overview').waitFor();
+  await go(page, 'w', 'Webhooks');
+  await press(page.getByRole('link', { name: /staging/ }).first());
+  await heading(page, /staging/).waitFor();
+  const rotate = page.getByRole('main').getByRole('button', { name: 'Rotate secret' });
+  await press(rotate);
+  const dialog = page.getByRole('dialog', { name: 'Rotate the signing secret of staging' });
+  await dialog.waitFor();
+  await expectTrapped(page);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+  await page.keyboard.press('Enter');
+  await press(dialog.getByRole('button', { name: 'Rotate secret' }));
+  const saved = page.getByRole('button', { name: 'I’ve saved it' });
+  await saved.waitFor();
+  watchSecret((await page.getByRole('dialog').locator('pre').first().textContent())!);
+  await press(saved);
+  await saved.waitFor({ state: 'detached' });
+
+  await tabTo(rotate);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search and commands' }).waitFor();
+  await expectTrapped(page);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+
+  const person = page.getByRole('button', { name: /^Olga Owner/ });
+  await tabTo(person, 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  const items = page.getByRole('menuitem');
+  await items.first().waitFor();
+  await page.keyboard.press('ArrowDown');
+  await expect.poll(() => hasFocus(items)).toBe(true);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(person)).toBe(true);
+
+  // The first stop of a page leads past the navigation.
+  await page.goto(`${console.origin}/console/${console.organizationId}/environments`);
+  await heading(page, 'Environments').waitFor();
+  await tabTo(page.getByRole('link', { name: /^Skip/ }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+  await page.context().close();
+});
+
+/** Opens each, checks it in both schemes, closes it with Escape, and expects the focus where it was. */
+async function expectOverlay(page: Page, opener: Locator, overlay: Locator): Promise<void> {
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  await overlay.first().waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await overlay.first().waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(opener), { message: `the focus returns to ${opener}` }).toBe(true);
+}
+
+test('every menu and popover passes axe in light and dark, closes with Escape, and gives the focus back', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  const paths = [
+    '',
+    '/approvals',
+    '/sessions',
+    `/sessions/${sessionId}`,
+    `/agents/${agentId}`,
+    '/webhooks/staging',
+    '/schedules',
+    '/usage',
+    '/events',
+    '/keys',
+    '/people',
+  ];
+  const done = new Set<string>();
+  for (const path of paths) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await heading(page, /./).waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+    const openers = page.locator(':is([aria-haspopup="menu"], [aria-haspopup="dialog"]):visible');
+    for (const opener of await openers.all()) {
+      const name = (await opener.getAttribute('aria-label')) ?? (await opener.textContent()) ?? '';
+      // Those of the frame once, and of several rows the first.
+      const kind = /^(Environment|Acme|Olga)/.test(name) ? name : `${path} ${name.replace(/ for .*/, '')}`;
+      if (done.has(kind)) continue;
+      done.add(kind);
+      await expectOverlay(page, opener, page.locator('[role="menu"], [role="dialog"].popover'));
+    }
+  }
+  expect(done.size).toBeGreaterThan(10);
+  await page.context().close();
+}, 300_000);
