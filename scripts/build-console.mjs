@@ -11,7 +11,7 @@ const stampFile = `${directory}dist/.stamp`;
 const sources = [
   'package-lock.json',
   'scripts/build-console.mjs',
-  'packages/console/{index.html,reference.html,scalar.ts,vite.config.ts,package.json}',
+  'packages/console/{index.html,reference.html,scalar.ts,operations.ts,vite.config.ts,package.json}',
   'packages/{console,client,contract}/src/**/*',
 ];
 

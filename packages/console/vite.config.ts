@@ -1,13 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { apiOperations } from './operations.ts';
 import { scalarScript } from './scalar.ts';
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react(), scalarScript()],
+  plugins: [react(), apiOperations(), scalarScript()],
   build: {
     // What has `light-dark()` and `<dialog>`: browsers of 2024.
     target: ['chrome123', 'safari17.5', 'firefox120'],

@@ -1,4 +1,6 @@
 // What the palette finds without asking the service for each letter: pages, actions, and lists that are read once when it opens.
+
+import operations from 'virtual:operations';
 import type { Signalbox } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -231,13 +233,14 @@ function useActions(): readonly PaletteItem[] {
       icon: BookOpen,
       run: () => window.open('/docs', '_blank', 'noopener'),
     },
-    ...docs.map(([label, operation]) => ({
-      id: `docs ${operation}`,
+    ...operations.map(([operationId, summary, request]) => ({
+      id: `docs ${operationId}`,
       group: 'Documentation',
-      label,
-      words: 'docs reference api help',
+      label: summary,
+      detail: request,
+      words: `${operationId} docs reference api help`,
       icon: BookOpen,
-      run: () => window.open(`/docs#${operation}`, '_blank', 'noopener'),
+      run: () => window.open(`/docs#${operationId}`, '_blank', 'noopener'),
     })),
     {
       id: 'sign out',
@@ -248,15 +251,3 @@ function useActions(): readonly PaletteItem[] {
     },
   ];
 }
-
-/** What programs need first, with the operation that begins each chapter of the reference. */
-const docs = [
-  ['Sessions in the API', 'openSession'],
-  ['Approvals in the API', 'listApprovals'],
-  ['Agents in the API', 'createAgent'],
-  ['Webhooks in the API', 'createWebhookSubscription'],
-  ['Schedules in the API', 'createSchedule'],
-  ['Files in the API', 'uploadFile'],
-  ['API keys in the API', 'createKey'],
-  ['Event log in the API', 'listEvents'],
-] as const;

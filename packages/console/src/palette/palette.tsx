@@ -149,6 +149,12 @@ function foundIn(items: readonly PaletteItem[], query: string): PaletteItem[] {
   for (const one of scored.sort((a, b) => b.score - a.score)) {
     groups.set(one.item.group, [...(groups.get(one.item.group) ?? []), one]);
   }
+  // For programs, and with the words of the actions: below what the console itself does.
+  const documentation = groups.get('Documentation');
+  if (documentation) {
+    groups.delete('Documentation');
+    groups.set('Documentation', documentation);
+  }
   return [...groups.values()].flatMap((group) => group.slice(0, MOST_OF_GROUP).map(({ item }) => item)).slice(0, MOST);
 }
 
