@@ -117,6 +117,21 @@ test('an event opens in full with the keyboard, and user input in it is shown as
   const shown = page.url();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
+  await link.and(page.locator(':focus')).waitFor();
+  // j and k go through the rows.
+  await page.keyboard.press('j');
+  await records(page).nth(1).getByRole('link').and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('k');
+  await link.and(page.locator(':focus')).waitFor();
+  // Another event can be opened from the list while one is open. The focus stays in the list when it closes.
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.url()).not.toBe(shown);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await records(page).nth(1).getByRole('link').and(page.locator(':focus')).waitFor();
   expect(await page.title()).toBe('Event log · Signalbox');
   await page.goto(shown);
   await dialog.getByRole('cell', { name, exact: true }).waitFor();
@@ -165,6 +180,31 @@ test('a long log can be scrolled to its start while only visible rows are in the
   }
   expect(most).toBeLessThan(60);
   await expectAccessible(page);
+  await page.context().close();
+});
+
+test('a page of the log that failed is requested again only when the person asks for it', async () => {
+  const page = await console.open(console.owner, '/events');
+  await records(page).first().waitFor();
+  let asked = 0;
+  await page.route(/\/events\?.*cursor=/, async (route) => {
+    asked++;
+    await route.fulfill({ status: 500, json: { code: 'internal_error', status: 500, title: 'Failed', detail: '' } });
+  });
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  await page.getByRole('alert').getByText('The service failed.').waitFor();
+  const before = asked;
+  // The end of the list stays in sight while other requests come and go.
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  await createEvent('after-a-failure');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  expect(asked).toBe(before);
+  await page.unroute(/\/events\?.*cursor=/);
+  const count = () => page.getByRole('table', { name: 'Events, newest first' }).getAttribute('aria-rowcount');
+  const shown = Number(await count());
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect.poll(async () => Number(await count())).toBeGreaterThan(shown);
+  await page.getByRole('alert').waitFor({ state: 'detached' });
   await page.context().close();
 });
 

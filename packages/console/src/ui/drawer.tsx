@@ -28,7 +28,9 @@ export function Drawer({
     addEventListener('keydown', onKey);
     return () => {
       removeEventListener('keydown', onKey);
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+      // The focus was in the drawer, and not in the list beside it.
+      const isLost = document.activeElement === null || document.activeElement === document.body;
+      if (isLost && before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
   }, []);
   return (

@@ -35,7 +35,7 @@ export const eventColumns: readonly Column<Event>[] = [
     label: 'Environment',
     width: '8rem',
     choice: 'shown',
-    from: 'desktop',
+    from: 'wide',
     cell: ({ environment }) => environment,
   },
   {

@@ -65,7 +65,7 @@ export function EventsPage() {
         <Filters search={search} onChange={show} />
       </div>
       <EventList key={key} search={search} filters={filters} beginAnew={beginAnew} />
-      {event && <EventDrawer key={event} eventId={event} search={search} onClose={() => show(search)} />}
+      {event && <EventDrawer eventId={event} search={search} onClose={() => show(search)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}
     </Page>
   );

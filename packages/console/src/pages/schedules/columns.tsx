@@ -60,7 +60,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       label: 'Environment',
       width: '8rem',
       choice: 'shown',
-      from: 'desktop',
+      from: 'wide',
       cell: ({ environment }) => environment,
     },
   ];

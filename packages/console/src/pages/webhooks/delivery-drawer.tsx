@@ -34,7 +34,7 @@ export function DeliveryDrawer({
   );
   return (
     <Drawer title="Delivery" actions={query.data && <Resend delivery={query.data} />} onClose={onClose}>
-      <Await query={query}>{(delivery) => <Delivery delivery={delivery} />}</Await>
+      <Await query={query}>{(delivery) => <Delivery key={deliveryId} delivery={delivery} />}</Await>
     </Drawer>
   );
 }

@@ -49,7 +49,6 @@ export function SubscriptionPage() {
       <Await query={query}>{(subscription) => <Subscription subscription={subscription} />}</Await>
       {delivery && (
         <DeliveryDrawer
-          key={delivery}
           environment={environment}
           deliveryId={delivery}
           onClose={() =>
