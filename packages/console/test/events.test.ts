@@ -189,10 +189,10 @@ test('a page of the log that failed is requested again only when the person asks
   let asked = 0;
   await page.route(/\/events\?.*cursor=/, async (route) => {
     asked++;
-    await route.fulfill({ status: 500, json: { code: 'internal_error', status: 500, title: 'Failed', detail: '' } });
+    await route.fulfill({ status: 500 });
   });
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
-  await page.getByRole('alert').getByText('The service failed.').waitFor();
+  await page.getByRole('alert').waitFor();
   const before = asked;
   // The end of the list stays in sight while other requests come and go.
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');

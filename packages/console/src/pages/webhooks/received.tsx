@@ -22,8 +22,8 @@ export function ReceivedDeliveries({ environment }: { environment: string }) {
   return (
     <section className="stack" aria-label="Received by the test receiver">
       <p className="quiet">
-        It verifies each delivery as your program would, with the secrets valid at that time, and returns 200, or 401 if
-        verification fails. The last 100 are stored.
+        The test receiver verifies each delivery as your program would, with the secrets valid at that time, and returns
+        200, or 401 if verification fails. The last 100 are stored.
       </p>
       <Await query={received}>
         {(all) => (
@@ -31,13 +31,17 @@ export function ReceivedDeliveries({ environment }: { environment: string }) {
             <p role="status" className="small">
               {all.length === 0 ? 'Nothing received yet. Run a session or send a test.' : `${all.length} shown`}
             </p>
-            {all.map((one) => (
-              <Received
-                key={`${one.deliveryId}.${one.attempt}.${one.receivedAt}`}
-                received={one}
-                environment={environment}
-              />
-            ))}
+            {all.length > 0 && (
+              <div className="data-frame received">
+                {all.map((one) => (
+                  <Received
+                    key={`${one.deliveryId}.${one.attempt}.${one.receivedAt}`}
+                    received={one}
+                    environment={environment}
+                  />
+                ))}
+              </div>
+            )}
           </>
         )}
       </Await>
