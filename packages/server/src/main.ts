@@ -1,4 +1,6 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
+
+import { KnownVersions } from './agents/known-versions.ts';
 import { createAnalytics } from './analytics/recorder.ts';
 import { createBudgetStops } from './budgets/stops.ts';
 import { type Config, oidcOf } from './config/config.ts';
@@ -194,6 +196,7 @@ async function startPlatform(
       files,
       offers,
       localRunners,
+      knownVersions: new KnownVersions(),
       eventWatch,
       publicUrl,
       metrics,

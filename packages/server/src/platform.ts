@@ -1,4 +1,5 @@
 // The services that every part of a node receives.
+import type { KnownVersions } from './agents/known-versions.ts';
 import type { Analytics } from './analytics/recorder.ts';
 import type { BudgetStops } from './budgets/stops.ts';
 import type { Db } from './db/db.ts';
@@ -37,6 +38,7 @@ export interface Platform {
   readonly files: FileStores;
   readonly offers: Offers;
   readonly localRunners: LocalRunners;
+  readonly knownVersions: KnownVersions;
   readonly eventWatch: EventWatch;
   /** The console's URL; known once the node listens. */
   readonly publicUrl: () => URL;

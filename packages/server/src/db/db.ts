@@ -15,7 +15,9 @@ import type { Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { CheckedOutConnection, errorForCaller, throwConnectError } from './checkout.ts';
 import { Connections, hasTooManyConnections } from './connections.ts';
-import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
+import { GroupCommit } from './group-commit.ts';
+import { createInsertMerger } from './merge-inserts.ts';
+import { type PipelineOutcome, rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
 
 export { CANCELLED, DatabaseUnavailable } from './checkout.ts';
@@ -41,7 +43,7 @@ export interface Db extends Queryable {
   /** Commits when `fn` resolves, rolls back when it throws. */
   transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
   /** All or none of the statements, in one transaction and one round trip: the rows of each. */
-  batch<Row>(statements: readonly Sql[]): Promise<Row[][]>;
+  batch<Row>(statements: readonly Sql[], options?: BatchOptions): Promise<Row[][]>;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;
   /** Throws unless a new connection reaches a writable database within 3 s. Checks at most twice a second. */
@@ -50,6 +52,13 @@ export interface Db extends Queryable {
   pool(): { total: number; idle: number; awaited: number };
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>;
+}
+
+export interface BatchOptions {
+  /** The transaction may be shared with others of the same group, which is cheaper; none of them may depend on another. */
+  group?: number | undefined;
+  /** Fails with `lock_not_available` after 20 ms, instead of waiting for a lock. */
+  limitsLocks?: boolean;
 }
 
 export interface DbLog {
@@ -80,6 +89,8 @@ const CHECK_KEPT_MS = 500;
 // The service has a few hundred statements, and lists whose filters clients can combine in thousands of ways. The most recently used are
 // prepared, so no client can evict the frequent ones.
 const MAX_PREPARED_STATEMENTS = 1_000;
+
+const LIMIT_LOCKS = `set local lock_timeout = '20ms'`;
 
 // Publishes the text of every statement, never its values: for tests and tracing.
 const statements = channel('signalbox.statement');
@@ -138,6 +149,17 @@ export function createDb(options: DbOptions): Db {
     });
   }
 
+  /** In one transaction. */
+  function runTogether(statements: readonly Statement[]): Promise<PipelineOutcome> {
+    return withConnection(async (connection) => {
+      const outcome = await connection.run([command('begin'), ...statements, command('commit')]);
+      if (outcome.error) await connection.run([command('rollback')]);
+      return { ...outcome, results: outcome.results.slice(1, 1 + statements.length) };
+    });
+  }
+
+  const groups = new GroupCommit(runTogether, createInsertMerger(nameOf), command(LIMIT_LOCKS));
+
   let checking: Promise<void> | undefined;
 
   async function check(): Promise<void> {
@@ -168,17 +190,12 @@ export function createDb(options: DbOptions): Db {
       return withConnection((connection) => new Transaction(connection, toStatement, command).run(fn));
     },
 
-    async batch<Row>(statements: readonly Sql[]) {
+    async batch<Row>(statements: readonly Sql[], { group, limitsLocks = false }: BatchOptions = {}) {
       if (statements.length === 0) return [];
-      const group = [command('begin'), ...statements.map(toStatement), command('commit')];
-      return withConnection(async (connection) => {
-        const outcome = await connection.run(group);
-        if (outcome.error) {
-          await connection.run([command('rollback')]);
-          throw errorForCaller(outcome, true);
-        }
-        return outcome.results.slice(1, -1).map((result) => result.rows as Row[]);
-      });
+      const change = { statements: statements.map(toStatement), limitsLocks };
+      const outcome = await (group === undefined ? groups.commitAlone(change) : groups.commit(group, change));
+      if (outcome.error) throw errorForCaller(outcome, true);
+      return outcome.results.map((result) => result.rows as Row[]);
     },
 
     connect: () => connections.direct().catch(throwConnectError),

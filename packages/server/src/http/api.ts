@@ -25,6 +25,7 @@
 import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
+import type { PlannedChange } from '../db/planned-change.ts';
 import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/live.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
@@ -32,7 +33,7 @@ import type { ExportedFile } from '../lib/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
-import { checks, eachResults, handlers } from './handlers.ts';
+import { checks, eachResults, handlers, plans } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
 import { agentGateOf } from './request/agent-gate.ts';
 import { type Authorizer, callerOf } from './request/auth.ts';
@@ -145,6 +146,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   const validate = validatorOf(route);
   const tokenGate = tokenGateOf(route);
   const { enterReach, check, act, leave } = stepsOf(name, route, parts);
+  const plan = planOf(name, parts);
   const forEach =
     route.each &&
     eachOf(
@@ -171,7 +173,14 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     const { raw, rawBody } = request;
     const credential = credentialOf(request);
     const once = { key, method: route.method, path: pathOf(raw), body, rawBody, credential };
-    const response = await actOnce(request.ctx!, route, once, (inner) => act(inner, input));
+    const ctx = request.ctx!;
+    const response = await actOnce(
+      ctx,
+      route,
+      once,
+      (inner) => act(inner, input),
+      () => plan?.(ctx, input),
+    );
     announceAccessChange(reauthorisation, input);
     return response;
   }
@@ -305,6 +314,15 @@ function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkRespons
     if (expected && !expected.Check(shown)) throw new Error(`What a token reads of ${name} differs from the contract`);
     return shown;
   };
+}
+
+/** What the route changes, if it can be planned and nothing else applies around it. */
+function planOf(name: RouteName, { maxOpenSessions }: ApiParts) {
+  const plan = plans[name as keyof typeof plans] as
+    | ((ctx: Context, input: unknown) => PlannedChange<unknown> | undefined)
+    | undefined;
+  if (!plan || maxOpenSessions > 0) return undefined;
+  return (ctx: Context, input: unknown) => (ctx.token ? undefined : plan(ctx, input));
 }
 
 /** Streams of the key or person that the request named are authorised again, on every node: the request may have changed it. */

@@ -8,6 +8,7 @@ import { getApproval } from '../approvals/approvals.ts';
 import { listApprovals } from '../approvals/list.ts';
 import { checkDecision, resolveApproval, resultOfDecision } from '../approvals/resolve.ts';
 import * as budgets from '../budgets/budgets.ts';
+import type { PlannedChange } from '../db/planned-change.ts';
 import * as endUsers from '../end-users/end-users.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
@@ -79,6 +80,13 @@ export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Inp
   openSession: drafts.checkDraft,
   forkSession: drafts.checkDraft,
   resolveApproval: checkDecision,
+};
+
+/** Changes that may need no transaction of their own: what they do, if this node can tell without reading. */
+export const plans: {
+  readonly [N in RouteName]?: (ctx: Context, input: Input<N>) => PlannedChange<Result<N>> | undefined;
+} = {
+  openSession: sessions.planSession,
 };
 
 /** For the routes with `each`: what the response says about each id. */

@@ -7,6 +7,7 @@
 // after a lost acknowledgement can't write twice. Both show chunks to readers only after the commit (`announceCommit`).
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { foundNoRow, requireRow } from '../db/planned-change.ts';
 import type { Platform } from '../platform.ts';
 import { endOfJournal, type Position } from './cursor.ts';
 import { deliveryMark, subscriptionOf } from './delivery-mark.ts';
@@ -66,13 +67,13 @@ export async function writeTransition(
 
 /** The same in a transaction of its own, which costs one round trip. */
 export async function commitTransition(
-  platform: Pick<Platform, 'db' | 'live' | 'wake' | 'metrics'>,
+  platform: Pick<Platform, 'db' | 'shards' | 'live' | 'wake' | 'metrics'>,
   head: JournalHead,
   transition: Transition,
 ): Promise<void> {
   const { statements, done } = planTransition(platform, head, transition);
   const took = platform.metrics.appendSeconds.startTimer({ path: 'transition' });
-  await platform.db.batch(statements).catch(refuseFenced);
+  await platform.db.batch(statements, { group: platform.shards.of(head.organizationId) }).catch(refuseFenced);
   took();
   done();
 }
@@ -96,16 +97,14 @@ function planTransition(
   if (isAppend) set.push(deliveryMark());
 
   // Nothing may be committed if the row did not match. All statements are sent together, before a row count could be checked.
-  // The statement itself therefore fails then, by a division by zero, and the following statements do not run.
-  const update = sql`
-    with updated as (
-      update sessions s set ${join(set)}
-      ${isAppend ? sql`from (${subscriptionOf(head.organizationId, head.environment)}) d` : empty}
-      where s.organization_id = ${head.organizationId} and s.session_id = ${head.sessionId}
-        and s.epoch = ${head.epoch} and s.turn = ${head.turn} and s.next_seq = ${head.nextSeq}
-        ${join([sql``, ...conditions], ' and ')}
-      returning s.session_id)
-    select 1 / count(*) from updated`;
+  // The statement itself therefore fails then, and the following statements do not run.
+  const update = requireRow(sql`
+    update sessions s set ${join(set)}
+    ${isAppend ? sql`from (${subscriptionOf(head.organizationId, head.environment)}) d` : empty}
+    where s.organization_id = ${head.organizationId} and s.session_id = ${head.sessionId}
+      and s.epoch = ${head.epoch} and s.turn = ${head.turn} and s.next_seq = ${head.nextSeq}
+      ${join([sql``, ...conditions], ' and ')}
+    returning s.session_id`);
 
   const previous = endOfJournal(head);
   return {
@@ -118,11 +117,8 @@ function planTransition(
   };
 }
 
-// PostgreSQL's code for the division in the statement above.
-const DIVISION_BY_ZERO = '22012';
-
 function refuseFenced(error: unknown): never {
-  throw (error as { code?: string }).code === DIVISION_BY_ZERO ? new Fenced() : error;
+  throw foundNoRow(error) ? new Fenced() : error;
 }
 
 /** Inserts a segment, without changing the session row. */

@@ -6,11 +6,12 @@
 // The epoch on the row enforces this: whatever a former writer still sends is refused.
 //
 // A turn begins in begin-turn.ts. The node runtime (runtime/node/) runs it.
-import type { Input, Result } from '@signalbox/contract';
+import type { Content, Input, MessagePart, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import { type StoredDraft, storeDraft } from '../agents/drafts.ts';
 import type { Tx } from '../db/db.ts';
+import { commitPlanned, type PlannedChange, requireRow } from '../db/planned-change.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
@@ -41,6 +42,19 @@ export async function openSession(
   input: Input<'openSession'>,
   opener: Opener = { keyId: ctx.keyId, requesters: identitiesOf(ctx) },
 ): Promise<Result<'openSession'>> {
+  const planned = planSession(ctx, input, opener);
+  const { db } = ctx;
+  // Within a transaction, a statement that finds something else would end it.
+  if (planned && 'batch' in db && (await commitPlanned({ ...ctx, db }, ctx.organizationId, planned)))
+    return planned.result;
+  return openInTransaction(ctx, input, opener);
+}
+
+async function openInTransaction(
+  ctx: Context,
+  input: Input<'openSession'>,
+  opener: Opener,
+): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     const [{ agentId, version, pinnedVersion, draft }] = await Promise.all([
@@ -55,50 +69,101 @@ export async function openSession(
     const holder = { organizationId, environment, holderId: sessionId, field: 'input', caller: ctx };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
     await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
-    // A node with room runs the first turn from the first commit on: no other has to find and claim it.
-    const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
-    const session = newSession(
-      {
-        organizationId,
-        sessionId,
-        agentId,
-        pinnedVersion,
-        version,
-        environment,
-        keyId: opener.keyId,
-        content,
-        nodeId: node?.nodeId,
-        closeOnIdle: input.closeOnIdle ?? false,
-        budget: input.budget ?? null,
-        metadata: input.metadata ?? {},
-        endUser: input.endUser ?? null,
-        requesters: opener.requesters,
-        traceParent: ctx.traceParent,
-      },
+    const { session, statements, done } = plan(
+      ctx,
+      input,
+      opener,
+      { sessionId, agentId, version, pinnedVersion, draft, content },
       now,
     );
-    const { row, statements, firstTurn } = session;
     for (const statement of statements) tx.write(statement);
-    tx.write(
-      recordEvent(ctx, now, {
-        type: 'session.created',
-        ...sessionEvent(row),
-        ...(draft && { changes: draftChange(draft) }),
-      }),
-    );
     tx.afterCommit(() => {
-      announceNewSession(ctx, session);
-      if (firstTurn) startTurn(ctx, node, firstTurn);
+      if (pinnedVersion === null) ctx.knownVersions.saw(organizationId, agentId, version);
+      done();
     });
-    return { session: viewSession(row) };
+    return { session: viewSession(session.row) };
   });
+}
+
+interface Opening extends Chosen {
+  sessionId: string;
+  content: MessagePart[] | null;
+}
+
+function plan(ctx: Omit<Context, 'db'>, input: Input<'openSession'>, opener: Opener, opening: Opening, now: Date) {
+  const { draft, ...own } = opening;
+  // A node with room runs the first turn from the first commit on: no other has to find and claim it.
+  const node = own.content ? ctx.localRunners.withRoom(ctx.organizationId) : undefined;
+  const session = newSession(
+    {
+      ...own,
+      organizationId: ctx.organizationId,
+      environment: input.environment,
+      keyId: opener.keyId,
+      nodeId: node?.nodeId,
+      closeOnIdle: input.closeOnIdle ?? false,
+      budget: input.budget ?? null,
+      metadata: input.metadata ?? {},
+      endUser: input.endUser ?? null,
+      requesters: opener.requesters,
+      traceParent: ctx.traceParent,
+    },
+    now,
+  );
+  const created = recordEvent(ctx, now, {
+    type: 'session.created',
+    ...sessionEvent(session.row),
+    ...(draft && { changes: draftChange(draft) }),
+  });
+  return {
+    session,
+    statements: [...session.statements, created],
+    done() {
+      announceNewSession(ctx, session);
+      if (session.firstTurn) startTurn(ctx, node, session.firstTurn);
+    },
+  };
+}
+
+/**
+ * The same without reading anything first: for a session that needs only its agent's newest version, if this node knows which that
+ * was.
+ */
+export function planSession(
+  ctx: Context,
+  input: Input<'openSession'>,
+  opener: Opener = { keyId: ctx.keyId, requesters: identitiesOf(ctx) },
+): PlannedChange<Result<'openSession'>> | undefined {
+  const { organizationId } = ctx;
+  const { agentId: id, agentVersion, draft, endUser, budget, environment } = input;
+  const content = input.input === undefined ? null : textsOf(input.input);
+  if (id === undefined || agentVersion !== undefined || draft || content === undefined) return undefined;
+  if (endUser || budget?.maxCostUsd !== undefined) return undefined;
+  const agentId = uuidOf('agt', id);
+  const version = ctx.knownVersions.of(organizationId, agentId);
+  if (version === undefined) return undefined;
+  const opening = { sessionId: newUuid(), agentId, version, pinnedVersion: null, content };
+  const { session, statements, done } = plan(ctx, input, opener, opening, ctx.clock.now());
+  // The environment is locked so that it is there at the commit; the agent by the session's foreign key.
+  const check = requireRow(sql`
+    select 1 from environments e
+    join agents a on a.organization_id = e.organization_id and a.agent_id = ${agentId} and a.version = ${version}
+      and a.archived_at is null
+    where e.organization_id = ${organizationId} and e.name = ${environment} for key share of e`);
+  return { statements: [check, ...statements], result: { session: viewSession(session.row) }, done };
+}
+
+/** The parts of a message without files; undefined if it has some. */
+function textsOf(content: Content): MessagePart[] | undefined {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.every((part) => part.type === 'text') ? content : undefined;
 }
 
 interface Chosen {
   agentId: string;
   version: number;
   pinnedVersion: number | null;
-  draft?: StoredDraft;
+  draft?: StoredDraft | undefined;
 }
 
 /** What the session runs: the newest version of its agent, the given one, or a draft. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { scopesOfPermission } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
+import { KnownVersions } from '../../src/agents/known-versions.ts';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { createBudgetStops } from '../../src/budgets/stops.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
@@ -90,6 +91,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       files: createFileStores(db, log, { maxFileMegabytes: 0 }),
       offers,
       localRunners: createLocalRunners(),
+      knownVersions: new KnownVersions(),
       eventWatch,
       publicUrl: () => new URL('http://localhost:4500'),
       metrics,

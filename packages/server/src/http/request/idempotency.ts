@@ -7,9 +7,10 @@
 import { createHash } from 'node:crypto';
 import type { Route } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../db/db.ts';
 import { deleteAcross } from '../../db/delete-in-batches.ts';
+import { commitPlanned, type PlannedChange, requireRow } from '../../db/planned-change.ts';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
 import type { Platform } from '../../platform.ts';
@@ -70,10 +71,19 @@ export async function actOnce(
   route: Route,
   request: IdempotentRequest,
   act: (ctx: Context) => Promise<unknown>,
+  plan?: () => PlannedChange<unknown> | undefined,
 ): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
   const fingerprint = fingerprintOf(request);
   if (route.actsOutside || route.each) return await actOutsideOnce(ctx, route, request, fingerprint, act);
+  const planned = plan?.();
+  if (planned) {
+    const body = JSON.stringify(planned.result);
+    const record = requireRow(insertOf(ctx, request.key, fingerprint, { status: route.status, body }));
+    const statements = [record, ...planned.statements];
+    if (await commitPlanned(ctx, ctx.organizationId, { ...planned, statements }))
+      return { status: route.status, body, replayed: false };
+  }
   try {
     return await ctx.db.transaction(async (tx) => {
       if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
@@ -143,19 +153,31 @@ async function actOutsideOnce(
 }
 
 async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buffer): Promise<boolean> {
-  const now = ctx.clock.now();
   const [, inserted] = await Promise.all([
     tx.query(sql`set local lock_timeout = '20ms'`),
-    tx.execute(sql`
-      insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
-      values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${new Date(now.getTime() + KEPT_MS)})
-      on conflict (organization_id, caller_id, idempotency_key) do update
-        set fingerprint = excluded.fingerprint, status = null, body = null, sealed_body = null,
-          expires_at = excluded.expires_at
-        where r.expires_at <= ${now}`),
+    tx.execute(insertOf(ctx, key, fingerprint, { status: null, body: null })),
     tx.query(sql`set local lock_timeout = 0`),
   ]);
   return inserted === 1;
+}
+
+/** One row, or none if there is a record that has not expired. */
+function insertOf(
+  ctx: Context,
+  key: string,
+  fingerprint: Buffer,
+  { status, body }: { status: number | null; body: string | null },
+): Sql {
+  const now = ctx.clock.now();
+  const expiresAt = new Date(now.getTime() + KEPT_MS);
+  return sql`
+    insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, status, body, expires_at)
+    values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${status}, ${body}, ${expiresAt})
+    on conflict (organization_id, caller_id, idempotency_key) do update
+      set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, sealed_body = null,
+        expires_at = excluded.expires_at
+      where r.expires_at <= ${now}
+    returning 1`;
 }
 
 function replay(

@@ -141,6 +141,8 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     for (const name of ['production', 'staging']) {
       if (!environments.some((one) => one.name === name)) await ask((at) => at.environments.create({ name }));
     }
+    // A budget of next to nothing, which a request may have created, would stop every session.
+    for (const { name } of await client.budgets.list()) await client.budgets.delete(name);
     const echoing = await agent('echo', [{ text: marked, toolCalls: [{ name: 'echo', input: { marked } }] }, {}]);
     const paying = await agent('pay', [{ toolCalls: [{ name: 'pay', input: { marked } }] }, { text: marked }]);
     const asking = await agent('ask', [{ toolCalls: [{ name: 'ask', input: { marked } }] }, { text: marked }]);

@@ -1,0 +1,41 @@
+// A change whose statements and result are known before anything is read, because what they rely on is checked by the statements
+// themselves. It takes one round trip, in a transaction that it may share with others.
+import sql, { type Sql } from 'sql-template-tag';
+import type { Db } from './db.ts';
+import type { Shards } from './shards.ts';
+
+export interface PlannedChange<T> {
+  readonly statements: readonly Sql[];
+  readonly result: T;
+  /** Runs after the commit. */
+  done(): void;
+}
+
+/** Fails, and with it the transaction, if the statement finds or changes no row. */
+export function requireRow(statement: Sql): Sql {
+  return sql`with found as (${statement}) select 1 / count(*) from found`;
+}
+
+const DIVISION_BY_ZERO = '22012';
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Whether it failed because of `requireRow`. */
+export function foundNoRow(error: unknown): boolean {
+  return (error as { code?: string }).code === DIVISION_BY_ZERO;
+}
+
+/** False, and nothing is changed, if something differs from what the plan relies on, or is locked. */
+export async function commitPlanned(
+  { db, shards }: { db: Db; shards: Shards },
+  organizationId: string,
+  { statements, done }: PlannedChange<unknown>,
+): Promise<boolean> {
+  try {
+    await db.batch(statements, { group: shards.of(organizationId), limitsLocks: true });
+  } catch (error) {
+    if (foundNoRow(error) || (error as { code?: string }).code === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
+  done();
+  return true;
+}
