@@ -1,6 +1,6 @@
 // The parts of the console on /console/_system: what they look like, in light and in dark, and what they do.
-import { readdirSync } from 'node:fs';
-import type { Page } from 'playwright-core';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { startTestService } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
@@ -33,18 +33,49 @@ beforeAll(async () => {
 const specimens = () =>
   page.locator('[data-specimen]').evaluateAll((all) => all.map((one) => one.getAttribute('data-specimen')!));
 
+/** Parts that float, with what opens them. */
+const floating: [name: string, opener: string, part: (page: Page) => Locator][] = [
+  ['menu', 'More actions', (page) => page.getByRole('menu')],
+  ['tooltip', 'Delete', (page) => page.locator('.tooltip')],
+  ['popover', 'Filter', (page) => page.getByRole('dialog', { name: 'Add a filter' })],
+  ['columns', 'Columns', (page) => page.getByRole('menu')],
+  ['dialog', 'Open a dialog', (page) => page.getByRole('dialog')],
+  ['drawer', 'Open a drawer', (page) => page.getByRole('dialog')],
+  ['secret', 'Show a secret once', (page) => page.getByRole('dialog')],
+  ['toast', 'Show a toast', (page) => page.locator('.toast')],
+];
+
 test('every part looks as in its picture, in light and in dark', async () => {
   clearPictures();
   const wrong: (string | undefined)[] = [];
   const names: string[] = [];
+  async function compare(name: string, part: Locator): Promise<void> {
+    const picture = await part.screenshot({ animations: 'disabled', caret: 'hide' });
+    names.push(`${name}.png`);
+    if (isWriting || isPinned) wrong.push(comparePicture(name, picture));
+  }
+  await page.locator('.cm-lintRange').waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     for (const name of await specimens()) {
-      const part = page.locator(`[data-specimen="${name}"]`);
-      const picture = await part.screenshot({ animations: 'disabled', caret: 'hide' });
-      names.push(`${name}-${colorScheme}.png`);
-      if (isWriting || isPinned) wrong.push(comparePicture(`${name}-${colorScheme}`, picture));
+      await compare(`${name}-${colorScheme}`, page.locator(`[data-specimen="${name}"]`));
     }
+    for (const [name, opener, part] of floating) {
+      const button = page.getByRole('button', { name: opener, exact: true }).first();
+      if (name === 'tooltip') await button.hover();
+      else await button.click();
+      await compare(`${name}-${colorScheme}`, part(page));
+      if (name === 'tooltip' || name === 'toast') await page.mouse.move(0, 0);
+      // Not by Escape, because it would be lost.
+      else if (name === 'secret') await page.getByRole('button', { name: 'I’ve saved it' }).click();
+      else await page.keyboard.press('Escape');
+      await part(page).waitFor({ state: 'detached' });
+    }
+    await page.setViewportSize({ width: 360, height: 800 });
+    for (const name of ['table', 'filters']) {
+      await compare(`${name}-phone-${colorScheme}`, page.locator(`[data-specimen="${name}"]`));
+    }
+    await page.setViewportSize({ width: 960, height: 900 });
   }
   expect(
     wrong.filter((problem) => problem !== undefined),
@@ -52,6 +83,20 @@ test('every part looks as in its picture, in light and in dark', async () => {
   ).toEqual([]);
   const stored = readdirSync(new URL('pictures/', import.meta.url)).filter((file) => file.endsWith('.png'));
   expect(stored.toSorted()).toEqual(names.toSorted());
+}, 180_000);
+
+test('every part of ui/ is on the page of parts', () => {
+  const directory = new URL('../src/', import.meta.url);
+  // Those that need an organization, are a page themselves or a part of others, and charts, which need the width of their page.
+  const elsewhere = ['chart', 'filter', 'list', 'page', 'popover', 'session-link', 'standalone-page'];
+  const parts = readdirSync(new URL('ui/', directory)).flatMap((file) => /^([a-z-]+)\.tsx$/.exec(file)?.[1] ?? []);
+  const used = readdirSync(new URL('pages/system/', directory))
+    .filter((file) => file.endsWith('.tsx'))
+    .flatMap((file) => [
+      ...readFileSync(new URL(`pages/system/${file}`, directory), 'utf8').matchAll(/\/ui\/([a-z-]+)\.tsx'/g),
+    ])
+    .map(([, name]) => name!);
+  expect(parts.filter((name) => !used.includes(name) && !elsewhere.includes(name))).toEqual([]);
 });
 
 test('every part fits a phone, and passes axe in light and dark', async () => {

@@ -7,8 +7,8 @@ import { EmptyState } from '../../ui/empty-state.tsx';
 import { Figure } from '../../ui/figure.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Menu } from '../../ui/menu.tsx';
+import { RowTitle } from '../../ui/row-title.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
-import { PlainText } from '../../ui/text.tsx';
 import { Specimen } from './system.tsx';
 
 interface Row {
@@ -36,7 +36,7 @@ const rows: readonly Row[] = [
 }));
 
 const columns: readonly Column<Row>[] = [
-  { id: 'title', label: 'Session', cell: ({ title }) => <PlainText text={title} /> },
+  { id: 'title', label: 'Session', cell: ({ title }) => <RowTitle title="Refund desk" about={title} /> },
   { id: 'status', label: 'Status', width: '8rem', phone: 'aside', cell: ({ status }) => <Status value={status} /> },
   { id: 'user', label: 'End user', width: '8rem', phone: 'under', choice: 'shown', cell: ({ user }) => user },
   { id: 'id', label: 'ID', width: '9rem', from: 'desktop', choice: 'shown', cell: ({ id }) => <IdChip value={id} /> },

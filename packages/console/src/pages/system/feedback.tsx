@@ -4,6 +4,7 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Drawer } from '../../ui/drawer.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { OneTimeSecret } from '../../ui/one-time-secret.tsx';
 import { SkeletonCards, SkeletonRows } from '../../ui/skeleton.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Specimen } from './system.tsx';
@@ -39,12 +40,13 @@ export function Feedback() {
 
 function Overlays() {
   const toast = useToast();
-  const [open, setOpen] = useState<'dialog' | 'drawer'>();
+  const [open, setOpen] = useState<'dialog' | 'drawer' | 'secret'>();
   const close = () => setOpen(undefined);
   return (
     <div className="row">
       <Button onClick={() => setOpen('dialog')}>Open a dialog</Button>
       <Button onClick={() => setOpen('drawer')}>Open a drawer</Button>
+      <Button onClick={() => setOpen('secret')}>Show a secret once</Button>
       <Button onClick={() => toast('Copied')}>Show a toast</Button>
       {open === 'dialog' && (
         <Dialog title="Delete Refund desk?" onClose={close}>
@@ -56,6 +58,9 @@ function Overlays() {
             </Button>
           </div>
         </Dialog>
+      )}
+      {open === 'secret' && (
+        <OneTimeSecret title="API key created" secret="sbk_0352JcZ7ic0BozkeCSSlzY" onClose={close} />
       )}
       {open === 'drawer' && (
         <Drawer title="refund_order" onClose={close}>

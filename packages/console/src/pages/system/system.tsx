@@ -1,5 +1,6 @@
 // Every part of ui/ in every state, for people who build pages, and for the test that compares pictures of it (test/system.test.ts).
 import { type ReactNode, useEffect } from 'react';
+import { Content } from './content.tsx';
 import { Controls } from './controls.tsx';
 import { Data } from './data.tsx';
 import { Feedback } from './feedback.tsx';
@@ -21,6 +22,7 @@ export function SystemPage() {
       <Foundations />
       <Controls />
       <Data />
+      <Content />
       <Feedback />
     </main>
   );
