@@ -1,7 +1,7 @@
 // Which of the secrets that the definition needs an environment does not have.
 import type { Signalbox } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { Fragment, useDeferredValue } from 'react';
+import { Fragment, useDeferredValue, useMemo } from 'react';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -14,7 +14,9 @@ const MOST_ENVIRONMENTS = 10;
 /** Only admins see which secrets are set. */
 export function MissingSecrets() {
   const { organizationId, may } = useOrganization();
-  const needed = useDeferredValue(secretsOf(useDraft().value));
+  // Deferred, so that it does not delay typing.
+  const definition = useDeferredValue(useDraft().value);
+  const needed = useMemo(() => secretsOf(definition), [definition]);
   const environments = useEnvironmentNames()?.slice(0, MOST_ENVIRONMENTS);
   const { data: missing = [] } = useApiQuery(
     ['secrets', 'missing', environments, needed],

@@ -10,7 +10,7 @@ import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
 import { LazySessionView } from '../sessions/lazy-session-view.tsx';
 import { useSession } from '../sessions/use-session.ts';
-import { bodyOf } from './definition.ts';
+import { bodyOf, type Definition } from './definition.ts';
 import { useDraft } from './draft.tsx';
 
 /** The saved agent; undefined for a new one. */
@@ -35,9 +35,9 @@ export function TryIt({
   const { organizationId, may } = useOrganization();
   const panel = useRef<HTMLDivElement>(null);
   const shown = useRef(sessionId);
-  // The definition that the session in the panel runs, if it was started here.
-  const [started, setStarted] = useState<string>();
-  const current = JSON.stringify(useDraft().value);
+  // The definition that the session in the panel runs, if it was started here. Every change of the draft is a new object.
+  const [started, setStarted] = useState<Definition>();
+  const current = useDraft().value;
   useEffect(() => {
     // The form was replaced by the session, or the session by the form, so the focused element is gone.
     if (shown.current !== sessionId) panel.current?.focus();
