@@ -72,6 +72,7 @@ export function FallbacksForm() {
 function Fallback({ path, model }: { path: string; model: Record<string, unknown> }) {
   const draft = useDraft();
   const provider = textOf(model.provider);
+  const isOwn = ownProvider(provider) !== undefined;
   const name = `${path}.model`;
   return (
     <>
@@ -93,20 +94,19 @@ function Fallback({ path, model }: { path: string; model: Record<string, unknown
           }
         />
       </div>
+      {provider !== 'scripted' && !isOwn && <DraftText path={`${path}.baseUrl`} label="Base URL" mono />}
       {provider !== 'scripted' && (
         <Folded
-          title="URL and key"
-          fields={[`${path}.baseUrl`, `${path}.apiKeySecret`]}
-          summary={[textOf(model.baseUrl), textOf(model.apiKeySecret)].filter(Boolean).join(' · ') || 'Defaults'}
+          title={isOwn ? 'URL and key' : 'Key'}
+          fields={[`${path}.apiKeySecret`, ...(isOwn ? [`${path}.baseUrl`] : [])]}
+          summary={
+            [isOwn && textOf(model.baseUrl), textOf(model.apiKeySecret)].filter(Boolean).join(' · ') || 'Defaults'
+          }
         >
           <div className="columns">
-            <DraftText
-              path={`${path}.baseUrl`}
-              label="Base URL"
-              optional
-              mono
-              {...(ownProvider(provider) !== undefined && { hint: 'Only needed for a gateway.' })}
-            />
+            {isOwn && (
+              <DraftText path={`${path}.baseUrl`} label="Base URL" optional mono hint="Only needed for a gateway." />
+            )}
             <DraftText path={`${path}.apiKeySecret`} label="API key secret" optional mono />
           </div>
         </Folded>
