@@ -22,6 +22,7 @@ test('an agent gets fallbacks in its form, and a session shows why its model is 
   await fallback.getByLabel('Base URL').fill(provider.url);
   await page.getByRole('button', { name: 'Add a fallback' }).click();
   await page.getByRole('button', { name: 'Remove fallback 2' }).click();
+  await page.locator('summary').filter({ hasText: 'Limits' }).click();
   await page.getByLabel('Model outage (seconds)').fill('1200');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Save', exact: true }).click();
