@@ -779,6 +779,8 @@ export interface Environment {
   name: string;
   /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays: number | null;
+  /** How many secrets it has. Null for callers without the scope `secrets:manage`. */
+  secretCount: number | null;
   createdAt: string;
 }
 

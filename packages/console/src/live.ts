@@ -10,7 +10,7 @@ const stale: Record<string, readonly string[]> = {
   api_key: ['keys', 'overview'],
   agent: ['agents'],
   environment: ['environments'],
-  environment_secret: ['secrets'],
+  environment_secret: ['secrets', 'environments'],
   session: ['sessions', 'overview', 'usage', 'analytics'],
   tool_call: ['sessions'],
   approval: ['approvals', 'sessions', 'overview'],

@@ -129,6 +129,8 @@ test('an environment’s page says what it has, with links to it, and its absenc
   expect(await row.getByRole('cell').nth(1).textContent()).toBe('0');
   const keys = (await client.keys.list()).data.filter(({ environments }) => environments?.includes('counted') ?? true);
   await row.getByRole('cell').nth(3).getByText(String(keys.length), { exact: true }).waitFor();
+  await client.environments.secrets.set('counted', 'COUNTED', { value: 'x', allowedHosts: ['example.com'] });
+  await row.getByRole('cell').nth(4).getByText('1', { exact: true }).waitFor();
   await row.getByRole('link').first().click();
   await page.getByRole('heading', { name: 'counted', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'nothing sent yet' }).waitFor();

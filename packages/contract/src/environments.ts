@@ -13,6 +13,9 @@ export const Environment = Type.Object(
     environmentId: Id('env'),
     name: EnvironmentName,
     keepSessionsDays: Nullable(keepSessionsDays),
+    secretCount: Nullable(Type.Integer({ minimum: 0 }), {
+      description: 'How many secrets it has. Null for callers without the scope `secrets:manage`.',
+    }),
     createdAt: Timestamp,
   },
   { title: 'Environment' },

@@ -12,10 +12,19 @@ interface Row {
   environmentId: string;
   name: string;
   keepSessionsDays: number | null;
+  /** Null: the caller may not know. */
+  secretCount: number | null;
   createdAt: Date;
 }
 
-const columns = sql`environment_id as "environmentId", name, keep_sessions_days as "keepSessionsDays", created_at as "createdAt"`;
+const columnsFor = ({ organizationId, scopes }: Context): Sql => sql`
+  e.environment_id as "environmentId", e.name, e.keep_sessions_days as "keepSessionsDays", e.created_at as "createdAt",
+  ${
+    scopes.has('secrets:manage')
+      ? sql`(select count(*)::int from environment_secrets as s
+          where s.organization_id = ${organizationId} and s.environment = e.name)`
+      : sql`null`
+  } as "secretCount"`;
 
 /** Newest first. */
 export async function listEnvironments(
@@ -24,10 +33,10 @@ export async function listEnvironments(
 ): Promise<Result<'listEnvironments'>> {
   const request = pageRequest(`environments:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<Row>(sql`
-    select ${columns} from environments
-    where organization_id = ${ctx.organizationId}
-      ${request.after === undefined ? empty : sql`and environment_id < ${request.after}`}
-    order by environment_id desc limit ${request.limit + 1}`);
+    select ${columnsFor(ctx)} from environments as e
+    where e.organization_id = ${ctx.organizationId}
+      ${request.after === undefined ? empty : sql`and e.environment_id < ${request.after}`}
+    order by e.environment_id desc limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => row.environmentId, environmentFromRow);
 }
 
@@ -41,6 +50,7 @@ export async function createEnvironment(
       environmentId: newUuid(),
       name: input.name,
       keepSessionsDays: input.keepSessionsDays ?? null,
+      secretCount: ctx.scopes.has('secrets:manage') ? 0 : null,
       createdAt: ctx.clock.now(),
     };
     const inserted = await tx.execute(sql`
@@ -68,8 +78,8 @@ export async function updateEnvironment(
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     const [row] = await tx.query<Row>(sql`
-      select ${columns} from environments
-      where organization_id = ${organizationId} and name = ${input.env} for no key update`);
+      select ${columnsFor(ctx)} from environments as e
+      where e.organization_id = ${organizationId} and e.name = ${input.env} for no key update`);
     if (!row) throw notFound('environment');
     const { keepSessionsDays = row.keepSessionsDays } = input;
     const changed: Row = { ...row, keepSessionsDays };
@@ -102,8 +112,8 @@ export async function deleteEnvironment(
     // Opening a session, subscribing and creating a schedule lock the row for share, so none can happen between the check and the
     // commit.
     const [row] = await tx.query<Row>(sql`
-      select ${columns} from environments
-      where organization_id = ${organizationId} and name = ${input.env} for update`);
+      select ${columnsFor(ctx)} from environments as e
+      where e.organization_id = ${organizationId} and e.name = ${input.env} for update`);
     if (!row) throw notFound('environment');
     const [used] = await tx.query<{ sessions: boolean; subscription: boolean; schedules: boolean }>(sql`
       select
@@ -149,6 +159,7 @@ function environmentFromRow(row: Row): Environment {
     environmentId: formatId('env', row.environmentId),
     name: row.name,
     keepSessionsDays: row.keepSessionsDays,
+    secretCount: row.secretCount,
     createdAt: row.createdAt.toISOString(),
   };
 }

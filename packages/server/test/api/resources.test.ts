@@ -1,5 +1,5 @@
 // Agents, environments, secrets and the separation of organizations, through the client.
-import { ConflictError, NotFoundError } from '@signalbox/client';
+import { ConflictError, NotFoundError, type Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -157,4 +157,20 @@ test('another organization sees nothing of this one: the same 404 as for what do
   expect((await other.sessions.list({ metadata: { a: 'b' } })).data).toEqual([]);
   expect((await other.keys.list()).data.map(({ name }) => name)).toEqual(['Other']);
   expect((await client.sessions.list({ metadata: { a: 'b' } })).data).toMatchObject([{ sessionId: session.sessionId }]);
+});
+
+test('an environment says how many secrets it has, to callers who may manage secrets only', async () => {
+  const { client } = service;
+  const created = await client.environments.create({ name: 'counted' });
+  expect(created.secretCount).toBe(0);
+  for (const name of ['FIRST', 'SECOND']) {
+    await client.environments.secrets.set('counted', name, { value: 'x', allowedHosts: ['example.com'] });
+  }
+  const countFor = async (caller: Signalbox) =>
+    (await caller.environments.list({ limit: 100 })).data.find(({ name }) => name === 'counted')?.secretCount;
+  expect(await countFor(client)).toBe(2);
+  expect((await client.environments.update('counted', { keepSessionsDays: 3 })).secretCount).toBe(2);
+  const write = await client.keys.create({ name: 'write', permission: 'write' });
+  expect(await countFor(service.clientWith(write.secret!))).toBe(null);
+  await client.environments.delete('counted');
 });

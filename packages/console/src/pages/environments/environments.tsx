@@ -47,6 +47,13 @@ export function EnvironmentsPage() {
             end: true,
             cell: ({ name }: Environment) => <KeyCount environment={name} />,
           },
+          {
+            id: 'secrets',
+            label: 'Secrets',
+            width: '7rem',
+            end: true,
+            cell: ({ secretCount }: Environment) => secretCount,
+          },
         ]
       : []),
     {

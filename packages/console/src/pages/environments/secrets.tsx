@@ -95,7 +95,7 @@ function SetSecret({
         value,
         allowedHosts: hosts.split(/[\s,]+/).filter(Boolean),
       }),
-    ['secrets'],
+    ['secrets', 'environments'],
   );
   const said = (path: string) => fieldError(set.error, path);
   return (
@@ -143,7 +143,7 @@ function SetSecret({
 function DeleteSecret({ environment, name, onClose }: { environment: string; name: string; onClose: () => void }) {
   const remove = useApiMutation(
     (client, _: undefined) => client.environments.secrets.delete(environment, name),
-    ['secrets'],
+    ['secrets', 'environments'],
     {
       key: ['secrets', environment, 'list'],
       apply: inList((secret: EnvironmentSecret) => (secret.name === name ? undefined : secret)),

@@ -80,6 +80,7 @@ const environment: Environment = {
   environmentId: id('env'),
   name: 'production',
   keepSessionsDays: 90,
+  secretCount: 3,
   createdAt: at('08:00:00.000'),
 };
 
