@@ -104,7 +104,7 @@ test('the length of a conversation and the model that summarises it are fields o
   await unfold(page, 'Limits');
   await unfold(page, 'Key, settings and context');
   await page.getByLabel('Compact at (tokens)').fill('5');
-  expect(await errorOf(page, 'Compact at (tokens)')).toMatch(/^must be (at least|>=) 1,?000/);
+  expect(await errorOf(page, 'Compact at (tokens)')).toMatch(/^Compact at \(tokens\) must be (at least|>=) 1,?000/);
   await page.getByLabel('Compact at (tokens)').fill('40000');
   await write(page.getByLabel('Model for summaries'), '{ "provider": "worker", "model": "gpt-5-mini" }');
   await page
@@ -139,7 +139,7 @@ test('errors appear at their field with the service’s wording, both before a r
     if (request.method() === 'POST') sent.push(request.url());
   });
   await page.getByRole('button', { name: 'Create agent' }).click();
-  expect(await errorOf(page, 'Name')).toBe('must not be empty');
+  expect(await errorOf(page, 'Name')).toBe('Name must not be empty.');
   await name(page).and(page.locator(':focus')).waitFor();
   await name(page).fill('Local');
   await unfold(page, 'Key, settings and context');
@@ -153,7 +153,7 @@ test('errors appear at their field with the service’s wording, both before a r
   await write(page.getByLabel('Settings', { exact: true }), '');
   await page.getByRole('button', { name: 'Add Client tool' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('2 words');
-  expect(await errorOf(page, 'Name')).toMatch(/^must be 1 to 64 letters/);
+  expect(await errorOf(page, 'Name')).toMatch(/^Name must be 1 to 64 letters/);
   expect(sent).toEqual([]);
 
   // Only the service checks this.
@@ -165,8 +165,8 @@ test('errors appear at their field with the service’s wording, both before a r
   await page.getByRole('button', { name: 'Create agent' }).click();
   await page.getByText(/^Request req_/).waitFor();
   expect(sent).toHaveLength(1);
-  expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
-  expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool');
+  expect(await errorOf(page, 'Base URL')).toBe('Base URL is required for openai-compatible, up to and including /v1.');
+  expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool.');
   // The error stays until the field changes.
   await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });

@@ -1,6 +1,7 @@
 // The browser's modal dialog: it traps the focus, closes with Escape and restores the focus.
-import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button } from './button.tsx';
+import { useForm } from './form.ts';
 import { ErrorNotice } from './notice.tsx';
 
 /** What had the focus before. A dialog that follows another, such as with a new secret, returns it to the opener of the first. */
@@ -78,25 +79,13 @@ export function FormDialog({
   onClose: () => void;
   children: ReactNode;
 }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  async function onSubmit(event: FormEvent) {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      await submit();
-      onClose();
-    } catch (problem) {
-      setError(problem);
-    } finally {
-      setBusy(false);
-    }
-  }
+  const { props, busy, error } = useForm(async () => {
+    await submit();
+    onClose();
+  });
   return (
     <Dialog title={title} onClose={onClose} {...(wide && { wide })}>
-      <form className="stack" onSubmit={onSubmit} noValidate>
+      <form className="stack" {...props}>
         {children}
         {error !== undefined && <ErrorNotice error={error} {...(beside && { beside })} />}
         <div className="foot">

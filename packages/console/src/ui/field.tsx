@@ -52,13 +52,24 @@ export function Field({
           {hint}
         </div>
       )}
-      {error && (
-        <div className="error" id={`${id}-error`} role="alert">
-          {error}
-        </div>
-      )}
+      {error && <FieldError id={`${id}-error`} label={label} error={error} />}
     </div>
   );
+}
+
+/** What is wrong with a field. */
+export function FieldError({ id, label, error }: { id: string; label: string; error: string }) {
+  return (
+    <div className="error" id={id} role="alert">
+      {errorSentence(label, error)}
+    </div>
+  );
+}
+
+/** The service says “must not be empty” of a path; people read the name of the field. Whole sentences stay as they are. */
+function errorSentence(label: string, error: string): string {
+  const sentence = /^\p{Ll}/u.test(error) ? `${label} ${error}` : error;
+  return /[.?!…”"]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 export function TextField({

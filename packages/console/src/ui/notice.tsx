@@ -35,6 +35,8 @@ export function ErrorNotice({
 }) {
   const { title, detail, fields: all, requestId } = describe(error);
   const fields = all.filter(({ path }) => !beside.some((field) => isIn(path, field)));
+  // Said already, where it can be corrected.
+  if (all.length > 0 && fields.length === 0) return null;
   return (
     <div className="notice bad" role="alert">
       <strong>{title}</strong>
@@ -43,7 +45,7 @@ export function ErrorNotice({
         <ul>
           {fields.map(({ path, message }) => (
             <li key={path + message}>
-              {path && <code>{path}</code>} {message}
+              {path && <strong>{nameOfPath(path)}</strong>} {message}
             </li>
           ))}
         </ul>
@@ -88,41 +90,54 @@ interface Described {
 
 function describe(error: unknown): Described {
   if (!(error instanceof SignalboxError)) {
-    return { title: 'Something went wrong on this page', detail: String(error), fields: [], requestId: null };
+    return { title: 'Something went wrong in the console', detail: String(error), fields: [], requestId: null };
   }
   const { status, detail, requestId = null } = error;
   const fields = error.errors ?? [];
   // The browser's message about a failed connection is not useful.
-  if (status === 0) return { title: titleOf(status, error.code), detail: '', fields, requestId };
-  return { title: titleOf(status, error.code), detail: fields.length > 0 ? '' : detail, fields, requestId };
+  if (status === 0) return { title: unreachable, detail: '', fields, requestId };
+  const title = titleOf(error.code);
+  if (fields.length > 0) return { title: title ?? 'Check your input.', detail: '', fields, requestId };
+  return title === undefined ? { title: detail, detail: '', fields, requestId } : { title, detail, fields, requestId };
 }
 
-function titleOf(status: number, code: string): string {
-  if (status === 0) return 'Can’t reach the service. Check your connection and try again.';
+/** Undefined if the service's own text says everything. */
+function titleOf(code: string): string | undefined {
   switch (code) {
     case 'insufficient_permission':
       return 'Your role does not allow this. Ask an admin of the organization.';
     case 'not_found':
       return 'Not found. It may have been deleted.';
-    case 'link_invalid':
-      return 'This link is no longer valid.';
     case 'rate_limited':
       return 'Too many requests. Wait a few seconds and try again.';
     case 'unavailable':
       return 'The service is busy or restarting. Try again in a few seconds.';
     case 'internal_error':
       return 'The service failed. The operator can find the cause in the log with the request ID below.';
-    case 'invalid_request':
-      return 'Check your input.';
     default:
-      return status === 409 ? 'This conflicts with the current state.' : 'The request was refused.';
+      return undefined;
   }
 }
+
+const unreachable = 'Can’t reach the service. Check your connection and try again.';
 
 /** The service's error for a field of a form (`errors[].path`), or for something inside it. */
 export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof SignalboxError)) return undefined;
-  return error.errors.find(({ path }) => isIn(path, field))?.message;
+  const found = error.errors.find(({ path }) => isIn(path, field));
+  if (!found) return undefined;
+  const [, entry] = /^\[(\d+)\]$/.exec(found.path.slice(field.length)) ?? [];
+  return entry === undefined ? found.message : `Entry ${Number(entry) + 1} ${found.message}`;
+}
+
+/** `tools[0].inputSchema` as people read it: “Tool 1 › input schema”. */
+export function nameOfPath(path: string): string {
+  const name = path
+    .replaceAll(/s?\[(\d+)\]/g, (_, index: string) => ` ${Number(index) + 1}`)
+    .replaceAll('.', ' › ')
+    .replaceAll(/(?<=\p{Ll})\p{Lu}(?=\p{Ll})/gu, (letter) => ` ${letter.toLowerCase()}`)
+    .replaceAll(/\b(?:url|usd|id|ip|json|mcp)\b/gi, (word) => word.toUpperCase());
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 function isIn(path: string, field: string): boolean {

@@ -1,7 +1,16 @@
 import { type ReactNode, useEffect } from 'react';
 
 /** A page without the navigation: sign-in, links, errors. */
-export function StandalonePage({ title, children }: { title: string; children: ReactNode }) {
+export function StandalonePage({
+  title,
+  foot,
+  children,
+}: {
+  title: string;
+  /** Below the card: what else one can do. */
+  foot?: ReactNode;
+  children: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${title} · Signalbox`;
   }, [title]);
@@ -10,8 +19,11 @@ export function StandalonePage({ title, children }: { title: string; children: R
       <div className="brand">
         <Mark /> Signalbox
       </div>
-      <h1>{title}</h1>
-      {children}
+      <div className="panel">
+        <h1>{title}</h1>
+        {children}
+      </div>
+      {foot && <div className="quiet small foot">{foot}</div>}
     </main>
   );
 }
@@ -24,5 +36,14 @@ function Mark() {
       <circle cx="10" cy="16" r="4" />
       <path d="M17 10h7M17 16h7M17 22h7" />
     </svg>
+  );
+}
+
+/** Between a form and the other ways to do the same. */
+export function Or() {
+  return (
+    <div className="or" aria-hidden="true">
+      or
+    </div>
   );
 }

@@ -41,5 +41,5 @@ export function requireGoodPassword(
     throw invalidField(field, `must have at least ${MIN_CHARACTERS} characters`);
   if (password.length > MAX_CHARACTERS) throw invalidField(field, `must have at most ${MAX_CHARACTERS} characters`);
   if (isPersonal) throw invalidField(field, 'must not be your email or name');
-  if (COMMON.has(plain) || new Set(plain).size < 4) throw invalidField(field, 'is too easy to guess; choose another');
+  if (COMMON.has(plain) || new Set(plain).size < 4) throw invalidField(field, 'is too easy to guess. Choose another');
 }

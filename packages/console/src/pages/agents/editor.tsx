@@ -164,7 +164,14 @@ export function Editor({
             {error !== undefined && !isStale ? (
               <ErrorNotice error={error} />
             ) : (
-              draft.shown.length > 0 && <Problems problems={draft.shown} onChoose={seek} most={isWide ? 3 : 1} />
+              draft.shown.length > 0 && (
+                <Problems
+                  problems={draft.shown}
+                  onChoose={seek}
+                  most={isWide ? 3 : 1}
+                  isOfForm={isWide || view === 'form'}
+                />
+              )
             )}
             <div className="row apart">
               <span className="quiet small" role="status">

@@ -1,4 +1,5 @@
 import type { FieldError } from '@signalbox/contract';
+import { nameOfPath } from '../../ui/notice.tsx';
 
 /** The errors, each with a link to its field. */
 export function Problems({
@@ -6,12 +7,15 @@ export function Problems({
   onChoose,
   most = 20,
   none,
+  isOfForm = false,
 }: {
   problems: readonly FieldError[];
   onChoose: (path: string) => void;
   most?: number;
   /** The text if there are no errors. */
   none?: string;
+  /** The names of fields, in place of the paths that JSON has. */
+  isOfForm?: boolean;
 }) {
   const { length } = problems;
   if (length === 0) return none ? <p className="quiet small">{none}</p> : null;
@@ -21,8 +25,8 @@ export function Problems({
       <ul>
         {problems.slice(0, most).map(({ path, message }) => (
           <li key={path}>
-            <button type="button" className="link mono" onClick={() => onChoose(path)}>
-              {path || 'definition'}
+            <button type="button" className={isOfForm ? 'link' : 'link mono'} onClick={() => onChoose(path)}>
+              {isOfForm ? nameOfPath(path) || 'Definition' : path || 'definition'}
             </button>{' '}
             {message}
           </li>

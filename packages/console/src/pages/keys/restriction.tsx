@@ -1,6 +1,6 @@
 // Fields with several values of a list, of which a key has some.
 import { type ReactNode, useId } from 'react';
-import { Checkbox } from '../../ui/field.tsx';
+import { Checkbox, FieldError } from '../../ui/field.tsx';
 
 interface Option<T extends string> {
   value: T;
@@ -69,14 +69,10 @@ export function Restriction({
 function Group({ label, error, children }: { label: string; error: string | undefined; children: ReactNode }) {
   const id = useId();
   return (
-    <fieldset aria-describedby={error && id}>
+    <fieldset className="field" aria-describedby={error && id}>
       <legend>{label}</legend>
       {children}
-      {error && (
-        <div className="error" id={id} role="alert">
-          {error}
-        </div>
-      )}
+      {error && <FieldError id={id} label={label} error={error} />}
     </fieldset>
   );
 }
