@@ -29,19 +29,26 @@ export function useProgress({ everyMs }: { everyMs?: number } = {}) {
     async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
     { everyMs },
   );
+  const { may } = useOrganization();
+  const keys = useApiQuery(
+    ['keys', 'any'],
+    async (client) => (await client.keys.list({ limit: 1 })).data.length,
+    // Only admins can create one.
+    { enabled: may('admin') },
+  );
   const hasAgent = (agents.data ?? 0) > 0;
   const hasApproved = (approved.data ?? 0) > 0;
-  const hasSubscription = (subscriptions.data?.length ?? 0) > 0;
   const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null) ?? false;
-  const steps = [hasAgent, hasSubscription, hasApproved, hasDelivered];
+  const hasKey = (keys.data ?? 0) > 0;
+  const steps = [hasAgent, hasApproved, hasDelivered, ...(may('admin') ? [hasKey] : [])];
   return {
     hasAgent,
     hasApproved,
-    hasSubscription,
     hasDelivered,
+    hasKey,
     done: steps.filter(Boolean).length,
     of: steps.length,
-    isComplete: hasAgent && hasApproved && hasDelivered,
+    isComplete: steps.every(Boolean),
   };
 }
 

@@ -39,11 +39,10 @@ test('someone who began with a program finds the guide, and steps check themselv
   }
   await step('Run the agent and approve the call').waitFor();
   await client.webhookSubscriptions.create({ environment: 'production', url: 'signalbox:test-receiver' });
-  await step('Receive webhooks').waitFor();
   // It is sent: the session's last chunk.
   await client.sessions.cancel(sessionId);
-  await step('See the webhooks').waitFor();
-  await page.getByText('All steps are done.').waitFor();
+  await step('Receive webhooks').waitFor();
+  await page.getByRole('heading', { name: /^All steps are done/ }).waitFor();
   await page.context().close();
 });
 
@@ -51,7 +50,7 @@ test('dismissing it removes it for that person only, until the person wants it b
   const page = await console.open(console.owner, '/start');
   const entry = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Getting started' });
   await entry.waitFor();
-  await page.getByRole('button', { name: 'Remove from the navigation' }).click();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
   await entry.waitFor({ state: 'detached' });
   await page.reload();
   await page.getByRole('button', { name: 'Keep in the navigation' }).waitFor();

@@ -44,22 +44,29 @@ export function useTurnsFrom(
 }
 
 /** A session that scrolls within its own panel, such as next to the form of an agent. */
-export function SessionView({ sessionId }: { sessionId: string }) {
+export function SessionView({ sessionId, isWatched = false }: { sessionId: string; isWatched?: boolean }) {
   const query = useSession(sessionId);
   return (
     <Await query={{ ...query, error: query.data ? undefined : query.error }}>
-      {(session) => <Contained session={session} key={sessionId} />}
+      {(session) => <Contained session={session} isWatched={isWatched} key={sessionId} />}
     </Await>
   );
 }
 
-function Contained({ session }: { session: Session }) {
+function Contained({ session, isWatched }: { session: Session; isWatched: boolean }) {
   const followed = useFollowing(session);
   const timeline = useTurns(session.sessionId);
   const draft = useDraft();
   return (
     <div className="session-view contained">
-      <LiveConversation session={session} followed={followed} timeline={timeline} draft={draft} hasStatus />
+      <LiveConversation
+        session={session}
+        followed={followed}
+        timeline={timeline}
+        draft={draft}
+        hasStatus
+        isWatched={isWatched}
+      />
     </div>
   );
 }
@@ -73,6 +80,7 @@ export function LiveConversation({
   after = 0,
   goTo,
   hasStatus = false,
+  isWatched = false,
 }: {
   session: Session;
   followed: FollowedSession;
@@ -84,6 +92,8 @@ export function LiveConversation({
   goTo?: number | undefined;
   /** Shows the status below the conversation, for a place without a header. */
   hasStatus?: boolean;
+  /** Without the message box. */
+  isWatched?: boolean;
 }) {
   const content = useRef<HTMLElement>(null);
   const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);
@@ -125,7 +135,7 @@ export function LiveConversation({
           <ByWorker session={session} />
           <Connection followed={followed} />
         </div>
-        <Composer session={session} draft={draft} onSent={followed.refresh} />
+        {!isWatched && <Composer session={session} draft={draft} onSent={followed.refresh} />}
       </div>
     </>
   );

@@ -2,16 +2,25 @@ import type { ReceivedWebhook } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useList, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
-import { type Column, List } from '../../ui/list.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 
 const columns: Column<ReceivedWebhook>[] = [
-  { label: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+  { id: 'contains', label: 'Contains', cell: ({ body }) => <span title={kindsIn(body)}>{kindsIn(body)}</span> },
   {
+    id: 'signature',
     label: 'Signature',
+    width: '8rem',
+    phone: 'aside',
     cell: ({ verified }) => (verified ? <Badge tone="good">verified</Badge> : <Badge tone="bad">invalid</Badge>),
   },
-  { label: 'Contains', cell: ({ body }) => kindsIn(body) },
+  {
+    id: 'received',
+    label: 'Received',
+    width: '8rem',
+    phone: 'under',
+    cell: ({ receivedAt }) => <Time at={receivedAt} />,
+  },
 ];
 
 /** Webhooks at the built-in receiver, newest first. */
@@ -20,21 +29,22 @@ export function ReceivedWebhooks({ environment }: { environment: string }) {
   // Received webhooks write no events, so they are polled.
   const received = useList(
     ['webhooks', environment, 'arrived'],
-    (client, page) => client.webhookSubscriptions.received(environment, { ...page, limit: 10 }),
+    (client, page) => client.webhookSubscriptions.received(environment, { ...page, limit: 5 }),
     { everyMs: 2000 },
   );
   return (
     <>
-      <List
+      <Table
+        name="received"
         caption="Received webhooks"
-        query={received}
+        query={{ ...received, hasNextPage: false }}
         columns={columns}
         rowKey={({ deliveryId, attempt }) => `${deliveryId} ${attempt}`}
-        empty={<p>Nothing received yet. Run the agent in step 4: its messages, statuses and approvals arrive here.</p>}
+        empty={<p className="quiet nothing">Nothing received yet. Each session of {environment} shows up here.</p>}
       />
       <p>
         <Link to="/$organizationId/webhooks/$environment" params={{ organizationId, environment }}>
-          View webhooks of {environment}
+          All webhooks of {environment}
         </Link>
       </p>
     </>

@@ -46,5 +46,5 @@ export const firstMessage = 'My order 1042 (42.50 EUR) arrived damaged. Please r
 /** Acts as the integrator's program: returns a result and moves no money. */
 export function refund(input: unknown): string {
   const { amount, currency } = input as { amount: number; currency: string };
-  return `${amount.toFixed(2)} ${currency} refunded. (This page ran the tool in place of your program. No money moved.)`;
+  return `${amount.toFixed(2)} ${currency} refunded. (The console ran the tool in place of your program. No money moved.)`;
 }
