@@ -23,8 +23,7 @@ import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
 import { environmentPattern, textIn } from './search-params.ts';
 import { Loading } from './ui/list.tsx';
-import { StandalonePage } from './ui/standalone-page.tsx';
-import { FailedPage } from './unavailable.tsx';
+import { FailedPage, FailedPageOfOrganization, NotFoundPage, NotFoundPageOfOrganization } from './unavailable.tsx';
 
 const root = createRootRoute({ component: Outlet });
 
@@ -116,9 +115,10 @@ const organization = createRoute({
     }
   },
   component: Shell,
+  notFoundComponent: NotFoundPageOfOrganization,
 });
 
-const inOrganization = { getParentRoute: () => organization };
+const inOrganization = { getParentRoute: () => organization, errorComponent: FailedPageOfOrganization };
 
 const approvals = createRoute({
   ...inOrganization,
@@ -247,6 +247,12 @@ const people = createRoute({
   component: lazyRouteComponent(() => import('./pages/people/people.tsx'), 'PeoplePage'),
 });
 
+const organizationSettings = createRoute({
+  ...inOrganization,
+  path: '/organization',
+  component: lazyRouteComponent(() => import('./pages/organizations/organization.tsx'), 'OrganizationPage'),
+});
+
 const ownAccount = createRoute({
   ...inOrganization,
   path: '/account',
@@ -315,6 +321,7 @@ export const router = createRouter({
       environment,
       keys,
       people,
+      organizationSettings,
       ownAccount,
       webhooks,
       subscription,
@@ -329,13 +336,7 @@ export const router = createRouter({
   defaultPendingComponent: Loading,
   scrollRestoration: true,
   defaultErrorComponent: FailedPage,
-  defaultNotFoundComponent: () => (
-    <StandalonePage title="Page not found">
-      <p>
-        <a href="/console/">Go to the console</a>
-      </p>
-    </StandalonePage>
-  ),
+  defaultNotFoundComponent: NotFoundPage,
 });
 
 declare module '@tanstack/react-router' {

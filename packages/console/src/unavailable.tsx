@@ -1,7 +1,11 @@
 // What the console shows and does while it can't load its own files: without a network, or after an upgrade of the service, whose
 // build has other files.
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { FileQuestion } from 'lucide-react';
+import { type ComponentType, type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { ButtonLink } from './ui/button.tsx';
+import { EmptyState } from './ui/empty-state.tsx';
 import { ErrorNotice } from './ui/notice.tsx';
+import { Page } from './ui/page.tsx';
 import { StandalonePage } from './ui/standalone-page.tsx';
 
 const reloadedKey = 'signalbox.reloaded';
@@ -29,24 +33,67 @@ export function useIsOnline(): boolean {
   return useSyncExternalStore(subscribe, () => navigator.onLine);
 }
 
-/** In place of a page that failed. Without a network, the page is loaded as soon as there is one. */
-export function FailedPage({ error }: { error: unknown }) {
-  const isOnline = useIsOnline();
+/** Without a network, the page is loaded as soon as there is one. */
+function useReloadWhenOnline(isOnline: boolean): void {
   const wasOffline = useRef(false);
   useEffect(() => {
     if (isOnline && wasOffline.current) location.reload();
     wasOffline.current = !isOnline;
   }, [isOnline]);
+}
+
+/** In place of a page that failed. `Layout` is the frame's, or that of a page without one. */
+function Failed({ error, Layout }: { error: unknown; Layout: ComponentType<{ title: string; children: ReactNode }> }) {
+  const isOnline = useIsOnline();
+  useReloadWhenOnline(isOnline);
   if (!isOnline) {
     return (
-      <StandalonePage title="You are offline">
-        <p>This page opens when the connection is back.</p>
-      </StandalonePage>
+      <Layout title="You are offline">
+        <p>The page opens when the connection is back.</p>
+      </Layout>
     );
   }
   return (
-    <StandalonePage title="This page could not be loaded">
+    <Layout title="The page could not be loaded">
       <ErrorNotice error={error} retry={() => location.reload()} />
+    </Layout>
+  );
+}
+
+export function FailedPage({ error }: { error: unknown }) {
+  return <Failed error={error} Layout={StandalonePage} />;
+}
+
+/** The same, with the navigation. */
+export function FailedPageOfOrganization({ error }: { error: unknown }) {
+  return <Failed error={error} Layout={Page} />;
+}
+
+export function NotFoundPage() {
+  return (
+    <StandalonePage title="Page not found">
+      <p className="quiet">Check the address. The page may have moved.</p>
+      <a className="button primary" href="/console/">
+        Open the console
+      </a>
     </StandalonePage>
+  );
+}
+
+export function NotFoundPageOfOrganization() {
+  return (
+    <Page title="Page not found">
+      <EmptyState
+        icon={FileQuestion}
+        title="No page at this address"
+        action={
+          <ButtonLink from="/$organizationId" to="." look="primary">
+            Open the overview
+          </ButtonLink>
+        }
+      >
+        Check the address, or search for what you need with Ctrl K.
+      </EmptyState>
+    </Page>
   );
 }

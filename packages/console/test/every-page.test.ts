@@ -62,6 +62,7 @@ beforeAll(async () => {
     ['/keys', '/keys', 'API keys'],
     ['/events', '/events', 'Event log'],
     ['/people', '/people', 'People'],
+    ['/organization', '/organization', 'Organization'],
     ['/account', '/account', 'Your account'],
   ];
 });

@@ -193,7 +193,7 @@ test('only admins see keys', async () => {
 });
 
 test('allowed origins are listed and replaced, and what is not an origin is refused beside the field', async () => {
-  const page = await console.open(console.owner, '/keys');
+  const page = await console.open(console.owner, '/organization');
   await page.getByText('None: no web page can use session tokens.').waitFor();
   await page.getByRole('button', { name: 'Edit origins' }).click();
   await page.getByRole('textbox', { name: 'Origins' }).fill('https://app.example.com\nhttps://app.example.com/chat');

@@ -139,6 +139,7 @@ test('a member of two organizations switches between them and sees only the data
   await page.getByText('No keys yet').waitFor();
   await page.getByRole('button', { name: 'Organization: Second' }).click();
   await page.getByRole('menuitemcheckbox', { name: 'Acme' }).click();
+  await page.getByRole('button', { name: 'Organization: Acme' }).waitFor();
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('Test', { exact: true }).waitFor();
   await page.context().close();

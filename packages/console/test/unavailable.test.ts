@@ -43,7 +43,7 @@ test('if the files are still gone after that, the page reports it instead of rel
   page.on('load', () => (loads += 1));
   await page.route(/assets\/usage-/, (route) => route.fulfill({ status: 404 }));
   await page.getByRole('link', { name: 'Usage' }).click();
-  await expect.poll(title(page)).toBe('This page could not be loaded');
+  await expect.poll(title(page)).toBe('The page could not be loaded');
   expect(loads).toBe(1);
   await page.unroute(/assets\/usage-/);
   await page.getByRole('button', { name: 'Try again' }).click();

@@ -2,6 +2,7 @@
 import type { Permission } from '@signalbox/client';
 import {
   Bot,
+  Building2,
   CalendarClock,
   ChartColumn,
   CircleCheckBig,
@@ -57,6 +58,7 @@ const groups = [
     places: [
       { to: '/$organizationId/keys', label: 'API keys', key: 'k', icon: KeyRound, needs: 'admin' },
       { to: '/$organizationId/people', label: 'People', key: 'p', icon: Users, needs: 'admin' },
+      { to: '/$organizationId/organization', label: 'Organization', key: 'r', icon: Building2, needs: 'admin' },
     ],
   },
 ] as const satisfies readonly { group: string; places: readonly Place[] }[];

@@ -1,14 +1,18 @@
 import type { Passkey, SignIn } from '@signalbox/contract/console';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { accountQuery, consoleCall } from '../../account.ts';
 import { useOrganization } from '../../organization.tsx';
+import { Avatar } from '../../ui/avatar.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
-import { type Column, Rows } from '../../ui/list.tsx';
-import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
-import { Await, Page } from '../../ui/page.tsx';
+import { useForm } from '../../ui/form.ts';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { PasswordField } from '../../ui/password-field.tsx';
+import { Setting } from '../../ui/setting.tsx';
+import { type Column, loaded, Table } from '../../ui/table.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ProviderButtons } from '../sign-in/provider.tsx';
@@ -23,7 +27,17 @@ export function AccountPage() {
   const { user } = useOrganization();
   const { data: account } = useQuery(accountQuery);
   return (
-    <Page title="Your account" about={`${user.name}, ${user.email}`}>
+    <Page
+      title="Your account"
+      about={
+        <span className="person-cell">
+          <Avatar name={user.name} />
+          <span>
+            <strong>{user.name}</strong> {user.email}
+          </span>
+        </span>
+      }
+    >
       <SignIns />
       {account?.signIn.passkey && <Passkeys />}
       <Provider />
@@ -56,46 +70,51 @@ function SignIns() {
   }
   const columns: Column<SignIn>[] = [
     {
+      id: 'browser',
       label: 'Browser',
       cell: ({ userAgent, isThis }) => (
-        <span className="row">
+        <>
           {browserName(userAgent)} {isThis && <Badge tone="good">this browser</Badge>}
-        </span>
+        </>
       ),
     },
-    { label: 'IP address', cell: ({ ipAddress }) => ipAddress ?? '' },
-    { label: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { label: 'Last seen', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { id: 'ip', label: 'IP address', width: '9rem', phone: 'under', cell: ({ ipAddress }) => ipAddress ?? '' },
+    { id: 'since', label: 'Signed in', width: '8rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
-      label: '',
-      end: true,
-      cell: ({ signInId, isThis, userAgent, ipAddress, createdAt }) =>
-        !isThis && (
-          <Button
-            small
-            onClick={() => void end(signInId)}
-            aria-label={`Sign out: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
-          >
-            Sign out
-          </Button>
-        ),
+      id: 'seen',
+      label: 'Last seen',
+      width: '8rem',
+      phone: 'under-aside',
+      cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />,
     },
   ];
   return (
-    <section className="stack" aria-labelledby="sign-ins">
-      <div className="row apart">
-        <h2 id="sign-ins">Sign-ins</h2>
-        <Button onClick={() => void endAll()}>Sign out everywhere</Button>
-      </div>
+    <Setting
+      title="Sign-ins"
+      about="The browsers in which you are signed in."
+      action={<Button onClick={() => void endAll()}>Sign out everywhere</Button>}
+    >
       {error !== undefined && <ErrorNotice error={error} />}
-      <Await query={query}>
-        {({ signIns }) => (
-          <div className="data-frame">
-            <Rows caption="Sign-ins" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
-          </div>
-        )}
-      </Await>
-    </section>
+      <Table
+        name="sign-ins"
+        caption="Sign-ins"
+        query={{ ...query, data: query.data?.signIns }}
+        columns={columns}
+        rowKey={({ signInId }) => signInId}
+        actions={({ signInId, isThis, userAgent, ipAddress, createdAt }) =>
+          !isThis && (
+            <Button
+              small
+              onClick={() => void end(signInId)}
+              aria-label={`Sign out: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
+            >
+              Sign out
+            </Button>
+          )
+        }
+        empty={null}
+      />
+    </Setting>
   );
 }
 
@@ -138,13 +157,12 @@ function Provider() {
     }
   }
   return (
-    <section className="stack" aria-labelledby="provider">
-      <h2 id="provider">{provider.name}</h2>
+    <Setting title={provider.name} about="The sign-in provider of your organization.">
       {data.ways.provider ? (
         <>
           <p className="quiet">
             Your account there is connected. You can sign in with it.
-            {isLast && ' It is your only way to sign in. Add passkey before you disconnect it.'}
+            {isLast && ' It is your only way to sign in. Add a passkey before you disconnect it.'}
           </p>
           {!isLast && (
             <div className="row">
@@ -160,7 +178,7 @@ function Provider() {
         </div>
       )}
       {error !== undefined && <ErrorNotice error={error} />}
-    </section>
+    </Setting>
   );
 }
 
@@ -185,33 +203,39 @@ function Passkeys() {
     }
   }
   const columns: Column<Passkey>[] = [
-    { label: 'Name', cell: (passkey) => passkey.name || 'Passkey' },
-    { label: 'Added', cell: ({ createdAt }) => <Time at={createdAt} absent="" /> },
+    { id: 'name', label: 'Name', cell: (passkey) => passkey.name || 'Passkey' },
     {
-      label: '',
-      end: true,
-      cell: ({ id, name: called }) => (
-        <Button small onClick={() => void change(() => removePasskey(id))} aria-label={`Remove ${called || 'passkey'}`}>
-          Remove
-        </Button>
-      ),
+      id: 'added',
+      label: 'Added',
+      width: '9rem',
+      phone: 'under',
+      cell: ({ createdAt }) => <Time at={createdAt} absent="" />,
     },
   ];
   return (
-    <section className="stack" aria-labelledby="passkeys">
-      <h2 id="passkeys">Passkeys</h2>
-      <p className="quiet">Sign in with your fingerprint, face or security key instead of a password.</p>
-      <Await query={query}>
-        {(passkeys) =>
-          passkeys.length > 0 && (
-            <div className="data-frame">
-              <Rows caption="Passkeys" items={passkeys} columns={columns} rowKey={({ id }) => id} />
-            </div>
-          )
-        }
-      </Await>
+    <Setting title="Passkeys" about="Sign in with your fingerprint, face or security key instead of a password.">
+      {query.error != null && <ErrorNotice error={query.error} retry={() => void query.refetch()} />}
+      {query.data && query.data.length > 0 && (
+        <Table
+          name="passkeys"
+          caption="Passkeys"
+          query={loaded(query.data)}
+          columns={columns}
+          rowKey={({ id }) => id}
+          actions={({ id, name: called }) => (
+            <Button
+              small
+              onClick={() => void change(() => removePasskey(id))}
+              aria-label={`Remove ${called || 'passkey'}`}
+            >
+              Remove
+            </Button>
+          )}
+          empty={null}
+        />
+      )}
       <form
-        className="filters"
+        className="card"
         onSubmit={(event) => {
           event.preventDefault();
           void change(() => addPasskey(name || 'Passkey'));
@@ -223,58 +247,45 @@ function Passkeys() {
           onChange={(event) => setName(event.currentTarget.value)}
           placeholder="My phone"
         />
-        <Button type="submit" busy={busy}>
-          Add passkey
-        </Button>
+        <div>
+          <Button type="submit" busy={busy}>
+            Add passkey
+          </Button>
+        </div>
+        {error !== undefined && <ErrorNotice error={error} />}
       </form>
-      {error !== undefined && <ErrorNotice error={error} />}
-    </section>
+    </Setting>
   );
 }
 
 function Password() {
   const queries = useQueryClient();
   const toast = useToast();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = event.currentTarget;
-    setBusy(true);
-    setError(undefined);
-    try {
-      // Changing the password starts a new sign-in with its own CSRF token.
-      queries.setQueryData(
-        accountQuery.queryKey,
-        await consoleCall('POST /password', textsOf(form, ['currentPassword', 'newPassword'])),
-      );
-      await queries.invalidateQueries({ queryKey: ['sign-ins'] });
-      form.reset();
-      toast('Password changed. Other browsers are signed out.');
-    } catch (problem) {
-      setError(problem);
-    } finally {
-      setBusy(false);
-    }
-  }
+  const { props, busy, error, errorOf } = useForm(async (form) => {
+    // Changing the password starts a new sign-in with its own CSRF token.
+    queries.setQueryData(
+      accountQuery.queryKey,
+      await consoleCall('POST /password', textsOf(form, ['currentPassword', 'newPassword'])),
+    );
+    await queries.invalidateQueries({ queryKey: ['sign-ins'] });
+    form.reset();
+    toast('Password changed. Other browsers are signed out.');
+  });
   return (
-    <section className="stack" aria-labelledby="password">
-      <h2 id="password">Password</h2>
-      <form className="card narrow" onSubmit={submit} noValidate>
-        <TextField
+    <Setting title="Password" about="Every other browser is signed out when you change it.">
+      <form className="card" {...props}>
+        <PasswordField
           label="Current password"
           name="currentPassword"
-          type="password"
           autoComplete="current-password"
-          error={fieldError(error, 'currentPassword')}
+          error={errorOf('currentPassword')}
         />
-        <TextField
+        <PasswordField
           label="New password"
           name="newPassword"
-          type="password"
           autoComplete="new-password"
-          hint="At least 12 characters. A sentence works well. Every other browser will be signed out."
-          error={fieldError(error, 'newPassword')}
+          hint="At least 12 characters. A sentence works well."
+          error={errorOf('newPassword')}
         />
         {error !== undefined && <ErrorNotice error={error} beside={['currentPassword', 'newPassword']} />}
         <div>
@@ -283,6 +294,6 @@ function Password() {
           </Button>
         </div>
       </form>
-    </section>
+    </Setting>
   );
 }

@@ -13,7 +13,6 @@ import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
-import { AllowedOrigins } from './allowed-origins.tsx';
 import { KeyForm } from './key-form.tsx';
 import { UsedToday } from './limits.tsx';
 import { NewSecret } from './new-secret.tsx';
@@ -49,11 +48,11 @@ function Keys() {
     </Button>
   );
   const columns: Column<ApiKey>[] = [
-    { id: 'name', label: 'Name', cell: ({ name }) => name },
+    { id: 'name', label: 'Name', width: '11rem', cell: ({ name }) => <strong>{name}</strong> },
     {
       id: 'secret',
       label: 'Secret',
-      width: '10rem',
+      width: '8rem',
       from: 'desktop',
       phone: 'under',
       cell: ({ secretPreview, expiringSecret }) => (
@@ -66,7 +65,7 @@ function Keys() {
     {
       id: 'permission',
       label: 'Permission',
-      width: '8rem',
+      width: '7rem',
       phone: 'aside',
       cell: ({ permission, scopes }) =>
         permission ? (
@@ -87,7 +86,7 @@ function Keys() {
     {
       id: 'cost',
       label: 'Cost today',
-      width: '9rem',
+      width: '7rem',
       from: 'desktop',
       choice: 'shown',
       cell: (key) => <UsedToday apiKey={key} />,
@@ -95,11 +94,11 @@ function Keys() {
     {
       id: 'used',
       label: 'Last used',
-      width: '8rem',
+      width: '7rem',
       phone: 'under-aside',
       cell: (key) => <Time at={key.lastUsedAt} />,
     },
-    { id: 'expires', label: 'Expires', width: '9rem', cell: (key) => <Expiry at={key.expiresAt} /> },
+    { id: 'expires', label: 'Expires', width: '8rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];
   return (
     <Page
@@ -133,7 +132,6 @@ function Keys() {
           </EmptyState>
         }
       />
-      <AllowedOrigins />
       {dialog?.what === 'create' && <KeyForm onClose={close} onCreated={setCreated} />}
       {dialog?.what === 'edit' && <KeyForm apiKey={dialog.key} onClose={close} />}
       {dialog?.what === 'rotate' && <Rotate apiKey={dialog.key} onClose={close} onCreated={setCreated} />}
@@ -153,7 +151,8 @@ function OldSecret({ secret: { preview, expiresAt } }: { secret: NonNullable<Api
   );
 }
 
-const tones: Record<Permission, Tone | undefined> = { read: undefined, write: 'live', admin: 'warn' };
+/** Of the one to be careful with. */
+const tones: Partial<Record<Permission, Tone>> = { admin: 'warn' };
 
 const SOON_MS = 14 * 86_400_000;
 

@@ -16,7 +16,7 @@ import { exactly, Time } from '../../ui/time.tsx';
 import { OneTimeLink } from './one-time-link.tsx';
 
 type OpenDialog =
-  | { what: 'invite' | 'rename' }
+  | { what: 'invite' }
   | { what: 'role' | 'reset' | 'remove'; member: Member }
   | { what: 'withdraw'; invitation: Invitation };
 
@@ -110,14 +110,11 @@ function People() {
   return (
     <Page
       title="People"
-      about={`People who can sign in to ${name}.`}
+      about={`Who can sign in to ${name}, and as what.`}
       actions={
-        <>
-          <Button onClick={() => setDialog({ what: 'rename' })}>Rename organization</Button>
-          <Button look="primary" onClick={() => setDialog({ what: 'invite' })}>
-            Invite person
-          </Button>
-        </>
+        <Button look="primary" onClick={() => setDialog({ what: 'invite' })}>
+          Invite person
+        </Button>
       }
     >
       <Table
@@ -133,7 +130,11 @@ function People() {
               items={[
                 { label: 'Change role', onSelect: () => setDialog({ what: 'role', member }) },
                 { label: 'Reset password', onSelect: () => setDialog({ what: 'reset', member }) },
-                { label: 'Remove', danger: true, onSelect: () => setDialog({ what: 'remove', member }) },
+                {
+                  label: member.userId === user.userId ? 'Leave organization' : 'Remove',
+                  danger: true,
+                  onSelect: () => setDialog({ what: 'remove', member }),
+                },
               ]}
             />
           )
@@ -165,7 +166,6 @@ function People() {
         />
       </section>
       {dialog?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onCreated={setCreated} />}
-      {dialog?.what === 'rename' && <Rename onClose={close} />}
       {dialog?.what === 'role' && <ChangeRole member={dialog.member} mayOwner={own === 'owner'} onClose={close} />}
       {dialog?.what === 'reset' && <Reset member={dialog.member} onClose={close} onCreated={setCreated} />}
       {dialog?.what === 'remove' && <Remove member={dialog.member} onClose={close} />}
@@ -228,31 +228,6 @@ function Invite({
 
 function rolesFor(mayOwner: boolean) {
   return mayOwner ? roles : roles.filter(({ value }) => value !== 'owner');
-}
-
-function Rename({ onClose }: { onClose: () => void }) {
-  const organization = useOrganization();
-  const [name, setName] = useState(organization.name);
-  const rename = useApiMutation((client, _: undefined) => client.organization.update({ name }), ['people']);
-  return (
-    <FormDialog
-      title="Rename organization"
-      beside={['name']}
-      action="Save"
-      onClose={onClose}
-      submit={async () => {
-        await rename.mutateAsync(undefined);
-        await organization.refreshAccount();
-      }}
-    >
-      <TextField
-        label="Name"
-        value={name}
-        error={fieldError(rename.error, 'name')}
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
-    </FormDialog>
-  );
 }
 
 function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: boolean; onClose: () => void }) {

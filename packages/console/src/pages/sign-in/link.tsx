@@ -1,14 +1,17 @@
 // A link with a one-time token: setup of an installation, an invitation, or a new password.
 
+import { SignalboxError } from '@signalbox/client';
 import type { Account, Link } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
+import { useForm } from '../../ui/form.ts';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
-import { StandalonePage } from '../../ui/standalone-page.tsx';
+import { PasswordField } from '../../ui/password-field.tsx';
+import { Or, StandalonePage } from '../../ui/standalone-page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useEnter } from './enter.ts';
 import { ProviderButtons } from './provider.tsx';
@@ -44,13 +47,29 @@ export function LinkPage() {
   });
   if (!token) {
     return (
-      <StandalonePage title="This link is incomplete">
+      <StandalonePage title="The link is incomplete">
         <p>Copy the whole link and open it again. It ends with # and a long code.</p>
       </StandalonePage>
     );
   }
+  if (query.error instanceof SignalboxError && query.error.code === 'link_invalid') {
+    return (
+      <StandalonePage title="The link no longer works" foot={<a href="/console/">Sign in</a>}>
+        <p>{query.error.detail}</p>
+      </StandalonePage>
+    );
+  }
   return (
-    <StandalonePage title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
+    <StandalonePage
+      title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}
+      foot={
+        query.data && (
+          <>
+            This link works once and expires <Time at={query.data.expiresAt} />.
+          </>
+        )
+      }
+    >
       <Await query={query}>{(link) => <LinkForm key={token} token={token} link={link} account={account} />}</Await>
     </StandalonePage>
   );
@@ -70,31 +89,20 @@ function fieldsOf(isReset: boolean, isSignedIn: boolean): string[] {
 
 function LinkForm({ token, link, account }: { token: string; link: Link; account: Account | undefined }) {
   const enter = useEnter();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
   const isReset = link.type === 'passwordReset';
   const person = isReset ? null : account?.user;
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
+  const { props, busy, error, errorOf } = useForm(async (form) => {
     // The fields depend on the link and on who is signed in.
-    const fields = Object.fromEntries(
-      [...new FormData(event.currentTarget)].map(([name, value]) => [name, String(value)]),
-    );
-    setBusy(true);
-    setError(undefined);
-    try {
-      becomeAccount(await consoleCall('POST /links/accept', { ...fields, token }));
-      sessionStorage.removeItem(KEY);
-      enter(undefined);
-    } catch (problem) {
-      setError(problem);
-    } finally {
-      setBusy(false);
-    }
-  }
-  const said = (path: string) => fieldError(error, path);
+    const fields = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+    const next = await consoleCall('POST /links/accept', { ...fields, token });
+    const before = new Set(account?.organizations.map(({ organizationId }) => organizationId));
+    const joined = next.organizations.find(({ organizationId }) => !before.has(organizationId));
+    becomeAccount(next);
+    sessionStorage.removeItem(KEY);
+    enter(joined && `/${joined.organizationId}${link.type === 'setup' ? '/start' : ''}`);
+  });
   return (
-    <form className="stack" onSubmit={submit} noValidate>
+    <form className="stack" {...props}>
       {link.type === 'setup' && <p>Create the first account. You’ll be the owner of this organization.</p>}
       {link.type === 'invitation' && (
         <p>
@@ -106,8 +114,7 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
           label="Organization name"
           name="organizationName"
           autoComplete="organization"
-          required
-          error={said('organizationName')}
+          error={errorOf('organizationName')}
         />
       )}
       {person ? (
@@ -124,19 +131,17 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
                 label="Your name"
                 name="name"
                 autoComplete="name"
-                required
                 defaultValue={link.name ?? ''}
-                error={said('name')}
+                error={errorOf('name')}
               />
               <TextField
                 label="Email"
                 name="email"
                 type="email"
                 autoComplete="username"
-                required
                 defaultValue={link.email ?? ''}
                 hint="You’ll sign in with this. We never send email to it."
-                error={said('email')}
+                error={errorOf('email')}
               />
             </>
           )}
@@ -147,14 +152,12 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
               <input type="hidden" autoComplete="username" value={link.email} readOnly />
             </p>
           )}
-          <TextField
+          <PasswordField
             label={isReset ? 'New password' : 'Password'}
             name="password"
-            type="password"
             autoComplete="new-password"
-            required
             hint="At least 12 characters. A sentence works well."
-            error={said('password')}
+            error={errorOf('password')}
           />
         </>
       )}
@@ -162,10 +165,12 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
       <Button type="submit" look="primary" busy={busy}>
         {isReset ? 'Set password' : person ? `Join ${link.organizationName}` : 'Create account'}
       </Button>
-      {!isReset && !person && <ProviderButtons verb="Continue" token={token} returnTo="/console/link" />}
-      <p className="quiet small">
-        This link works once and expires <Time at={link.expiresAt} />.
-      </p>
+      {!isReset && !person && (
+        <>
+          {account && account.signIn.providers.length > 0 && <Or />}
+          <ProviderButtons verb="Continue" token={token} returnTo="/console/link" />
+        </>
+      )}
     </form>
   );
 }

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
 import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
+import { useForm } from '../../ui/form.ts';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
-import { StandalonePage } from '../../ui/standalone-page.tsx';
+import { PasswordField } from '../../ui/password-field.tsx';
+import { Or, StandalonePage } from '../../ui/standalone-page.tsx';
 import { useEnter } from './enter.ts';
 import { ProviderButtons, providerError } from './provider.tsx';
 
@@ -13,54 +14,49 @@ export function SignInPage() {
   const enter = useEnter();
   const { from, error: refused } = useSearch({ from: '/sign-in' });
   const { data: account } = useQuery(accountQuery);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const body = textsOf(event.currentTarget, ['email', 'password']);
-    setBusy(true);
+  const { props, busy, error, setError, errorOf } = useForm(async (form) => {
+    becomeAccount(await consoleCall('POST /sign_in', textsOf(form, ['email', 'password'])));
+    enter(from);
+  });
+  async function signInWithPasskey() {
     setError(undefined);
     try {
-      becomeAccount(await consoleCall('POST /sign_in', body));
-      enter(from);
+      const passkeys = await import('../account/passkeys.ts');
+      if (await passkeys.signInWithPasskey()) enter(from);
     } catch (problem) {
       setError(problem);
-    } finally {
-      setBusy(false);
     }
   }
+  const hasOther = account && (account.signIn.passkey || account.signIn.providers.length > 0);
   return (
-    <StandalonePage title="Sign in">
+    <StandalonePage
+      title="Sign in"
+      foot={
+        <>
+          No account, or forgot your password? Ask an admin of your organization for a link. Operators can create one
+          with <code>signalbox users</code>.
+        </>
+      }
+    >
       {refused !== undefined && <Notice kind="bad" title={providerError(refused)} />}
-      <form className="stack" onSubmit={submit}>
-        <TextField label="Email" name="email" type="email" autoComplete="username webauthn" required autoFocus />
-        <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
-        {error !== undefined && <ErrorNotice error={error} />}
+      <form className="stack" {...props}>
+        <TextField
+          label="Email"
+          name="email"
+          type="email"
+          autoComplete="username webauthn"
+          autoFocus
+          error={errorOf('email')}
+        />
+        <PasswordField label="Password" name="password" autoComplete="current-password" error={errorOf('password')} />
+        {error !== undefined && <ErrorNotice error={error} beside={['email', 'password']} />}
         <Button type="submit" look="primary" busy={busy}>
           Sign in
         </Button>
       </form>
+      {hasOther && <Or />}
       <ProviderButtons verb="Sign in" returnTo={`/console${from ?? '/'}`} />
-      {account?.signIn.passkey && (
-        <Button
-          onClick={async () => {
-            setError(undefined);
-            try {
-              const { signInWithPasskey } = await import('../account/passkeys.ts');
-              await signInWithPasskey();
-              enter(from);
-            } catch (problem) {
-              setError(problem);
-            }
-          }}
-        >
-          Sign in with a passkey
-        </Button>
-      )}
-      <p className="quiet small">
-        No account, or forgot your password? Ask an admin of your organization for a link. Operators can create one with{' '}
-        <code>signalbox users</code>.
-      </p>
+      {account?.signIn.passkey && <Button onClick={() => void signInWithPasskey()}>Sign in with a passkey</Button>}
     </StandalonePage>
   );
 }

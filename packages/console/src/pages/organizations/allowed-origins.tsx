@@ -1,37 +1,36 @@
 // The web pages that may use session tokens, which programs create with API keys.
 import { useState } from 'react';
-import { useApiMutation, useApiQuery } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
+import { Setting } from '../../ui/setting.tsx';
 
-export function AllowedOrigins() {
-  const { data } = useApiQuery(['organization'], (client) => client.organization.get());
+export function AllowedOrigins({ allowedOrigins }: { allowedOrigins: readonly string[] }) {
   const [isEditing, setEditing] = useState(false);
-  if (!data) return null;
-  const { allowedOrigins } = data;
   return (
-    <section className="stack" aria-labelledby="allowed-origins">
-      <h2 id="allowed-origins">Allowed origins</h2>
-      <p>
-        Pages of these origins may use session tokens, which your server creates with an API key and gives to the
-        browsers of your end users.
-      </p>
+    <Setting
+      title="Allowed origins"
+      about={
+        <>
+          Web pages that may use <a href="/docs#createSessionToken">session tokens</a>, which your server gives to the
+          browsers of your end users.
+        </>
+      }
+      action={<Button onClick={() => setEditing(true)}>Edit origins</Button>}
+    >
       {allowedOrigins.length > 0 ? (
-        <ul className="mono">
+        <ul className="card origins mono">
           {allowedOrigins.map((origin) => (
             <li key={origin}>{origin}</li>
           ))}
         </ul>
       ) : (
-        <p className="quiet">None: no web page can use session tokens.</p>
+        <p className="card quiet">None: no web page can use session tokens.</p>
       )}
-      <div>
-        <Button onClick={() => setEditing(true)}>Edit origins</Button>
-      </div>
       {isEditing && <Edit origins={allowedOrigins} onClose={() => setEditing(false)} />}
-    </section>
+    </Setting>
   );
 }
 
