@@ -1,8 +1,5 @@
-// A paginated list as a table, which becomes cards on a phone.
+// A short table, which becomes cards on a phone. Lists are `Table`.
 import type { ReactNode } from 'react';
-import type { ListQuery } from '../organization.tsx';
-import { Button } from './button.tsx';
-import { ErrorNotice } from './notice.tsx';
 import { SkeletonRows } from './skeleton.tsx';
 
 export interface Column<T> {
@@ -13,43 +10,6 @@ export interface Column<T> {
   end?: boolean;
 }
 
-/** `empty` says what belongs here and how to create it. */
-export function List<T>({
-  caption,
-  query,
-  columns,
-  rowKey,
-  empty,
-}: {
-  /** What is listed, for screen readers. */
-  caption: string;
-  query: ListQuery<T>;
-  columns: readonly Column<T>[];
-  rowKey: (item: T) => string;
-  empty: ReactNode;
-}) {
-  const { data, error, refetch, isFetchingNextPage, hasNextPage, fetchNextPage } = query;
-  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
-  if (data.length === 0) return <div className="data-frame empty">{empty}</div>;
-  return (
-    <div className="stack">
-      {error && <ErrorNotice error={error} retry={() => void refetch()} />}
-      <div className="data-frame">
-        <Rows caption={caption} items={data} columns={columns} rowKey={rowKey} />
-      </div>
-      {hasNextPage && (
-        <div className="row">
-          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Show more
-          </Button>
-          <span className="quiet small">{data.length} shown</span>
-        </div>
-      )}
-    </div>
-  );
-}
-
-/** The table without loading, for items that are already loaded. */
 export function Rows<T>({
   caption,
   items,
