@@ -1,11 +1,13 @@
 // Every part of ui/ in every state, for people who build pages, and for the test that compares pictures of it (test/system.test.ts).
-import { type ReactNode, useEffect } from 'react';
-import { Content } from './content.tsx';
+import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { Controls } from './controls.tsx';
 import { Data } from './data.tsx';
 import { Feedback } from './feedback.tsx';
 import { Foundations } from './foundations.tsx';
 import './system.css';
+
+// Markdown and the editor are more than a page may load at once.
+const Content = lazy(async () => ({ default: (await import('./content.tsx')).Content }));
 
 export function SystemPage() {
   useEffect(() => {
@@ -22,7 +24,9 @@ export function SystemPage() {
       <Foundations />
       <Controls />
       <Data />
-      <Content />
+      <Suspense>
+        <Content />
+      </Suspense>
       <Feedback />
     </main>
   );
