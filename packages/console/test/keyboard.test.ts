@@ -1,20 +1,17 @@
-// Every flow of the console without a mouse: in a real browser on a real service, by keys only.
+// The console without a mouse: in a real browser on a real service, by keys only.
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
-import { expectAccessible } from './support/axe.ts';
 import { browser } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 import { expectTrapped, hasFocus, tabTo } from './support/keyboard.ts';
 
 let console: TestConsole;
-let agentId: string;
-let sessionId: string;
 beforeAll(async () => {
   console = await startConsole();
   const { client } = console.service;
   const refund = { name: 'refund_order', input: { order: '1042', cents: 100 } };
-  ({ agentId } = await client.agents.create({
+  const { agentId } = await client.agents.create({
     name: 'Refund desk',
     model: { provider: 'scripted', model: 'x', settings: { script: [{ toolCalls: [refund] }, { text: 'Done.' }] } },
     tools: [
@@ -26,10 +23,8 @@ beforeAll(async () => {
         approval: 'always',
       },
     ],
-  }));
-  ({ sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'The glass is broken.' }));
-  await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
-  await client.schedules.create({ agentId, environment: 'staging', cron: '0 9 * * *', name: 'Every morning' });
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'The glass is broken.' });
   await client.keys.create({ name: 'Backend', permission: 'read' });
   await vi.waitUntil(async () => (await client.sessions.get(sessionId)).status === 'waiting', { timeout: 30_000 });
 });
@@ -117,100 +112,3 @@ test('by keys alone one signs in, creates a key and an agent, opens a session, a
   await heading(page, /Refund desk/).waitFor();
   await context.close();
 });
-
-test('by keys alone a webhook secret is rotated, the palette and the menus are used, and each gives the focus back', async () => {
-  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
-  await heading(page, 'Overview').waitFor();
-  await go(page, 'w', 'Webhooks');
-  await press(page.getByRole('link', { name: /staging/ }).first());
-  await heading(page, /staging/).waitFor();
-  const rotate = page.getByRole('main').getByRole('button', { name: 'Rotate secret' });
-  await press(rotate);
-  const dialog = page.getByRole('dialog', { name: 'Rotate the signing secret of staging' });
-  await dialog.waitFor();
-  await expectTrapped(page);
-  await page.keyboard.press('Escape');
-  await expect.poll(() => hasFocus(rotate)).toBe(true);
-  await page.keyboard.press('Enter');
-  await press(dialog.getByRole('button', { name: 'Rotate secret' }));
-  const saved = page.getByRole('button', { name: 'I’ve saved it' });
-  await saved.waitFor();
-  watchSecret((await page.getByRole('dialog').locator('pre').first().textContent())!);
-  await press(saved);
-  await saved.waitFor({ state: 'detached' });
-
-  await tabTo(rotate);
-  await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Search and commands' }).waitFor();
-  await expectTrapped(page);
-  await page.keyboard.press('Escape');
-  await expect.poll(() => hasFocus(rotate)).toBe(true);
-  await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
-  await page.keyboard.press('Escape');
-  await expect.poll(() => hasFocus(rotate)).toBe(true);
-
-  const person = page.getByRole('button', { name: /^Olga Owner/ });
-  await tabTo(person, 'Shift+Tab');
-  await page.keyboard.press('Enter');
-  const items = page.getByRole('menuitem');
-  await items.first().waitFor();
-  await page.keyboard.press('ArrowDown');
-  await expect.poll(() => hasFocus(items)).toBe(true);
-  await page.keyboard.press('Escape');
-  await expect.poll(() => hasFocus(person)).toBe(true);
-
-  // The first stop of a page leads past the navigation.
-  await page.goto(`${console.origin}/console/${console.organizationId}/environments`);
-  await heading(page, 'Environments').waitFor();
-  await tabTo(page.getByRole('link', { name: /^Skip/ }), 'Shift+Tab');
-  await page.keyboard.press('Enter');
-  await page.keyboard.press('Tab');
-  expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
-  await page.context().close();
-});
-
-/** Opens each, checks it in both schemes, closes it with Escape, and expects the focus where it was. */
-async function expectOverlay(page: Page, opener: Locator, overlay: Locator): Promise<void> {
-  await opener.focus();
-  await page.keyboard.press('Enter');
-  await overlay.first().waitFor();
-  await expectAccessible(page);
-  await page.keyboard.press('Escape');
-  await overlay.first().waitFor({ state: 'detached' });
-  await expect.poll(() => hasFocus(opener), { message: `the focus returns to ${opener}` }).toBe(true);
-}
-
-test('every menu and popover passes axe in light and dark, closes with Escape, and gives the focus back', async () => {
-  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
-  const paths = [
-    '',
-    '/approvals',
-    '/sessions',
-    `/sessions/${sessionId}`,
-    `/agents/${agentId}`,
-    '/webhooks/staging',
-    '/schedules',
-    '/usage',
-    '/events',
-    '/keys',
-    '/people',
-  ];
-  const done = new Set<string>();
-  for (const path of paths) {
-    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
-    await heading(page, /./).waitFor();
-    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
-    const openers = page.locator(':is([aria-haspopup="menu"], [aria-haspopup="dialog"]):visible');
-    for (const opener of await openers.all()) {
-      const name = (await opener.getAttribute('aria-label')) ?? (await opener.textContent()) ?? '';
-      // Those of the frame once, and of several rows the first.
-      const kind = /^(Environment|Acme|Olga)/.test(name) ? name : `${path} ${name.replace(/ for .*/, '')}`;
-      if (done.has(kind)) continue;
-      done.add(kind);
-      await expectOverlay(page, opener, page.locator('[role="menu"], [role="dialog"].popover'));
-    }
-  }
-  expect(done.size).toBeGreaterThan(10);
-  await page.context().close();
-}, 300_000);
