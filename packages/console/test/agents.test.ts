@@ -147,7 +147,7 @@ test('errors appear at their field with the service’s wording, both before a r
   await page.getByText(/^Line 1 colour is not a known field/).waitFor();
   await page
     .getByRole('listitem')
-    .filter({ hasText: 'model.settings.temperature must be at most 2' })
+    .filter({ hasText: 'Model › settings › temperature must be at most 2' })
     .first()
     .waitFor();
   await write(page.getByLabel('Settings', { exact: true }), '');
@@ -443,7 +443,7 @@ test('a draft is tried without being saved, also before its agent is created', a
   await page.getByLabel('Message').fill('second');
   await page.getByRole('button', { name: 'Run draft' }).click();
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor();
-  expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
+  expect(await errorOf(page, 'Base URL')).toBe('Base URL is required for openai-compatible, up to and including /v1.');
   await page.getByLabel('Provider').selectOption('scripted');
   await write(page.getByLabel('Settings', { exact: true }), '{ "script": [{ "text": "Draft: {{input}}" }] }');
   await page.getByRole('button', { name: 'Run draft' }).click();
