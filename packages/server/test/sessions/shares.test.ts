@@ -1,9 +1,13 @@
 // Share links: who may create them, what they show to a stranger, and how they end.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { CreatedSessionShare } from '@signalbox/client';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { newSecret, parseSecret } from '../../src/keys/secret.ts';
 import { type Browser, openBrowser } from '../support/browser.ts';
+import { png } from '../support/files.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { join, setUp } from '../support/people.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
@@ -105,6 +109,43 @@ test('tool calls with their inputs and results are shown only by a link that was
   for (const shown of ['TOOL-INPUT', 'TOOL-OUTPUT', 'look_up']) expect(text).toContain(shown);
 });
 
+test('a file that a tool created is opened only by a link that shows tool calls', async () => {
+  const { client } = service;
+  const photos = createServer((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
+  onTestFinished(() => void photos.close());
+  await new Promise<void>((resolve) => photos.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(photos.address() as AddressInfo).port}/`;
+  const { agentId } = await client.agents.create({
+    name: 'Photographer',
+    model: {
+      provider: 'scripted',
+      model: 'demo',
+      settings: { script: [{ toolCalls: [{ name: 'photo', input: {} }] }, { text: 'Here.' }] },
+    },
+    tools: [
+      {
+        type: 'http',
+        name: 'photo',
+        description: 'Takes a photo.',
+        inputSchema: { type: 'object' },
+        request: { method: 'GET', url },
+        approval: 'never',
+      },
+    ],
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  const created = (await client.files.list({ environment: 'staging' })).data.filter(
+    (one) => one.sessionId === sessionId,
+  );
+  expect(created).toHaveLength(1);
+  const open = async (includesTools: boolean) => {
+    const { token } = await share(sessionId, { includesTools });
+    return (await stranger().post('/shares/file', { token, fileId: created[0]!.fileId })).status;
+  };
+  expect([await open(false), await open(true)]).toEqual([404, 200]);
+});
+
 test('a link shows what is said after it was created, and the pages of a long conversation', async () => {
   const { sessionId } = await openSession();
   const { token } = await share(sessionId);
@@ -121,7 +162,10 @@ test('a revoked, expired, wrong or truncated link shows nothing, and neither doe
   const other = await openSession();
   const { shareId, token } = await share(sessionId);
   const forged = `${token.slice(0, -8)}${token.at(-8) === 'a' ? 'b' : 'a'}${token.slice(-7)}`;
-  for (const wrong of [forged, token.slice(0, -1), 'sbs_', service.adminKey, token.replace('sbs_', 'sbi_')]) {
+  // In form a secret of this link, with a right checksum.
+  const { organizationId, keyId } = parseSecret(token, 'sbs')!;
+  const guessed = newSecret(organizationId, keyId, 'sbs');
+  for (const wrong of [forged, guessed, token.slice(0, -1), 'sbs_', service.adminKey, token.replace('sbs_', 'sbi_')]) {
     const refused = await read(wrong);
     expect([refused.status, refused.json.code], wrong.slice(0, 8)).toEqual([404, 'link_invalid']);
   }
