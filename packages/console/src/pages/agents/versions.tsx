@@ -37,7 +37,7 @@ export function AgentVersionsPage() {
     {
       id: 'version',
       label: 'Version',
-      width: '6.5rem',
+      width: '7.5rem',
       cell: (one) => <span aria-current={one === shown ? 'true' : undefined}>Version {one.version}</span>,
     },
     { id: 'changes', label: 'Changes', phone: 'under', cell: (one) => <Changed agent={one} versions={versions} /> },

@@ -26,7 +26,7 @@ export function EnvironmentsPage() {
     {
       id: 'sessions',
       label: 'Open sessions',
-      width: '9rem',
+      width: '8rem',
       end: true,
       phone: 'aside',
       cell: ({ name }) => <OpenSessions environment={name} />,
@@ -34,7 +34,7 @@ export function EnvironmentsPage() {
     {
       id: 'webhook',
       label: 'Webhook',
-      width: '9rem',
+      width: '8rem',
       phone: 'under',
       cell: ({ name }) => <WebhookStatus environment={name} />,
     },
@@ -43,14 +43,14 @@ export function EnvironmentsPage() {
           {
             id: 'keys',
             label: 'API keys',
-            width: '8rem',
+            width: '6rem',
             end: true,
             cell: ({ name }: Environment) => <KeyCount environment={name} />,
           },
           {
             id: 'secrets',
             label: 'Secrets',
-            width: '7rem',
+            width: '6rem',
             end: true,
             cell: ({ secretCount }: Environment) => secretCount,
           },

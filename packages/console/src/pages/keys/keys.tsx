@@ -48,11 +48,11 @@ function Keys() {
     </Button>
   );
   const columns: Column<ApiKey>[] = [
-    { id: 'name', label: 'Name', width: '11rem', cell: ({ name }) => <strong>{name}</strong> },
+    { id: 'name', label: 'Name', cell: ({ name }) => <strong>{name}</strong> },
     {
       id: 'secret',
       label: 'Secret',
-      width: '8rem',
+      width: '7rem',
       from: 'desktop',
       phone: 'under',
       cell: ({ secretPreview, expiringSecret }) => (
@@ -65,7 +65,7 @@ function Keys() {
     {
       id: 'permission',
       label: 'Permission',
-      width: '7rem',
+      width: '6.5rem',
       phone: 'aside',
       cell: ({ permission, scopes }) =>
         permission ? (
@@ -94,11 +94,11 @@ function Keys() {
     {
       id: 'used',
       label: 'Last used',
-      width: '7rem',
+      width: '6.5rem',
       phone: 'under-aside',
       cell: (key) => <Time at={key.lastUsedAt} />,
     },
-    { id: 'expires', label: 'Expires', width: '8rem', cell: (key) => <Expiry at={key.expiresAt} /> },
+    { id: 'expires', label: 'Expires', width: '7.5rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];
   return (
     <Page
