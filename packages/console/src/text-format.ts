@@ -68,6 +68,13 @@ function hex(code: number): string {
   return code.toString(16).padStart(4, '0');
 }
 
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** `17`, `1,204`, `16.4M`: a count in large type, in full up to a million. */
+export function shortNumber(value: number): string {
+  return value < 1_000_000 ? value.toLocaleString('en') : compact.format(value);
+}
+
 /** An amount with cents, or with four digits below a dollar: a model call costs fractions of a cent. */
 export function money(usd: number): string {
   const digits = usd !== 0 && Math.abs(usd) < 1 ? 4 : 2;
@@ -79,8 +86,9 @@ export function money(usd: number): string {
   });
 }
 
-/** `0 %`, `2.5 %`, `98 %` of a share. */
+/** `0 %`, `<0.1 %`, `2.5 %`, `98 %` of a share. */
 export function percent(share: number): string {
   const value = share * 100;
+  if (value > 0 && value < 0.05) return '<0.1 %';
   return `${value !== 0 && value < 10 ? value.toFixed(1) : value > 99 && value < 100 ? value.toFixed(1) : Math.round(value)} %`;
 }

@@ -43,7 +43,7 @@ export function BarChart({ bars, ...props }: Omit<ChartProps, 'points'> & { bars
   );
 }
 
-/** A line for each series. It has gaps where there is no value; a value between two gaps is a short line. */
+/** A line for each series. It has gaps where there is no value; a value between two gaps is a dot. */
 export function LineChart(props: ChartProps) {
   const { series, points } = props;
   const top = roundAbove(Math.max(0, ...points.flatMap(({ values }) => values.map((value) => value ?? 0))));
@@ -52,7 +52,7 @@ export function LineChart(props: ChartProps) {
       {series.map((name, index) => (
         <g className={seriesClass(index)} key={name}>
           {runsOf(points.map(({ values }) => values[index] ?? null)).map((run) => (
-            <polyline key={run[0]!.at} points={lineOf(run, top)} />
+            <polyline key={run[0]!.at} className={run.length === 1 ? 'dot' : undefined} points={lineOf(run, top)} />
           ))}
         </g>
       ))}
@@ -76,20 +76,20 @@ function Chart({
     <figure className="chart" aria-label={name}>
       <figcaption>
         <h2>{title}</h2>
-        {total && <span className="quiet">{total}</span>}
-      </figcaption>
-      {series.length > 1 && (
-        <div className="key" aria-hidden="true">
-          {series.map((one, index) => (
-            <span key={one}>
-              <Swatch index={index} />
-              <span className="name" title={one}>
-                <PlainText text={one} />
+        {total && <span className="quiet small">{total}</span>}
+        {series.length > 1 && (
+          <div className={series.length > 3 ? 'key line' : 'key'} aria-hidden="true">
+            {series.map((one, index) => (
+              <span key={one}>
+                <Swatch index={index} />
+                <span className="name" title={one}>
+                  <PlainText text={one} />
+                </span>
               </span>
-            </span>
-          ))}
-        </div>
-      )}
+            ))}
+          </div>
+        )}
+      </figcaption>
       <div className="plot">
         <div className="axis-y" aria-hidden="true">
           {[top, top / 2, 0].map((value) => (
@@ -210,7 +210,7 @@ function textOf(value: number | null | undefined, format: (value: number) => str
 
 function Swatch({ index }: { index: number }) {
   return (
-    <svg className={`swatch ${seriesClass(index)}`} viewBox="0 0 1 1" aria-hidden="true">
+    <svg className={`mark ${seriesClass(index)}`} viewBox="0 0 1 1" aria-hidden="true">
       <rect width="1" height="1" />
     </svg>
   );
@@ -264,15 +264,18 @@ function runsOf(values: readonly (number | null)[]): Value[][] {
 function lineOf(run: readonly Value[], top: number): string {
   const point = (x: number, value: number) => `${x},${100 - (value / top) * 100}`;
   const [only, ...more] = run;
-  if (more.length === 0) return `${point(only!.at + 0.25, only!.value)} ${point(only!.at + 0.75, only!.value)}`;
+  // A line without length is a dot, because its ends are round.
+  if (more.length === 0) return `${point(only!.at + 0.5, only!.value)} ${point(only!.at + 0.5, only!.value)}`;
   return run.map(({ at, value }) => point(at + 0.5, value)).join(' ');
 }
 
-/** The smallest of 1, 2, 5, 10, 20 … that is not below the value. 1 for zero. */
+const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
+
+/** The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15 … that is not below the value. 1 for zero. */
 export function roundAbove(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? 10 * power;
+  return ROUND.map((step) => step * power).find((step) => step >= value) ?? 10 * power;
 }
 
 /** The first, the middle and the last. */

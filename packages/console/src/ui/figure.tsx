@@ -2,7 +2,7 @@ import { ArrowDownRight, ArrowRight, ArrowUpRight } from 'lucide-react';
 import type { ReactNode } from 'react';
 
 export interface Change {
-  /** Against the period before: 0.12 is 12 % more. Undefined if there was nothing before. */
+  /** Against the period before: 0.12 is 12 % more. Undefined, and not shown, if there was nothing before. */
   ratio: number | undefined;
   /** Which direction is good, if one is. */
   good?: 'up' | 'down';
@@ -10,7 +10,7 @@ export interface Change {
   against: string;
 }
 
-/** A number that answers a question, with its change and its course. */
+/** A number that answers a question, with its change and its course. Several are in an element of class `figures`. */
 export function Figure({
   label,
   value,
@@ -18,7 +18,8 @@ export function Figure({
   change,
   points,
 }: {
-  label: string;
+  /** May be a link to the details. */
+  label: ReactNode;
   value: string;
   /** In small type after the value: "p95 4.1 s". */
   about?: ReactNode;
@@ -28,12 +29,14 @@ export function Figure({
 }) {
   return (
     <div className="figure-card">
-      <h3>{label}</h3>
+      <div className="row apart">
+        <h3>{label}</h3>
+        {change && <ChangeText {...change} />}
+      </div>
       <div className="value">
         <strong>{value}</strong>
         {about && <span className="quiet small">{about}</span>}
       </div>
-      {change && <ChangeText {...change} />}
       {points && points.length > 1 && <Sparkline points={points} />}
     </div>
   );
@@ -44,17 +47,20 @@ const LEAST_RATIO = 0.005;
 const MOST_RATIO = 9.99;
 
 function ChangeText({ ratio, good, against }: Change) {
-  if (ratio === undefined) return <p className="change quiet small">nothing in {against}</p>;
+  if (ratio === undefined) return null;
   const isSame = Math.abs(ratio) < LEAST_RATIO;
   const direction = ratio > 0 ? 'up' : 'down';
   const tone = isSame || good === undefined ? 'same' : good === direction ? 'better' : 'worse';
   const Arrow = isSame ? ArrowRight : ratio > 0 ? ArrowUpRight : ArrowDownRight;
-  const percent = `${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)} %`;
+  const percent = `${ratio > MOST_RATIO ? '>' : ''}${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)} %`;
   return (
     <p className={`change small ${tone}`} title={`Compared with ${against}`}>
       <Arrow aria-hidden="true" />
-      {isSame ? 'same' : `${percent} ${direction === 'up' ? 'more' : 'less'}`}
-      <span className="visually-hidden"> than in {against}</span>
+      {isSame ? 'same' : percent}
+      <span className="visually-hidden">
+        {isSame ? ' as in ' : direction === 'up' ? ' more than in ' : ' less than in '}
+        {against}
+      </span>
     </p>
   );
 }

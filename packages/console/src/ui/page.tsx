@@ -52,11 +52,18 @@ interface Asked<T> {
   refetch: () => unknown;
 }
 
-/** Shows a query's data, or that it is loading, or its error. */
-export function Await<T>({ query, children }: { query: Asked<T>; children: (data: T) => ReactNode }) {
+/** Shows a query's data, or that it is loading, or its error. `skeleton`: the shape of the data, if it is not a card. */
+export function Await<T>({
+  query,
+  skeleton = <SkeletonCards cards={1} />,
+  children,
+}: {
+  query: Asked<T>;
+  skeleton?: ReactNode;
+  children: (data: T) => ReactNode;
+}) {
   const { data, error, refetch } = query;
-  if (data === undefined)
-    return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonCards cards={1} />;
+  if (data === undefined) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : skeleton;
   return (
     <>
       {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}

@@ -42,6 +42,22 @@ export function SkeletonCards({ cards = 2, lines = 3 }: { cards?: number; lines?
   );
 }
 
+/** A row of figures. */
+export function SkeletonFigures({ figures = 4 }: { figures?: number }) {
+  return (
+    <WhileLoading>
+      <div className="figures" aria-hidden="true">
+        {Array.from({ length: figures }, (_, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the figures are all alike
+          <div className="figure-card" key={index}>
+            <Bone at={index} />
+          </div>
+        ))}
+      </div>
+    </WhileLoading>
+  );
+}
+
 const ROWS = 8;
 
 /** A list of rows, such as of events. */

@@ -1,5 +1,6 @@
 // Every part of ui/ in every state, for people who build pages, and for the test that compares pictures of it (test/system.test.ts).
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
+import { Charts } from './charts.tsx';
 import { Controls } from './controls.tsx';
 import { Data } from './data.tsx';
 import { Feedback } from './feedback.tsx';
@@ -24,6 +25,7 @@ export function SystemPage() {
       <Foundations />
       <Controls />
       <Data />
+      <Charts />
       <Suspense>
         <Content />
       </Suspense>
