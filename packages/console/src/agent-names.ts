@@ -25,6 +25,13 @@ export function useAgentNames(): ReadonlyMap<string, string> {
   return useMemo(() => new Map(data?.map(({ agentId, name }) => [agentId, name])), [data]);
 }
 
+/** The name of an agent; its id if the name is not known, but not while names load. */
+export function useAgentName(): (agentId: string) => string {
+  const { isPending } = useAgents();
+  const names = useAgentNames();
+  return (agentId) => names.get(agentId) ?? (isPending ? '…' : agentId);
+}
+
 /** An agent as an option of a select. */
 export function agentOption({ agentId, name, archivedAt }: Agent): { value: string; label: string } {
   return { value: agentId, label: archivedAt === null ? name : `${name} (archived)` };

@@ -3,6 +3,7 @@ import type { Permission } from '@signalbox/client';
 import { type Page, Signalbox } from '@signalbox/client';
 import type { Account, Membership } from '@signalbox/contract/console';
 import {
+  keepPreviousData,
   type QueryKey,
   type UseInfiniteQueryResult,
   useInfiniteQuery,
@@ -55,11 +56,14 @@ export function useOrganization(): Organization {
   return useContext(OrganizationContext)!;
 }
 
-/** A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). */
+/**
+ * A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). `keeps`: while a changed key
+ * loads, the data is that of the key before.
+ */
 export function useApiQuery<T>(
   key: QueryKey,
   ask: (client: Signalbox) => PromiseLike<T>,
-  { enabled = true, everyMs }: { enabled?: boolean } & Again = {},
+  { enabled = true, everyMs, keeps = false }: { enabled?: boolean; keeps?: boolean } & Again = {},
 ) {
   const { organizationId, client } = useOrganization();
   return useQuery({
@@ -67,6 +71,7 @@ export function useApiQuery<T>(
     queryFn: async () => await ask(client),
     enabled,
     refetchInterval: everyMs ?? false,
+    ...(keeps && { placeholderData: keepPreviousData }),
   });
 }
 

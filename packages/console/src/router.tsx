@@ -217,6 +217,12 @@ const usage = createRoute({
   component: lazyRouteComponent(() => import('./pages/usage/usage.tsx'), 'UsagePage'),
 });
 
+const budgets = createRoute({
+  ...inOrganization,
+  path: '/budgets',
+  component: lazyRouteComponent(() => import('./pages/budgets/budgets.tsx'), 'BudgetsPage'),
+});
+
 const keys = createRoute({
   ...inOrganization,
   path: '/keys',
@@ -317,6 +323,7 @@ export const router = createRouter({
       schedules,
       schedule,
       usage,
+      budgets,
       environments,
       environment,
       keys,

@@ -54,6 +54,7 @@ beforeAll(async () => {
     ['/schedules', '/schedules', 'Schedules'],
     ['/schedules/$scheduleId', `/schedules/${schedule.scheduleId}`, /Refund desk/],
     ['/usage', '/usage', 'Usage'],
+    ['/budgets', '/budgets', 'Budgets'],
     ['/webhooks', '/webhooks', 'Webhooks'],
     ['/webhooks/$environment', '/webhooks/staging', /staging/],
     ['/webhooks/$environment/deliveries/$deliveryId', `/webhooks/staging/deliveries/${delivery.deliveryId}`, /./],

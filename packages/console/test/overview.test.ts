@@ -73,7 +73,7 @@ test('pending approvals, figures and problems update without a reload, and an ap
     expiresAt: new Date(Date.now() + DAY_MS).toISOString(),
   });
 
-  await page.getByText('1 tool call is waiting for a decision').waitFor();
+  await page.getByRole('region', { name: 'Needs you' }).getByRole('listitem').getByText('Refund desk').waitFor();
   await page.getByText('1 API key expires in the next 14 days').waitFor();
   // A viewer may not open the page of keys, so there is no link to it.
   expect(await page.getByRole('link', { name: /API key expires/ }).count()).toBe(0);
@@ -82,7 +82,7 @@ test('pending approvals, figures and problems update without a reload, and an ap
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   await expectAccessible(page);
 
-  await page.getByRole('link', { name: 'Pay back' }).click();
+  await page.getByRole('region', { name: 'Needs you' }).getByRole('link', { name: 'Pay back' }).click();
   await page.getByRole('heading', { name: 'Pay back', level: 1 }).waitFor();
   await page.goBack();
   await page.context().close();
@@ -148,11 +148,10 @@ test('tokens and cost by day match the usage report, in the chart and in its tab
   await rows.last().waitFor();
   // The page begins with today and the 29 days before.
   expect(await rows.count()).toBe(1 + data.slice(-30).length);
-  const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
   expect(await rows.last().getByRole('cell').allTextContents()).toEqual([
     expect.stringMatching(/^[A-Z][a-z]{2} \d+$/),
-    compact.format(today.inputTokens),
-    compact.format(today.outputTokens),
+    today.inputTokens.toLocaleString('en'),
+    today.outputTokens.toLocaleString('en'),
   ]);
   const cost = page.getByRole('figure').filter({ hasText: 'Cost by day' });
   await cost.getByText('Show as table').click();
@@ -167,14 +166,14 @@ test('while the oldest approval loads, or if it can’t be loaded, the overview 
   const page = await console.open(viewer, '/agents');
   const isLoading = Promise.withResolvers<void>();
   const fails = Promise.withResolvers<void>();
-  await page.route(/\/approvals\?.*limit=3\b/, async (route) => {
+  await page.route(/\/approvals\?.*limit=5\b/, async (route) => {
     isLoading.resolve();
     await fails.promise;
     await route.fulfill({ status: 422, json: { code: 'invalid_request', detail: 'no' } });
   });
   await page.getByRole('link', { name: 'Overview' }).click();
   await isLoading.promise;
-  await page.getByText('tool call is waiting for a decision').waitFor();
+  await page.getByRole('region', { name: 'Needs you' }).getByRole('link', { name: 'Approvals' }).waitFor();
   const none = page.getByText('No pending approvals.');
   expect(await none.count()).toBe(0);
   fails.resolve();

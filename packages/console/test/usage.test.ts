@@ -7,7 +7,7 @@ import { startConsole } from './support/console.ts';
 
 test('a budget is created, shown with what is spent of it, changed and deleted', async () => {
   const console = await startConsole();
-  const page = await console.open(console.owner, '/usage');
+  const page = await console.open(console.owner, '/budgets');
   await page.getByText('No budgets yet').waitFor();
   await page.getByRole('button', { name: 'Create budget' }).click();
   const dialog = page.getByRole('dialog');
@@ -50,17 +50,19 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   const page = await console.open(viewer, '/usage');
   const total = page.getByRole('region', { name: 'Total' });
   await total.getByText(/^(<)?\$0\.000/).waitFor();
-  await total.getByText('1 model call had no price and is not included.').waitFor();
+  await total.getByText('1 unpriced').waitFor();
+  await page.getByText('1 model call had no price and is not included.').waitFor();
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 
-  await page.getByLabel('Group by').selectOption('agent');
+  const groupBy = (name: string) => page.getByRole('radio', { name, exact: true }).check({ force: true });
+  await groupBy('Agent');
   const rows = page.getByRole('table', { name: 'Usage by agent' }).getByRole('row');
   await rows
     .filter({ hasText: 'Costly' })
     .getByText(/^(<)?\$0\.000/)
     .waitFor();
   await rows.filter({ hasText: 'Free of charge' }).getByText('no price').waitFor();
-  const chart = page.getByRole('figure', { name: 'Agent by day' });
+  const chart = page.getByRole('figure', { name: 'Cost by agent' });
   await chart.getByText('Show as table').click();
   await chart.getByRole('columnheader', { name: 'Costly' }).waitFor();
   await page.getByLabel('Search groups').fill('cost');
@@ -73,7 +75,11 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   expect(text).toMatch(/^\ufeffagent,name,costUsd,.*\r\nagt_\w+,Costly,0\.0000\d*,/);
   expect(text).not.toContain('Free of charge');
   await page.getByLabel('Search groups').fill('');
-  await page.getByLabel('Environment').selectOption('staging');
+  const switchTo = async (name: string) => {
+    await page.getByRole('button', { name: /^Environment:/ }).click();
+    await page.getByRole('menuitemcheckbox', { name }).click();
+  };
+  await switchTo('staging');
   await expect.poll(() => rows.count()).toBe(2);
   // No call had a price, so the sum is unknown too.
   await total.getByText('no price').waitFor();
@@ -84,12 +90,12 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   expect(await rows.count()).toBe(2);
   await expectAccessible(page);
 
-  await page.getByLabel('Environment').selectOption('');
-  await page.getByLabel('Group by').selectOption('model');
-  await page.getByRole('table', { name: 'Usage by Model' }).getByText('scripted/priced').waitFor();
+  await switchTo('All environments');
+  await groupBy('Model');
+  await page.getByRole('table', { name: 'Usage by model' }).getByText('scripted/priced').waitFor();
   await page.getByLabel('Period').selectOption('last-month');
-  await page.getByText('No model calls in this period.').first().waitFor();
+  await page.getByText('No model calls in this period').first().waitFor();
   expect(await total.getByText('no price').count()).toBe(0);
-  await page.getByLabel('Group by').selectOption('day');
-  await page.getByText('No model calls last month.').waitFor();
+  await groupBy('Day');
+  await page.getByText('No model calls in this period').waitFor();
 });

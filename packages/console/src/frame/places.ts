@@ -14,6 +14,7 @@ import {
   ScrollText,
   Server,
   Users,
+  Wallet,
   Webhook,
 } from 'lucide-react';
 
@@ -50,6 +51,7 @@ const groups = [
       { to: '/$organizationId/webhooks', label: 'Webhooks', key: 'w', icon: Webhook },
       { to: '/$organizationId/schedules', label: 'Schedules', key: 'c', icon: CalendarClock },
       { to: '/$organizationId/usage', label: 'Usage', key: 'u', icon: ChartColumn },
+      { to: '/$organizationId/budgets', label: 'Budgets', key: 'd', icon: Wallet },
       { to: '/$organizationId/events', label: 'Event log', key: 'l', icon: ScrollText },
     ],
   },

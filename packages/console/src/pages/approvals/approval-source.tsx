@@ -6,10 +6,14 @@ import { Badge } from '../../ui/badge.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 
-/** The name of an agent, or its id until the name is loaded. */
+/** The name of an agent, or its id if it has none to show. */
 export function AgentName({ agentId }: { agentId: string }) {
-  const { data } = useApiQuery(['agents', agentId, 'name'], async (client) => (await client.agents.get(agentId)).name);
-  return data === undefined ? <code>{shortId(agentId)}</code> : <PlainText text={data} />;
+  const { data, isPending } = useApiQuery(
+    ['agents', agentId, 'name'],
+    async (client) => (await client.agents.get(agentId)).name,
+  );
+  if (data !== undefined) return <PlainText text={data} />;
+  return isPending ? '…' : <code>{shortId(agentId)}</code>;
 }
 
 /** The end of an id, which distinguishes it from others. */

@@ -4,42 +4,51 @@ import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { money } from '../../text-format.ts';
 import { Await } from '../../ui/page.tsx';
 import { inDays } from '../../ui/time.tsx';
+import { Unpriced } from '../usage/day-charts.tsx';
 import { SplitChart } from '../usage/split-chart.tsx';
 
-/** What the models cost, day by day. */
+/** What the models cost, day by day; how many tokens they used if none of them has a price. */
 export function CostByModel({ days }: { days: number }) {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
-  const query = useApiQuery(['usage', 'by-model', days, environment], (client) =>
-    client.usage.get({ from: inDays(1 - days), splitBy: 'model', ...(environment && { environment }) }),
+  const query = useApiQuery(
+    ['usage', 'by-model', days, environment],
+    (client) =>
+      client.usage.get({ from: inDays(1 - days), splitBy: 'model', draft: false, ...(environment && { environment }) }),
+    { keeps: true },
   );
+  const period = `in the last ${days} days (UTC)`;
   return (
     <section className="card">
       <Await query={query}>
-        {(report) =>
-          report.total.costUsd === null ? (
+        {(report) => {
+          const { steps, costUsd, unpricedSteps } = report.total;
+          const name = costUsd === null && steps > 0 ? 'Tokens by model' : 'Cost by model';
+          if (steps === 0) {
+            return (
+              <>
+                <h2>{name}</h2>
+                <p className="quiet">No model calls in the last {days} days.</p>
+              </>
+            );
+          }
+          return (
             <>
-              <h2>Cost by model</h2>
-              <p className="quiet">
-                {report.total.steps === 0
-                  ? `No model calls in the last ${days} days.`
-                  : 'None of these models has a price. The operator can set prices.'}
-              </p>
+              <SplitChart
+                title={
+                  <Link to="/$organizationId/usage" params={{ organizationId }} search={{ groupBy: 'model' }}>
+                    {name}
+                  </Link>
+                }
+                name={name}
+                total={costUsd === null ? `${period}; no model has a price` : `${money(costUsd)} ${period}`}
+                report={report}
+                nameOf={(group) => group}
+              />
+              {costUsd !== null && <Unpriced calls={unpricedSteps} />}
             </>
-          ) : (
-            <SplitChart
-              title={
-                <Link to="/$organizationId/usage" params={{ organizationId }} search={{ groupBy: 'model' }}>
-                  Cost by model
-                </Link>
-              }
-              name="Cost by model"
-              total={`${money(report.total.costUsd)} in the last ${days} days (UTC)`}
-              report={report}
-              nameOf={(group) => group}
-            />
-          )
-        }
+          );
+        }}
       </Await>
     </section>
   );

@@ -1,21 +1,28 @@
 import type { AnalyticsPoint, AnalyticsSum } from '@signalbox/client';
-import { money, percent } from '../../text-format.ts';
+import { Link } from '@tanstack/react-router';
+import { useOrganization } from '../../organization.tsx';
+import { money, percent, shortNumber } from '../../text-format.ts';
 import { Figure } from '../../ui/figure.tsx';
 import { duration } from '../../ui/time.tsx';
 import { number } from '../sessions/session-text.ts';
+import type { OverviewRange } from './search-params.ts';
 
 /** Four numbers of a period, compared with the one before. `against`: "the 24 hours before". */
 export function Figures({
   total,
   previous,
   points,
+  range,
   against,
 }: {
   total: AnalyticsSum;
   previous: AnalyticsSum;
   points: readonly AnalyticsPoint[];
+  range: OverviewRange;
   against: string;
 }) {
+  const { organizationId } = useOrganization();
+  const params = { organizationId };
   const failed = total.turns.failed;
   return (
     <section className="figures" aria-labelledby="figures">
@@ -23,32 +30,44 @@ export function Figures({
         Figures
       </h2>
       <Figure
-        label="Sessions"
-        value={number(total.sessions.opened)}
+        label={
+          <Link to="/$organizationId/sessions" params={params} search={{ range }}>
+            Sessions
+          </Link>
+        }
+        value={shortNumber(total.sessions.opened)}
         about={`${number(total.turns.ended)} ${total.turns.ended === 1 ? 'turn' : 'turns'}`}
         change={{ ratio: ratioOf(total.sessions.opened, previous.sessions.opened), against }}
-        points={points.map(({ sessions }) => sessions.opened)}
+        points={whole(points.map(({ sessions }) => sessions.opened))}
       />
       <Figure
-        label="First token, median"
+        label="First token"
         value={total.firstToken.p50Ms === null ? '–' : duration(total.firstToken.p50Ms)}
-        {...(total.firstToken.p95Ms !== null && { about: `p95 ${duration(total.firstToken.p95Ms)}` })}
+        {...(total.firstToken.p95Ms !== null && { about: `median, p95 ${duration(total.firstToken.p95Ms)}` })}
         change={{ ratio: ratioOf(total.firstToken.p50Ms ?? 0, previous.firstToken.p50Ms ?? 0), good: 'down', against }}
         points={points.map(({ firstToken }) => firstToken.p50Ms ?? 0)}
       />
       <Figure
-        label="Error rate"
+        label={
+          <Link to="/$organizationId/sessions" params={params} search={{ range, hasError: true }}>
+            Error rate
+          </Link>
+        }
         value={total.turns.ended === 0 ? '–' : percent(failed / total.turns.ended)}
         about={`${number(failed)} failed ${failed === 1 ? 'turn' : 'turns'}`}
         change={{ ratio: ratioOf(shareOf(total), shareOf(previous)), good: 'down', against }}
         points={points.map(shareOf)}
       />
       <Figure
-        label="Cost"
+        label={
+          <Link to="/$organizationId/usage" params={params}>
+            Cost
+          </Link>
+        }
         value={money(total.costUsd)}
         about={`${compact.format(total.tokens)} tokens`}
         change={{ ratio: ratioOf(total.costUsd, previous.costUsd), against }}
-        points={points.map(({ costUsd }) => costUsd)}
+        points={whole(points.map(({ costUsd }) => costUsd))}
       />
     </section>
   );
@@ -56,11 +75,16 @@ export function Figures({
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
+/** Without the last point, which is not over: it would look like a fall. */
+function whole(points: readonly number[]): readonly number[] {
+  const before = points.slice(0, -1);
+  return before.some((point) => point > 0) ? before : points;
+}
+
 function shareOf({ turns }: AnalyticsSum): number {
   return turns.ended === 0 ? 0 : turns.failed / turns.ended;
 }
 
 function ratioOf(now: number, before: number): number | undefined {
-  if (before === 0) return now === 0 ? 0 : undefined;
-  return now / before - 1;
+  return before === 0 ? undefined : now / before - 1;
 }

@@ -1,7 +1,6 @@
 import type { AnalyticsGroup, AnalyticsPoint } from '@signalbox/client';
 import type { AnalyticsStep } from '@signalbox/contract';
-import { Link } from '@tanstack/react-router';
-import { useAgentNames } from '../../agent-names.ts';
+import { useAgentName } from '../../agent-names.ts';
 import { pointLabel, units } from '../../analytics-time.ts';
 import { useOrganization } from '../../organization.tsx';
 import { percent } from '../../text-format.ts';
@@ -40,7 +39,7 @@ export function LatencyOverTime({ points, step }: { points: readonly AnalyticsPo
 /** Which agents are slow or fail. */
 export function LatencyByAgent({ groups }: { groups: readonly AnalyticsGroup[] }) {
   const { organizationId } = useOrganization();
-  const names = useAgentNames();
+  const nameOf = useAgentName();
   const agents = groups.filter(({ group, turns }) => group !== '' && turns.ended > 0);
   if (agents.length === 0) return null;
   const busiest = agents.toSorted((a, b) => b.turns.ended - a.turns.ended).slice(0, 10);
@@ -48,24 +47,31 @@ export function LatencyByAgent({ groups }: { groups: readonly AnalyticsGroup[] }
     {
       id: 'agent',
       label: 'Agent',
-      cell: ({ group }) => (
-        <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
-          <PlainText text={names.get(group) ?? group} />
-        </Link>
-      ),
+      cell: ({ group }) => <PlainText text={nameOf(group)} />,
     },
-    { id: 'turns', label: 'Turns', end: true, cell: ({ turns }) => number(turns.ended) },
+    { id: 'turns', label: 'Turns', width: '6rem', end: true, cell: ({ turns }) => number(turns.ended) },
     {
       id: 'failed',
       label: 'Failed',
+      width: '6rem',
       end: true,
       phone: 'aside',
-      cell: ({ turns }) => percent(turns.failed / turns.ended),
+      cell: ({ turns }) => (
+        <span className={turns.failed > 0 ? 'failed-share' : 'quiet'}>{percent(turns.failed / turns.ended)}</span>
+      ),
     },
-    { id: 'first', label: 'First token', end: true, phone: 'under', cell: ({ firstToken }) => latencyText(firstToken) },
+    {
+      id: 'first',
+      label: 'First token',
+      width: '11rem',
+      end: true,
+      phone: 'under',
+      cell: ({ firstToken }) => latencyText(firstToken),
+    },
     {
       id: 'turn',
       label: 'Turn',
+      width: '11rem',
       end: true,
       phone: 'under-aside',
       cell: ({ turnDuration }) => latencyText(turnDuration),
@@ -83,6 +89,10 @@ export function LatencyByAgent({ groups }: { groups: readonly AnalyticsGroup[] }
         query={loaded(busiest)}
         columns={columns}
         rowKey={({ group }) => group}
+        rowLink={({ group }) => ({
+          to: '/$organizationId/agents/$agentId',
+          params: { organizationId, agentId: group },
+        })}
         empty={null}
       />
     </section>

@@ -1,72 +1,53 @@
-import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { eventText } from '../../event-text.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Await } from '../../ui/page.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
+import { eventLink } from './event-link.ts';
 
-/** The latest events, in words. */
+const SHOWN = 8;
+
+/** The latest events, in words. Each leads to what it is about. */
 export function LatestEvents() {
   const { organizationId } = useOrganization();
-  const query = useApiQuery(['events', 'latest'], async (client) => (await client.events.list({ limit: 10 })).data);
+  const environment = useEnvironment();
+  const query = useApiQuery(['events', 'latest', environment], async (client) => {
+    const { data } = await client.events.list({ limit: SHOWN, ...(environment !== undefined && { environment }) });
+    return data;
+  });
   return (
     <section className="stack tight" aria-labelledby="latest">
       <div className="row apart">
         <h2 id="latest">Latest events</h2>
-        <Link to="/$organizationId/events" params={{ organizationId }}>
+        <Link className="small" to="/$organizationId/events" params={{ organizationId }}>
           Event log
         </Link>
       </div>
-      <Await query={query}>
-        {(events) => (
-          <ul className="events data-frame">
-            {events.map((event) => (
-              <li key={event.eventId}>
-                <span>
-                  <PlainText text={eventText(event)} /> <About event={event} />
-                </span>
-                <span className="quiet small">
-                  <Time at={event.occurredAt} />
-                </span>
-              </li>
-            ))}
-          </ul>
-        )}
+      <Await query={query} skeleton={<SkeletonRows rows={SHOWN} />}>
+        {(events) =>
+          events.length === 0 ? (
+            <p className="quiet">No events yet.</p>
+          ) : (
+            <ul className="events data-frame">
+              {events.map((event) => (
+                <li key={event.eventId}>
+                  <Link {...eventLink(organizationId, event)}>
+                    <span className="what">
+                      <PlainText text={eventText(event)} />
+                    </span>
+                    <span className="quiet small">
+                      <Time at={event.occurredAt} />
+                    </span>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )
+        }
       </Await>
     </section>
-  );
-}
-
-/** A link to the event's resource. */
-function About({ event: { type, resource, sessionId } }: { event: Event }) {
-  const { organizationId } = useOrganization();
-  if (resource.type === 'approval') {
-    return (
-      <Link
-        className="small"
-        to="/$organizationId/approvals/$operationId"
-        params={{ organizationId, operationId: resource.id }}
-      >
-        Approval
-      </Link>
-    );
-  }
-  if (resource.type === 'schedule' && sessionId === null && type !== 'schedule.deleted') {
-    return (
-      <Link
-        className="small"
-        to="/$organizationId/schedules/$scheduleId"
-        params={{ organizationId, scheduleId: resource.id }}
-      >
-        Schedule
-      </Link>
-    );
-  }
-  if (sessionId === null || type === 'session.deleted') return null;
-  return (
-    <Link className="small" to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
-      Session
-    </Link>
   );
 }

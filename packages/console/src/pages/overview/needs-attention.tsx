@@ -1,15 +1,27 @@
 import type { AnalyticsGroup, OrganizationBudget, Overview } from '@signalbox/client';
 import { modelKeyErrors } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
+import { CircleCheck } from 'lucide-react';
 import { Fragment, type ReactNode } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
+import { useAgentName } from '../../agent-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { capped, counted, money } from '../../text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
+import { Bone } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 
-/** Problems that need attention: failing webhooks and agents, budgets near their limit, expiring keys. */
-export function NeedsAttention({ overview, groups }: { overview: Overview; groups: readonly AnalyticsGroup[] }) {
+/**
+ * Problems that need attention: failing webhooks and agents, budgets near their limit, expiring keys. `groups` is undefined while it is
+ * not known which agents fail.
+ */
+export function NeedsAttention({
+  overview,
+  groups,
+}: {
+  overview: Overview;
+  groups: readonly AnalyticsGroup[] | undefined;
+}) {
   const { organizationId, may } = useOrganization();
   const { webhooks, keysExpiringSoon: keys } = overview;
   const { blocked, failing, degraded, disabled, waitingDeliveries } = webhooks;
@@ -61,17 +73,27 @@ export function NeedsAttention({ overview, groups }: { overview: Overview; group
     { tone: 'warn', word: 'expiring', count: keys, text: toKeys },
   ];
   const needed = lines.filter(({ count }) => count > 0);
-  const failingAgents = groups.filter(({ group, turns }) => group !== '' && turns.failed > 0).slice(0, MOST_AGENTS);
+  const failingAgents = (groups ?? [])
+    .filter(({ group, turns }) => group !== '' && turns.failed > 0)
+    // The line about the key says how to fix it.
+    .filter(({ failures }) => withoutKey.length === 0 || failures.some(({ code }) => !isOfKey(code)))
+    .slice(0, MOST_AGENTS);
   const budgets = useBudgetsNearLimit();
-  const isCalm = needed.length + failingAgents.length + budgets.length === 0;
+  const isCalm = needed.length + failingAgents.length + (budgets?.length ?? 0) === 0;
+  const isKnown = groups !== undefined && budgets !== undefined;
   return (
     <section className="card" aria-labelledby="care">
       <h2 id="care">Needs attention</h2>
-      {isCalm ? (
-        <p className="quiet">All good. Webhooks are being delivered, and no API key expires in the next 14 days.</p>
-      ) : (
+      {isCalm && !isKnown && <Bone />}
+      {isCalm && isKnown && (
+        <p className="calm quiet">
+          <CircleCheck aria-hidden="true" />
+          All good. Webhooks are being delivered, and no API key expires in the next 14 days.
+        </p>
+      )}
+      {!isCalm && (
         <ul className="care">
-          {budgets.map((budget) => (
+          {budgets?.map((budget) => (
             <li key={`budget ${budget.name}`}>
               <NearLimit budget={budget} />
             </li>
@@ -83,7 +105,8 @@ export function NeedsAttention({ overview, groups }: { overview: Overview; group
           ))}
           {needed.map(({ tone, word, text }) => (
             <li key={word}>
-              <Badge tone={tone}>{word}</Badge> {text}
+              <Badge tone={tone}>{word}</Badge>
+              <span>{text}</span>
             </li>
           ))}
         </ul>
@@ -98,11 +121,15 @@ const MOST_AGENTS = 3;
 const NEAR = 0.8;
 const BUDGETS_EVERY_MS = 60_000;
 
-function useBudgetsNearLimit(): OrganizationBudget[] {
-  const { data = [] } = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), {
+function useBudgetsNearLimit(): OrganizationBudget[] | undefined {
+  const environment = useEnvironment();
+  const { data, error } = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), {
     everyMs: BUDGETS_EVERY_MS,
   });
-  return data.filter(({ spentUsd, limitUsd }) => spentUsd >= NEAR * limitUsd);
+  if (error) return [];
+  return data
+    ?.filter((budget) => [undefined, budget.environment].includes(environment) || budget.environment === null)
+    .filter(({ spentUsd, limitUsd }) => spentUsd >= NEAR * limitUsd);
 }
 
 function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { budget: OrganizationBudget }) {
@@ -110,44 +137,45 @@ function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { bud
   const isReached = spentUsd >= limitUsd;
   return (
     <>
-      <Badge tone={isReached ? 'bad' : 'warn'}>budget</Badge>{' '}
-      <Link to="/$organizationId/usage" params={{ organizationId }} hash="budgets">
-        {name}
-      </Link>
-      : {money(spentUsd)} of {money(limitUsd)} this {period}
-      {isReached && stop && '. New turns are refused'}
+      <Badge tone={isReached ? 'bad' : 'warn'}>budget</Badge>
+      <span>
+        <Link to="/$organizationId/budgets" params={{ organizationId }}>
+          {name}
+        </Link>
+        : {money(spentUsd)} of {money(limitUsd)} this {period}
+        {isReached && stop && '. New turns are refused'}
+      </span>
     </>
   );
 }
 
-/** How many turns failed and the most frequent reason, with a link to the last one. */
+/** How many turns failed and the most frequent reason, with a link to the last session. */
 function FailingAgent({ agent: { group, turns, failures } }: { agent: AnalyticsGroup }) {
   const { organizationId } = useOrganization();
-  const names = useAgentNames();
+  const nameOf = useAgentName();
   const [first] = failures;
   return (
     <>
-      <Badge tone="bad">failed</Badge>{' '}
-      <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
-        <PlainText text={names.get(group) ?? group} />
-      </Link>
-      : {counted(turns.failed, 'turn')} failed
-      {first && (
-        <>
-          , {failures.length === 1 ? '' : 'most '}with <code>{first.code}</code>
-        </>
-      )}
+      <Badge tone="bad">failed</Badge>
+      <span>
+        <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
+          <PlainText text={nameOf(group)} />
+        </Link>
+        : {counted(turns.failed, 'turn')} failed
+        {first && (
+          <>
+            , {failures.length === 1 ? '' : 'most '}with <code>{first.code}</code>
+          </>
+        )}
+      </span>
       {first?.sessionId && (
-        <>
-          {' '}
-          <Link
-            to="/$organizationId/sessions/$sessionId"
-            params={{ organizationId, sessionId: first.sessionId }}
-            className="small"
-          >
-            Last session
-          </Link>
-        </>
+        <Link
+          to="/$organizationId/sessions/$sessionId"
+          params={{ organizationId, sessionId: first.sessionId }}
+          className="small aside"
+        >
+          Last session
+        </Link>
       )}
     </>
   );
@@ -156,14 +184,26 @@ function FailingAgent({ agent: { group, turns, failures } }: { agent: AnalyticsG
 // Enough to notice that sessions fail now, and one page of the list.
 const NEWEST_SESSIONS = 50;
 
+function isOfKey(code: string): boolean {
+  return modelKeyErrors.some((one) => one === code);
+}
+
 /** The environments in which one of the newest sessions failed because of its model's key. */
 function useEnvironmentsWithoutKey(): string[] {
+  const environment = useEnvironment();
   const { data = [] } = useApiQuery(
-    ['sessions', 'newest'],
-    async (client) => (await client.sessions.list({ limit: NEWEST_SESSIONS })).data,
+    ['sessions', 'newest', environment],
+    async (client) => {
+      const { data } = await client.sessions.list({
+        limit: NEWEST_SESSIONS,
+        draft: false,
+        ...(environment !== undefined && { environment }),
+      });
+      return data;
+    },
     { everyMs: 30_000 },
   );
-  const failed = data.filter(({ error }) => modelKeyErrors.some((code) => code === error?.code));
+  const failed = data.filter(({ error }) => error !== null && isOfKey(error.code));
   return [...new Set(failed.map(({ environment }) => environment))];
 }
 

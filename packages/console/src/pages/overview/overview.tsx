@@ -7,6 +7,7 @@ import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
+import { SkeletonFigures } from '../../ui/skeleton.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { CostByModel } from './cost-by-model.tsx';
 import { Figures } from './figures.tsx';
@@ -36,12 +37,17 @@ export function OverviewPage() {
   const { range = '24h' } = search;
   const { ms, step, before } = ranges[range];
   const within = environment === undefined ? {} : { environment };
-  const overview = useApiQuery(['overview', environment], (client) => client.overview(within), { everyMs: AGAIN_MS });
+  const overview = useApiQuery(['overview', environment], (client) => client.overview(within), {
+    everyMs: AGAIN_MS,
+    keeps: true,
+  });
   const analytics = useApiQuery(
     ['analytics', 'overview', range, environment],
     (client) => client.analytics.get({ from: inDays(-ms / DAY_MS), step, groupBy: 'agent', ...within }),
-    { everyMs: AGAIN_MS },
+    { everyMs: AGAIN_MS, keeps: true },
   );
+  // Why it failed is said once, in place of the figures.
+  const hasFailed = analytics.data === undefined && analytics.error !== null;
   return (
     <Page
       title="Overview"
@@ -62,20 +68,24 @@ export function OverviewPage() {
       }
     >
       <FirstMinutes />
-      <Await query={analytics}>{(report) => <Figures {...report} against={before} />}</Await>
+      <Await query={analytics} skeleton={<SkeletonFigures />}>
+        {(report) => <Figures {...report} range={range} against={before} />}
+      </Await>
       <Await query={overview}>
         {(counts) => (
           <div className="columns">
             <PendingApprovals count={counts.pendingApprovals} />
-            <NeedsAttention overview={counts} groups={analytics.data?.groups ?? []} />
+            <NeedsAttention overview={counts} groups={hasFailed ? [] : analytics.data?.groups} />
           </div>
         )}
       </Await>
       <div className="columns">
         <CostByModel days={range === '30d' ? 30 : 7} />
-        <Await query={analytics}>{(report) => <LatencyOverTime points={report.points} step={step} />}</Await>
+        {!hasFailed && (
+          <Await query={analytics}>{(report) => <LatencyOverTime points={report.points} step={report.step} />}</Await>
+        )}
       </div>
-      <Await query={analytics}>{(report) => <LatencyByAgent groups={report.groups} />}</Await>
+      {!hasFailed && <Await query={analytics}>{(report) => <LatencyByAgent groups={report.groups} />}</Await>}
       <LatestEvents />
     </Page>
   );

@@ -1,22 +1,31 @@
 import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
+import { CircleCheck } from 'lucide-react';
+import { useState } from 'react';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { capped, counted, toolTitle } from '../../text-format.ts';
+import { capped, toolTitle } from '../../text-format.ts';
 import { Await } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { AgentName } from '../approvals/approval-source.tsx';
 import { Decision } from '../approvals/decision.tsx';
+import { InputLine } from '../approvals/input-line.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 
 // The oldest; the others are one click away.
-const SHOWN = 3;
+const SHOWN = 5;
 
-/** The oldest pending approvals, which can be decided here. */
+/** The oldest pending approvals, one below the other, decided in place. */
 export function PendingApprovals({ count }: { count: number }) {
   const { organizationId } = useOrganization();
-  const query = useApiQuery(['approvals', 'oldest'], async (client) => {
-    const { data } = await client.approvals.list({ status: 'pending', limit: SHOWN });
+  const environment = useEnvironment();
+  const query = useApiQuery(['approvals', 'oldest', environment], async (client) => {
+    const { data } = await client.approvals.list({
+      status: 'pending',
+      limit: SHOWN,
+      ...(environment !== undefined && { environment }),
+    });
     return data;
   });
   return (
@@ -24,29 +33,26 @@ export function PendingApprovals({ count }: { count: number }) {
       <div className="row apart">
         <h2 id="waiting">Needs you</h2>
         {count > 0 && (
-          <Link to="/$organizationId/approvals" params={{ organizationId }}>
-            All approvals
+          <Link className="small" to="/$organizationId/approvals" params={{ organizationId }}>
+            {count > SHOWN ? `All ${capped(count)} approvals` : 'Approvals'}
           </Link>
         )}
       </div>
       {count === 0 ? (
-        <p className="quiet">No pending approvals.</p>
+        <p className="calm quiet">
+          <CircleCheck aria-hidden="true" />
+          No pending approvals.
+        </p>
       ) : (
-        <>
-          <p>
-            <strong className="number">{capped(count)}</strong>{' '}
-            {counted(count, 'tool call is', 'tool calls are').replace(/^\S+ /, '')} waiting for a decision
-          </p>
-          <Await query={query}>
-            {(oldest) => (
-              <ul className="needs">
-                {oldest.map((approval) => (
-                  <Oldest key={approval.operationId} approval={approval} />
-                ))}
-              </ul>
-            )}
-          </Await>
-        </>
+        <Await query={query}>
+          {(oldest) => (
+            <ul className="needs">
+              {oldest.map((approval) => (
+                <Oldest key={approval.operationId} approval={approval} />
+              ))}
+            </ul>
+          )}
+        </Await>
       )}
     </section>
   );
@@ -54,19 +60,25 @@ export function PendingApprovals({ count }: { count: number }) {
 
 function Oldest({ approval }: { approval: Approval }) {
   const { organizationId } = useOrganization();
-  const { operationId, name, agentId, requestedAt } = approval;
+  const [isOpen, setOpen] = useState(false);
+  const { operationId, name, agentId, environment, requestedAt } = approval;
   return (
-    <li className="stack tight">
-      <p>
-        <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
-          <PlainText text={toolTitle(name)} />
-        </Link>{' '}
-        <span className="quiet">
-          by <AgentName agentId={agentId} />, <Time at={requestedAt} />
-        </span>
-      </p>
-      <InputView value={approval.input} />
-      <Decision approval={approval} />
+    <li data-open={isOpen}>
+      <div className="about">
+        <p>
+          <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
+            <PlainText text={toolTitle(name)} />
+          </Link>{' '}
+          <span className="quiet">
+            <InputLine input={approval.input} />
+          </span>
+        </p>
+        <p className="quiet small">
+          <AgentName agentId={agentId} /> · {environment} · <Time at={requestedAt} />
+        </p>
+      </div>
+      {isOpen && <InputView value={approval.input} />}
+      <Decision approval={approval} isLine={!isOpen} onBegin={() => setOpen(true)} />
     </li>
   );
 }

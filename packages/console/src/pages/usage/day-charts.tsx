@@ -1,51 +1,56 @@
 import type { UsageReport } from '@signalbox/client';
-import { counted } from '../../text-format.ts';
+import { ChartColumn } from 'lucide-react';
+import { counted, money } from '../../text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { number } from '../sessions/session-text.ts';
+import { axisMoney } from './split-chart.tsx';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-/** An amount with cents, or with more digits below a dollar: a model call costs fractions of a cent. */
-function dollars(value: number): string {
-  const maximumFractionDigits = value > 0 && value < 1 ? 4 : 2;
-  return value.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits });
-}
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** Tokens and cost by UTC day. `period` is a phrase such as `in 30 days`. */
-export function DayCharts({ report: { data, total }, period }: { report: UsageReport; period: string }) {
-  if (total.steps === 0) return <p className="card quiet">No model calls {period}.</p>;
+/** Cost and tokens by UTC day. */
+export function DayCharts({ report: { data, total } }: { report: UsageReport }) {
   const label = (group: string) => day.format(new Date(`${group}T00:00:00Z`));
+  if (total.steps === 0) {
+    return (
+      <div className="data-frame">
+        <EmptyState
+          icon={ChartColumn}
+          title="No model calls in this period"
+          docs={{ label: 'About usage', href: '/docs#getUsage' }}
+        >
+          Each completed model call counts, with its tokens and its cost.
+        </EmptyState>
+      </div>
+    );
+  }
   return (
     <div className="columns">
+      {total.costUsd !== null && (
+        <section className="card">
+          <BarChart
+            title="Cost by day"
+            series={['Cost']}
+            bars={data.map(({ group, costUsd }) => ({ label: label(group), values: [costUsd ?? 0] }))}
+            format={money}
+            axis={axisMoney}
+          />
+          <Unpriced calls={total.unpricedSteps} />
+        </section>
+      )}
       <section className="card">
         <BarChart
           title="Tokens by day"
-          total={`${tokens.format(total.inputTokens + total.outputTokens)} ${period}`}
+          {...(total.costUsd === null && { total: 'no model has a price' })}
           series={['Input', 'Output']}
           bars={data.map(({ group, inputTokens, outputTokens }) => ({
             label: label(group),
             values: [inputTokens, outputTokens],
           }))}
-          format={(value) => tokens.format(value)}
+          format={number}
+          axis={(value) => compact.format(value)}
         />
-      </section>
-      <section className="card">
-        {total.costUsd === null ? (
-          <>
-            <h2>Cost by day</h2>
-            <p className="quiet">None of these models has a price. The operator can set prices.</p>
-          </>
-        ) : (
-          <>
-            <BarChart
-              title="Cost by day"
-              total={`${dollars(total.costUsd)} ${period}`}
-              series={['Cost']}
-              bars={data.map(({ group, costUsd }) => ({ label: label(group), values: [costUsd ?? 0] }))}
-              format={dollars}
-            />
-            <Unpriced calls={total.unpricedSteps} />
-          </>
-        )}
       </section>
     </div>
   );

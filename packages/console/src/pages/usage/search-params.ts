@@ -1,17 +1,18 @@
 import type { UsageReport } from '@signalbox/client';
-import { environmentPattern, oneOf, textIn } from '../../search-params.ts';
+import { oneOf, textIn } from '../../search-params.ts';
 
 export const periods = ['7', '30', '90', '365', 'month', 'last-month', 'custom'] as const;
 export type Period = (typeof periods)[number];
 
-/** What is reported, by default the last 30 days, by day, for all environments. */
+/** What is reported, by default the last 30 days, by day. The environment is that of the frame. */
 export interface UsageSearch {
   period?: Period;
   groupBy?: UsageReport['groupBy'];
-  environment?: string;
   /** Of a custom period: UTC days, the last one included. */
   from?: string;
   to?: string;
+  /** Whether what drafts used is left out, or the only thing reported; without it, it is included. */
+  drafts?: 'none' | 'only';
   /** Only groups whose name contains it. */
   q?: string;
 }
@@ -24,7 +25,7 @@ export function usageSearch(search: Record<string, unknown>): UsageSearch {
   return {
     ...oneOf({ period }, 'period', periods),
     ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model', 'endUser', 'apiKey']),
-    ...textIn(search, 'environment', environmentPattern),
+    ...oneOf(search, 'drafts', ['none', 'only'] as const),
     ...textIn(search, 'from', dayPattern),
     ...textIn(search, 'to', dayPattern),
     ...textIn(search, 'q'),

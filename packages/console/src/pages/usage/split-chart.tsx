@@ -16,6 +16,11 @@ function dayLabel(day: string): string {
   return dayText.format(new Date(`${day}T00:00:00Z`));
 }
 
+/** A round amount of an axis: `$2.5K`. */
+export function axisMoney(value: number): string {
+  return `$${compactUsd.format(value)}`;
+}
+
 /** The days of a report with `splitBy`, stacked by the groups that cost most: cost, or tokens if nothing had a price. */
 export function SplitChart({
   title,
@@ -62,7 +67,7 @@ export function SplitChart({
       series={[...distinct(shown.map(nameOf)), ...(hasOthers ? ['All others'] : [])]}
       bars={bars}
       format={hasCost ? money : (value) => compact.format(value)}
-      axis={(value) => (hasCost ? `$${compactUsd.format(value)}` : compact.format(value))}
+      axis={(value) => (hasCost ? axisMoney(value) : compact.format(value))}
     />
   );
 }

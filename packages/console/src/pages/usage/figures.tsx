@@ -1,0 +1,59 @@
+import type { UsageReport, UsageSum } from '@signalbox/client';
+import { percent, shortNumber } from '../../text-format.ts';
+import { Figure } from '../../ui/figure.tsx';
+import { inDays } from '../../ui/time.tsx';
+import { costText } from '../sessions/session-text.ts';
+
+/** The sums of the period, compared with the one before, and how they went day by day. */
+export function UsageFigures({
+  report: { total, data, to },
+  before,
+  against,
+}: {
+  report: UsageReport;
+  before: UsageReport | undefined;
+  against: string;
+}) {
+  const changeOf = (amount: (sum: UsageSum) => number) => ({
+    ratio: before && amount(before.total) > 0 ? amount(total) / amount(before.total) - 1 : undefined,
+    against,
+  });
+  const figure = (amount: (sum: UsageSum) => number) => ({
+    change: changeOf(amount),
+    // Today is not over: it would look like a fall.
+    points: data.slice(0, isToday(to) ? -1 : undefined).map(amount),
+  });
+  return (
+    <section className="figures" aria-label="Total">
+      <Figure
+        label="Cost"
+        value={costOf(total)}
+        {...(total.costUsd !== null &&
+          total.unpricedSteps > 0 && { about: `${shortNumber(total.unpricedSteps)} unpriced` })}
+        {...(total.costUsd !== null && figure(({ costUsd }) => costUsd ?? 0))}
+      />
+      <Figure label="Model calls" value={shortNumber(total.steps)} {...figure(({ steps }) => steps)} />
+      <Figure
+        label="Input tokens"
+        value={shortNumber(total.inputTokens)}
+        {...(total.cachedTokens > 0 && { about: `${percent(total.cachedTokens / total.inputTokens)} cached` })}
+        {...figure(({ inputTokens }) => inputTokens)}
+      />
+      <Figure
+        label="Output tokens"
+        value={shortNumber(total.outputTokens)}
+        {...figure(({ outputTokens }) => outputTokens)}
+      />
+    </section>
+  );
+}
+
+function isToday(to: string): boolean {
+  return Date.parse(to) > Date.parse(inDays(0));
+}
+
+/** An unknown cost is not shown as zero. */
+export function costOf({ costUsd, steps }: UsageSum): string {
+  if (costUsd !== null) return costText(costUsd);
+  return steps === 0 ? '–' : 'no price';
+}
