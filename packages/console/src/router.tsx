@@ -22,7 +22,7 @@ import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/s
 import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
 import { environmentPattern, textIn } from './search-params.ts';
-import { Loading } from './ui/list.tsx';
+import { SkeletonRows } from './ui/skeleton.tsx';
 import { FailedPage, FailedPageOfOrganization, NotFoundPage, NotFoundPageOfOrganization } from './unavailable.tsx';
 
 const root = createRootRoute({ component: Outlet });
@@ -340,7 +340,7 @@ export const router = createRouter({
   // Pages see only the search parameters that they declare.
   search: { strict: true },
   defaultPreload: 'intent',
-  defaultPendingComponent: Loading,
+  defaultPendingComponent: SkeletonRows,
   scrollRestoration: true,
   defaultErrorComponent: FailedPage,
   defaultNotFoundComponent: NotFoundPage,

@@ -7,8 +7,8 @@ import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton, Json } from '../../ui/copy.tsx';
 import { Checkbox, Select, TextField } from '../../ui/field.tsx';
-import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { ChunkList } from './chunk-list.ts';
@@ -131,7 +131,7 @@ function Rows({
 
   if (rows.length === 0) {
     if (error) return <ErrorNotice error={error} retry={() => void list.more()} />;
-    return isAtEnd ? <p className="quiet">No matching chunks.</p> : <Loading />;
+    return isAtEnd ? <p className="quiet">No matching chunks.</p> : <SkeletonRows />;
   }
   return (
     <>

@@ -6,9 +6,9 @@ import { Fragment, lazy, memo, type RefObject, Suspense, useCallback, useEffect,
 import { useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { Call } from './call.tsx';
@@ -110,7 +110,7 @@ export const Conversation = memo(function Conversation({
         )}
         {shown.length === 0 &&
           queued.length === 0 &&
-          (isCaughtUp ? <Nothing session={session} isRest={after > 0} /> : <Loading />)}
+          (isCaughtUp ? <Nothing session={session} isRest={after > 0} /> : <SkeletonRows />)}
         <KeepPlace first={shown[0]?.key} ends={ends} hasLater={hasLater} content={content} />
         <ol className="entries">
           {shown.map((entry, index) => (

@@ -6,8 +6,8 @@ import { useAgentNames } from '../../agent-names.ts';
 import { useIsPhone } from '../../frame/width.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Loading } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { SplitPanes } from '../../ui/split-panes.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { SessionMenu } from './actions.tsx';
@@ -69,7 +69,7 @@ function Shown({ session }: { session: Session }) {
     setTrace(!hasTrace);
   };
   const trace = (
-    <Suspense fallback={<Loading />}>
+    <Suspense fallback={<SkeletonRows />}>
       <SessionTrace session={session} query={timeline} />
     </Suspense>
   );
@@ -139,7 +139,7 @@ function Shown({ session }: { session: Session }) {
               value: 'chunks',
               label: 'Chunks',
               content: (
-                <Suspense fallback={<Loading />}>
+                <Suspense fallback={<SkeletonRows />}>
                   <Chunks session={session} liveCursor={followed.cursor} />
                 </Suspense>
               ),
@@ -148,7 +148,7 @@ function Shown({ session }: { session: Session }) {
               value: 'files',
               label: 'Files',
               content: (
-                <Suspense fallback={<Loading />}>
+                <Suspense fallback={<SkeletonRows />}>
                   <SessionFiles followed={followed} />
                 </Suspense>
               ),
@@ -159,7 +159,7 @@ function Shown({ session }: { session: Session }) {
                     value: 'webhooks' as const,
                     label: 'Webhooks',
                     content: (
-                      <Suspense fallback={<Loading />}>
+                      <Suspense fallback={<SkeletonRows />}>
                         <SessionDeliveries session={session} />
                       </Suspense>
                     ),

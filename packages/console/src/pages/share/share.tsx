@@ -7,8 +7,8 @@ import { useState } from 'react';
 import { consoleCall } from '../../account.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { StandalonePage } from '../../ui/standalone-page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
@@ -48,7 +48,7 @@ export function SharePage() {
   if (!newest) {
     return (
       <StandalonePage title="Shared conversation">
-        {error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />}
+        {error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonRows />}
       </StandalonePage>
     );
   }
