@@ -3,6 +3,7 @@
 import { Search } from 'lucide-react';
 import { Fragment, type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { Keys } from '../shortcuts/keys.tsx';
+import { useDismiss } from '../ui/modal.ts';
 import { visible } from '../ui/text.tsx';
 import type { PaletteItem } from './item.ts';
 import { useLocalItems } from './local-items.ts';
@@ -21,6 +22,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
+  const dismiss = useDismiss(dialog, onClose);
   const local = useLocalItems();
   const { items: remote, isAsking } = useRemoteItems(query);
   const found = useMemo(() => foundIn(local, query), [local, query]);
@@ -73,10 +75,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       ref={dialog}
       className="palette"
       aria-label="Search and commands"
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
+      {...dismiss}
       onClick={(event) => event.target === dialog.current && onClose()}
     >
       <div className="field-line">

@@ -2,6 +2,7 @@
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button } from './button.tsx';
 import { useForm } from './form.ts';
+import { useDismiss } from './modal.ts';
 import { ErrorNotice } from './notice.tsx';
 
 /** What had the focus before. A dialog that follows another, such as with a new secret, returns it to the opener of the first. */
@@ -23,6 +24,7 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const dismiss = useDismiss(dialog, lasting ? undefined : onClose);
   // Close it while it is in the DOM: only then does the browser restore the focus.
   useLayoutEffect(() => {
     const element = dialog.current!;
@@ -40,15 +42,7 @@ export function Dialog({
     };
   }, []);
   return (
-    <dialog
-      ref={dialog}
-      className={wide ? 'dialog wide' : 'dialog'}
-      aria-labelledby={id}
-      onCancel={(event) => {
-        event.preventDefault();
-        if (!lasting) onClose();
-      }}
-    >
+    <dialog ref={dialog} className={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} {...dismiss}>
       <div className="body">
         <h2 id={id}>{title}</h2>
         {children}
