@@ -1,17 +1,20 @@
-// The console without a mouse: in a real browser on a real service, by keys only.
+// Every flow of the console without a mouse: in a real browser on a real service, by keys only.
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
 import { browser } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 import { expectTrapped, hasFocus, tabTo } from './support/keyboard.ts';
 
 let console: TestConsole;
+let agentId: string;
+let sessionId: string;
 beforeAll(async () => {
   console = await startConsole();
   const { client } = console.service;
   const refund = { name: 'refund_order', input: { order: '1042', cents: 100 } };
-  const { agentId } = await client.agents.create({
+  ({ agentId } = await client.agents.create({
     name: 'Refund desk',
     model: { provider: 'scripted', model: 'x', settings: { script: [{ toolCalls: [refund] }, { text: 'Done.' }] } },
     tools: [
@@ -23,8 +26,10 @@ beforeAll(async () => {
         approval: 'always',
       },
     ],
-  });
-  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'The glass is broken.' });
+  }));
+  ({ sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'The glass is broken.' }));
+  await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
+  await client.schedules.create({ agentId, environment: 'staging', cron: '0 9 * * *', name: 'Every morning' });
   await client.keys.create({ name: 'Backend', permission: 'read' });
   await vi.waitUntil(async () => (await client.sessions.get(sessionId)).status === 'waiting', { timeout: 30_000 });
 });
@@ -111,4 +116,186 @@ test('by keys alone one signs in, creates a key and an agent, opens a session, a
   await page.keyboard.press('Enter');
   await heading(page, /Refund desk/).waitFor();
   await context.close();
+});
+
+test('by keys alone a webhook secret is rotated, the palette and the menus are used, and each gives the focus back', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  await heading(page, 'Overview').waitFor();
+  await go(page, 'w', 'Webhooks');
+  await press(page.getByRole('link', { name: /staging/ }).first());
+  await heading(page, /staging/).waitFor();
+  const rotate = page.getByRole('main').getByRole('button', { name: 'Rotate secret' });
+  await press(rotate);
+  const dialog = page.getByRole('dialog', { name: 'Rotate the signing secret of staging' });
+  await dialog.waitFor();
+  await expectTrapped(page);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+  await page.keyboard.press('Enter');
+  await press(dialog.getByRole('button', { name: 'Rotate secret' }));
+  const saved = page.getByRole('button', { name: 'I’ve saved it' });
+  await saved.waitFor();
+  watchSecret((await page.getByRole('dialog').locator('pre').first().textContent())!);
+  // The browser would close it, had the page only prevented that.
+  for (let times = 0; times < 6; times += 1) await page.keyboard.press('Escape');
+  await expectTrapped(page);
+  await press(saved);
+  await saved.waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search and commands' }).waitFor();
+  await expectTrapped(page);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(rotate)).toBe(true);
+
+  const person = page.getByRole('button', { name: /^Olga Owner/ });
+  await tabTo(person, 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  const items = page.getByRole('menuitem');
+  await items.first().waitFor();
+  await page.keyboard.press('ArrowDown');
+  await expect.poll(() => hasFocus(items)).toBe(true);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => hasFocus(person)).toBe(true);
+
+  // The first stop of a page leads past the navigation.
+  await page.goto(`${console.origin}/console/${console.organizationId}/environments`);
+  await heading(page, 'Environments').waitFor();
+  await tabTo(page.getByRole('link', { name: /^Skip/ }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+  await page.context().close();
+});
+
+/** Opens each, checks it in both schemes, closes it with Escape, and expects the focus where it was. */
+async function expectOverlay(page: Page, opener: Locator, selector: string): Promise<void> {
+  const overlay = page.locator(selector);
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  await overlay.first().waitFor();
+  await expectAccessible(page, selector);
+  await page.keyboard.press('Escape');
+  await overlay.first().waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(opener), { message: `the focus returns to ${opener}` }).toBe(true);
+}
+
+test('every menu and popover passes axe in light and dark, closes with Escape, and gives the focus back', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  const paths = [
+    '',
+    '/approvals',
+    '/sessions',
+    `/sessions/${sessionId}`,
+    `/agents/${agentId}`,
+    '/webhooks/staging',
+    '/schedules',
+    '/usage',
+    '/events',
+    '/keys',
+    '/people',
+  ];
+  const done = new Set<string>();
+  for (const path of paths) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await heading(page, /./).waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+    const openers = page.locator(':is([aria-haspopup="menu"], [aria-haspopup="dialog"]):visible');
+    for (const opener of await openers.all()) {
+      const name = (await opener.getAttribute('aria-label')) ?? (await opener.textContent()) ?? '';
+      // Those of the frame once, and of several rows the first.
+      const kind = /^(Environment|Acme|Olga)/.test(name) ? name : `${path} ${name.replace(/ for .*/, '')}`;
+      if (done.has(kind)) continue;
+      done.add(kind);
+      await expectOverlay(page, opener, '[role="menu"], [role="dialog"].popover');
+    }
+  }
+  expect(done.size).toBeGreaterThan(10);
+  await page.context().close();
+}, 300_000);
+
+/** The page, what opens its dialog, and the item if that is a menu. */
+const dialogs: [path: string, opener: string, item?: string][] = [
+  ['/sessions', 'New session'],
+  ['/schedules', 'New schedule'],
+  ['/webhooks/staging', 'Rotate secret'],
+  ['/webhooks/staging', 'Actions for this webhook', 'Edit'],
+  ['/webhooks/staging', 'Actions for this webhook', 'Resend since …'],
+  ['/webhooks/staging', 'Actions for this webhook', 'Delete'],
+  ['/environments', 'New environment'],
+  ['/keys', 'New API key'],
+  ['/keys', 'Actions for Backend', 'Edit'],
+  ['/keys', 'Actions for Backend', 'Rotate secret'],
+  ['/people', 'Invite person'],
+];
+
+test('every dialog passes axe in light and dark, closes with Escape unless it shows a secret, and gives the focus back', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  let open = '';
+  const show = async (path: string) => {
+    if (path === open) return;
+    open = path;
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await heading(page, /./).waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+  };
+  for (const [path, name, item] of dialogs) {
+    await show(path);
+    const opener = page.getByRole('main').getByRole('button', { name, exact: true }).first();
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    if (item !== undefined) {
+      await page.getByRole('menuitem', { name: item, exact: true }).focus();
+      await page.keyboard.press('Enter');
+    }
+    await page.locator('dialog[open]').waitFor();
+    await expectAccessible(page, 'dialog[open]');
+    await page.keyboard.press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await expect.poll(() => hasFocus(opener), { message: `the focus returns to ${name} of ${path}` }).toBe(true);
+  }
+
+  // Escape, again and again, does not close the one that shows a secret: the browser would, had the page only prevented that.
+  await show('/keys');
+  const opener = page.getByRole('main').getByRole('button', { name: 'New API key' });
+  await press(opener);
+  await tabTo(page.getByRole('dialog').getByLabel('Name', { exact: true }));
+  await page.keyboard.type('Shown once');
+  await page.keyboard.press('Enter');
+  await page.getByText('Copy the secret now').waitFor();
+  watchSecret((await page.getByRole('dialog').locator('pre').first().textContent())!);
+  for (let times = 0; times < 6; times += 1) await page.keyboard.press('Escape');
+  await expectTrapped(page);
+  await press(page.getByRole('button', { name: 'I’ve saved it' }));
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(opener)).toBe(true);
+  await page.context().close();
+}, 300_000);
+
+test('the chosen step of a trace has a ring, and its drawer passes axe and gives the focus back', async () => {
+  const page = await console.open(console.owner, `/sessions/${sessionId}?tab=trace`, {
+    viewport: { width: 1440, height: 900 },
+  });
+  const steps = page.getByRole('treegrid');
+  await tabTo(steps);
+  await page.keyboard.press('End');
+  const ring = () =>
+    steps.evaluate((grid) => {
+      const active = document.getElementById(grid.getAttribute('aria-activedescendant') ?? '');
+      return active && `${getComputedStyle(active).outlineStyle} ${getComputedStyle(active).outlineWidth}`;
+    });
+  await expect.poll(ring).toBe('solid 2px');
+  await page.keyboard.press('Enter');
+  const drawer = page.locator('.drawer');
+  await drawer.waitFor();
+  await expectAccessible(page, '.drawer');
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(steps)).toBe(true);
+  await page.context().close();
 });
