@@ -185,10 +185,10 @@ try {
   const { origin, cookie, organizationId, session, agent } = await seed(service.link);
   mkdirSync(images, { recursive: true });
   const pages: [name: string, path: string, shown: string][] = [
-    ['session', `/sessions/${session}`, '[aria-label="Trace"] [role="row"]'],
+    ['session', `/sessions/${session}`, 'main:has([aria-label="Trace"] [role="row"]) table'],
     ['sessions', '/sessions', 'tr[data-item]'],
     ['approvals', '/approvals', '.approval-group'],
-    ['overview', '/', 'text=by Refund desk'],
+    ['overview', '/', '[aria-labelledby="waiting"] :text("Refund desk")'],
     ['agent', `/agents/${agent}`, 'text=A secret is missing'],
   ];
   for (const scheme of ['light', 'dark'] as const) {
