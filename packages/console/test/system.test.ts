@@ -33,6 +33,17 @@ beforeAll(async () => {
 const specimens = () =>
   page.locator('[data-specimen]').evaluateAll((all) => all.map((one) => one.getAttribute('data-specimen')!));
 
+/** Each starts on a whole pixel, so that no picture depends on what is above its part. */
+const alignSpecimens = () =>
+  page.locator('[data-specimen]').evaluateAll((all) => {
+    for (const one of all as HTMLElement[]) one.style.minHeight = '';
+    for (const one of all as HTMLElement[]) {
+      const { top, height } = one.getBoundingClientRect();
+      one.style.marginTop = `${Math.ceil(top + scrollY) - (top + scrollY)}px`;
+      one.style.minHeight = `${Math.ceil(height)}px`;
+    }
+  });
+
 /** Parts that float, with what opens them. */
 const floating: [name: string, opener: string, part: (page: Page) => Locator][] = [
   ['menu', 'More actions', (page) => page.getByRole('menu')],
@@ -57,6 +68,7 @@ test('every part looks as in its picture, in light and in dark', async () => {
   await page.locator('.cm-lintRange').waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await alignSpecimens();
     for (const name of await specimens()) {
       await compare(`${name}-${colorScheme}`, page.locator(`[data-specimen="${name}"]`));
     }
@@ -72,6 +84,7 @@ test('every part looks as in its picture, in light and in dark', async () => {
       await part(page).waitFor({ state: 'detached' });
     }
     await page.setViewportSize({ width: 360, height: 800 });
+    await alignSpecimens();
     for (const name of ['table', 'filters']) {
       await compare(`${name}-phone-${colorScheme}`, page.locator(`[data-specimen="${name}"]`));
     }
@@ -87,8 +100,8 @@ test('every part looks as in its picture, in light and in dark', async () => {
 
 test('every part of ui/ is on the page of parts', () => {
   const directory = new URL('../src/', import.meta.url);
-  // Those that need an organization, are a page themselves or a part of others, and charts, which need the width of their page.
-  const elsewhere = ['chart', 'filter', 'list', 'page', 'popover', 'session-link', 'standalone-page'];
+  // Those that need an organization, or are a page themselves or a part of others.
+  const elsewhere = ['page', 'popover', 'session-link', 'standalone-page'];
   const parts = readdirSync(new URL('ui/', directory)).flatMap((file) => /^([a-z-]+)\.tsx$/.exec(file)?.[1] ?? []);
   const used = readdirSync(new URL('pages/system/', directory))
     .filter((file) => file.endsWith('.tsx'))

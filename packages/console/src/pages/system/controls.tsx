@@ -4,8 +4,10 @@ import { Button } from '../../ui/button.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { Menu } from '../../ui/menu.tsx';
+import { PasswordField } from '../../ui/password-field.tsx';
 import { SavedViews } from '../../ui/saved-views.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
+import { Setting } from '../../ui/setting.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { type Range, TimeRange } from '../../ui/time-range.tsx';
 import { Tooltip } from '../../ui/tooltip.tsx';
@@ -46,11 +48,21 @@ export function Controls() {
           />
         </div>
       </Specimen>
+      <Specimen name="A setting">
+        <Setting
+          title="Name"
+          about="People see the name in the corner of the console."
+          action={<Button small>Rename</Button>}
+        >
+          <TextField label="Name" defaultValue="Acme" />
+        </Setting>
+      </Specimen>
       <Specimen name="Fields">
         <div className="columns">
           <TextField label="Name" hint="Shown in lists." defaultValue="Refund desk" />
           <TextField label="Email" error="Enter an address such as ana@example.com." defaultValue="ana@" />
           <TextField label="Key" mono placeholder="sk_…" disabled />
+          <PasswordField label="Password" defaultValue="a long sentence" />
           <Select
             label="Permission"
             options={[
