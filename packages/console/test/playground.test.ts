@@ -210,7 +210,7 @@ test('three columns run at once: a long answer, a model that fails and a definit
   await column(page, 'C').getByLabel('Model', { exact: true }).fill('');
   await message(page).fill(long);
   await runAll(page);
-  await column(page, 'C').getByRole('alert').getByText('draft.definition.model.model').waitFor();
+  await column(page, 'C').getByRole('alert').getByText('Model › model').waitFor();
   await output(page, 'B').getByText('OPENAI_API_KEY').first().waitFor();
   await over(page, 'B', 'failed');
   await over(page, 'A');

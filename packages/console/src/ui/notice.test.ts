@@ -6,6 +6,7 @@ test('a path of the API is read as names of fields', () => {
   expect(nameOfPath('model.baseUrl')).toBe('Model › base URL');
   expect(nameOfPath('tools[0].inputSchema')).toBe('Tool 1 › input schema');
   expect(nameOfPath('model.fallbacks[1].model')).toBe('Model › fallback 2 › model');
+  expect(nameOfPath('draft.definition.model.model')).toBe('Model › model');
   expect(nameOfPath('maxCostUsdPerDay')).toBe('Max cost USD per day');
   expect(nameOfPath('')).toBe('');
 });

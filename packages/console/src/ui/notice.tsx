@@ -130,9 +130,10 @@ export function fieldError(error: unknown, field: string): string | undefined {
   return entry === undefined ? found.message : `Entry ${Number(entry) + 1} ${found.message}`;
 }
 
-/** `tools[0].inputSchema` as people read it: “Tool 1 › input schema”. */
+/** `tools[0].inputSchema` as people read it: “Tool 1 › input schema”. The form of a draft is that of an agent. */
 export function nameOfPath(path: string): string {
   const name = path
+    .replace(/^draft\.definition\./, '')
     .replaceAll(/s?\[(\d+)\]/g, (_, index: string) => ` ${Number(index) + 1}`)
     .replaceAll('.', ' › ')
     .replaceAll(/(?<=\p{Ll})\p{Lu}(?=\p{Ll})/gu, (letter) => ` ${letter.toLowerCase()}`)
