@@ -458,7 +458,7 @@ test('a draft is tried without being saved, also before its agent is created', a
 test('an admin sees which secrets of the definition an environment lacks', async () => {
   const { client } = console.service;
   await client.environments.secrets.set('staging', 'ONLY_STAGING', {
-    value: 'v'.repeat(20),
+    value: 'only-for-staging',
     allowedHosts: ['a.example'],
   });
   const { agentId } = await createAgent({
