@@ -17,4 +17,8 @@ export class KnownVersions {
       this.#versions.delete(this.#versions.keys().next().value!);
     this.#versions.set(key, version);
   }
+
+  forget(organizationId: string, agentId: string): void {
+    this.#versions.delete(`${organizationId} ${agentId}`);
+  }
 }

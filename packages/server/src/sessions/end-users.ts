@@ -1,5 +1,5 @@
 // The end user that a session is for: refused while it is being erased.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 
@@ -8,7 +8,12 @@ import { ApiError } from '../lib/api-error.ts';
  * all of them more strongly (end-users/end-users.ts), so it sees what this transaction inserts, or this statement sees the erasure.
  */
 export async function requireNotErasing(tx: Tx, organizationId: string, endUserId: string): Promise<void> {
-  const running = await tx.execute(sql`
-    select 1 from end_user_erasures where organization_id = ${organizationId} and end_user_id = ${endUserId}`);
+  const running = await tx.execute(erasureOf(organizationId, endUserId));
   if (running > 0) throw new ApiError('conflict', 'The end user is being erased. Try again when that has finished.');
+}
+
+/** For the same in a statement of its own. One row while the end user is being erased. */
+export function erasureOf(organizationId: string, endUserId: string): Sql {
+  return sql`
+    select 1 from end_user_erasures where organization_id = ${organizationId} and end_user_id = ${endUserId}`;
 }

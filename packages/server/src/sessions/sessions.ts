@@ -23,7 +23,7 @@ import { newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { cancelFamily } from './end-session.ts';
-import { requireNotErasing } from './end-users.ts';
+import { erasureOf, requireNotErasing } from './end-users.ts';
 import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
 import { announceNewSession, draftChange, type NewSessionInput, newSession } from './new-session.ts';
@@ -42,9 +42,9 @@ export async function openSession(
   input: Input<'openSession'>,
   opener: Opener = { keyId: ctx.keyId, requesters: identitiesOf(ctx) },
 ): Promise<Result<'openSession'>> {
-  const planned = planSession(ctx, input, opener);
   const { db } = ctx;
   // Within a transaction, a statement that finds something else would end it.
+  const planned = 'batch' in db ? planSession(ctx, input, opener) : undefined;
   if (planned && 'batch' in db && (await commitPlanned({ ...ctx, db }, ctx.organizationId, planned)))
     return planned.result;
   return openInTransaction(ctx, input, opener);
@@ -138,7 +138,7 @@ export function planSession(
   const { agentId: id, agentVersion, draft, endUser, budget, environment } = input;
   const content = input.input === undefined ? null : textsOf(input.input);
   if (id === undefined || agentVersion !== undefined || draft || content === undefined) return undefined;
-  if (endUser || budget?.maxCostUsd !== undefined) return undefined;
+  if (budget?.maxCostUsd !== undefined) return undefined;
   const agentId = uuidOf('agt', id);
   const version = ctx.knownVersions.of(organizationId, agentId);
   if (version === undefined) return undefined;
@@ -150,7 +150,11 @@ export function planSession(
     join agents a on a.organization_id = e.organization_id and a.agent_id = ${agentId} and a.version = ${version}
       and a.archived_at is null
     where e.organization_id = ${organizationId} and e.name = ${environment} for key share of e`);
-  return { statements: [check, ...statements], result: { session: viewSession(session.row) }, done };
+  // After the environment is locked, as requireNotErasing has to be.
+  const notErasing = endUser
+    ? [requireRow(sql`select 1 where not exists (${erasureOf(organizationId, endUser.id)})`)]
+    : [];
+  return { statements: [check, ...notErasing, ...statements], result: { session: viewSession(session.row) }, done };
 }
 
 /** The parts of a message without files; undefined if it has some. */
@@ -178,7 +182,10 @@ async function chooseDefinition(tx: Tx, ctx: Context & { db: Tx }, input: Input<
   if (agentId === undefined) throw invalidField('agentId', 'is required without a draft');
   const pinnedVersion = input.agentVersion ?? null;
   const [newest] = await Promise.all([
-    currentVersion(tx, organizationId, agentId),
+    currentVersion(tx, organizationId, agentId).catch((error) => {
+      ctx.knownVersions.forget(organizationId, agentId);
+      throw error;
+    }),
     pinnedVersion === null ? undefined : requireVersion(tx, organizationId, agentId, pinnedVersion),
   ]);
   return { agentId, version: pinnedVersion ?? newest, pinnedVersion };

@@ -1,5 +1,6 @@
 // A node opens a session of an agent that it knows without reading the agent, environment or idempotency record first. What another
 // node has changed since is seen anyway.
+import { randomUUID } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
@@ -65,6 +66,17 @@ test.each([{}, withKey('environment')])(
     expect(response.status).toBe(404);
   },
 );
+
+test.each([{}, withKey('erasing')])('an end user who is being erased gets no session %j', async (headers) => {
+  const endUser = { id: randomUUID() };
+  const erased = uuidOf('org', (await service.client.organization.get()).organizationId);
+  expect((await open({ endUser })).status).toBe(201);
+  await service.db.execute(sql`
+    insert into end_user_erasures (organization_id, pseudonym, end_user_id, sessions, files, schedules, requested_by, started_at)
+    values (${erased}, ${Buffer.from(endUser.id)}, ${endUser.id}, 0, 0, 0, '{"type":"system"}', now() + interval '1 day')`);
+  const response = await open({ endUser }, headers);
+  expect(response.status).toBe(409);
+});
 
 test('requests with the same key that arrive at once on two nodes open one session', async () => {
   const sent = Array.from({ length: 20 }, (_, index) =>
