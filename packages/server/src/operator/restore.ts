@@ -6,6 +6,7 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { DirectoryInUse, type Postgres } from '@signalbox/embedded-postgres';
 import type { Config } from '../config/config.ts';
 import type { BulkConnection } from '../db/bulk-connection.ts';
@@ -25,7 +26,7 @@ import { explainStart } from './start-error.ts';
 import { fillDatabase, requireKnownMigrations } from './target.ts';
 
 export interface RestoreWish {
-  /** A file, or a stream with its bytes. */
+  /** A file, or a stream with its bytes, which is closed. */
   from: string | Readable;
   /** Replaces the database of the data directory. The previous one is kept under another name. */
   replace?: boolean | undefined;
@@ -51,31 +52,34 @@ export interface Restored extends Loaded {
 /** Throws `OperatorError` or `StartError`. */
 export async function restoreOnHost(config: Config, wish: RestoreWish, progress: Progress): Promise<Restored> {
   try {
-    const backup = await openBackup(wish.from);
-    const keys = await keysFor(config, wish, backup);
-    let newest: Buffer | undefined;
-    const fill = (url: string) =>
-      fillDatabase(url, backup, progress, async (connection) => {
-        newest = await newestFingerprint(connection);
-      });
-    const { databaseUrl, listenUrl } = config;
-    const place = databaseUrl
-      ? { loaded: await fill(listenUrl ?? databaseUrl), keptIn: undefined }
-      : await replaceCluster(config.dataDir, wish, fill);
-    if (keys.write) await replaceKey(config.dataDir, keys.write);
-    // Only now may a node start: it would create a key if there was none.
-    if (!databaseUrl) await removeStartMark(config.dataDir);
-    const { createdAt, release, otherStores = {}, masterKeys } = backup;
-    return {
-      ...place.loaded,
-      ...{ createdAt, release, otherStores, keptIn: place.keptIn },
-      masterKeyIn: keys.write && masterKeyFile(config.dataDir),
-      hasRightKey: !newest || (keys.known?.some((fingerprint) => fingerprint.equals(newest!)) ?? false),
-      containsKey: masterKeys !== undefined,
-    };
+    return await withBackup(wish.from, (backup) => restore(config, wish, backup, progress));
   } catch (error) {
     throw explainStart(error, config);
   }
+}
+
+async function restore(config: Config, wish: RestoreWish, backup: Backup, progress: Progress): Promise<Restored> {
+  const keys = await keysFor(config, wish, backup);
+  let newest: Buffer | undefined;
+  const fill = (url: string) =>
+    fillDatabase(url, backup, progress, async (connection) => {
+      newest = await newestFingerprint(connection);
+    });
+  const { databaseUrl, listenUrl } = config;
+  const place = databaseUrl
+    ? { loaded: await fill(listenUrl ?? databaseUrl), keptIn: undefined }
+    : await replaceCluster(config.dataDir, wish, fill);
+  if (keys.write) await replaceKey(config.dataDir, keys.write);
+  // Only now may a node start: it would create a key if there was none.
+  if (!databaseUrl) await removeStartMark(config.dataDir);
+  const { createdAt, release, otherStores = {}, masterKeys } = backup;
+  return {
+    ...place.loaded,
+    ...{ createdAt, release, otherStores, keptIn: place.keptIn },
+    masterKeyIn: keys.write && masterKeyFile(config.dataDir),
+    hasRightKey: !newest || (keys.known?.some((fingerprint) => fingerprint.equals(newest!)) ?? false),
+    containsKey: masterKeys !== undefined,
+  };
 }
 
 /** Reads a whole backup and compares its checksums. Throws `OperatorError` if it can't be restored by this release. */
@@ -83,21 +87,32 @@ export async function checkBackup(
   from: RestoreWish['from'],
   progress: Progress,
 ): Promise<Pick<Restored, 'createdAt' | 'release' | 'tables' | 'rows' | 'containsKey'>> {
-  const { createdAt, release, masterKeys, tables } = await openBackup(from);
-  let [done, rows] = [0, 0];
-  for await (const table of tables()) {
-    for await (const _ of table.rows) progress({ step: 'checking', table: table.name, rows: table.sum().rows, done });
-    done += 1;
-    rows += table.sum().rows;
-  }
-  return { createdAt, release, tables: done, rows, containsKey: masterKeys !== undefined };
+  return withBackup(from, async ({ createdAt, release, masterKeys, tables }) => {
+    let [done, rows] = [0, 0];
+    for await (const table of tables()) {
+      for await (const _ of table.rows) progress({ step: 'checking', table: table.name, rows: table.sum().rows, done });
+      done += 1;
+      rows += table.sum().rows;
+    }
+    return { createdAt, release, tables: done, rows, containsKey: masterKeys !== undefined };
+  });
 }
 
-async function openBackup(from: RestoreWish['from']): Promise<Backup> {
-  const name = typeof from === 'string' ? from : 'The input';
-  const backup = await readBackup(typeof from === 'string' ? await openFile(from) : from, name);
-  await requireKnownMigrations({ migrations: backup.migrations, writtenBy: backup.release }, name);
-  return backup;
+/** Closes the file, of which a refused backup has been read in part. */
+async function withBackup<Result>(
+  from: RestoreWish['from'],
+  use: (backup: Backup) => Promise<Result>,
+): Promise<Result> {
+  const [file, name] = typeof from === 'string' ? [await openFile(from), from] : [from, 'The input'];
+  try {
+    const backup = await readBackup(file, name);
+    await requireKnownMigrations({ migrations: backup.migrations, writtenBy: backup.release }, name);
+    return await use(backup);
+  } finally {
+    file.destroy();
+    // An error of the file was thrown by what read it.
+    await finished(file).catch(() => {});
+  }
 }
 
 interface Keys {

@@ -499,6 +499,9 @@ test('the master key is in a backup only if a passphrase encrypts it, and only t
   await expect(restoreOnHost(elsewhere, { from: file, passphrase: 'another passphrase' }, quiet)).rejects.toThrow(
     /passphrase is not the one/,
   );
+  const refused = createReadStream(file);
+  await expect(restoreOnHost(elsewhere, { from: refused, passphrase: 'a third passphrase' }, quiet)).rejects.toThrow();
+  expect(refused.closed, 'a refused file is closed').toBe(true);
   const restored = await restoreOnHost(elsewhere, { from: file, passphrase }, quiet);
   expect(restored).toMatchObject({ masterKeyIn: join(dataDir, 'master.key'), hasRightKey: true, containsKey: true });
   expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600);
