@@ -2,14 +2,14 @@ import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
-import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useList } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
+import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
-import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
@@ -22,17 +22,11 @@ import { EndOldSecret, Rotate } from './rotate.tsx';
 type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'endOld' | 'delete'; key: ApiKey };
 
 export function KeysPage() {
-  const { may } = useOrganization();
-  if (!may('admin')) {
-    return (
-      <Page title="API keys">
-        <Notice title="Only admins can manage API keys.">
-          <p>Ask an admin of the organization for a key, or for the admin role.</p>
-        </Notice>
-      </Page>
-    );
-  }
-  return <Keys />;
+  return (
+    <AdminsOnly title="API keys" action="manage API keys">
+      <Keys />
+    </AdminsOnly>
+  );
 }
 
 function Keys() {

@@ -1,11 +1,12 @@
 // The settings of the organization itself.
 import { Link } from '@tanstack/react-router';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
 import { useForm } from '../../ui/form.ts';
 import { IdChip } from '../../ui/id-chip.tsx';
-import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Setting } from '../../ui/setting.tsx';
 import { Time } from '../../ui/time.tsx';
@@ -14,17 +15,11 @@ import { AllowedOrigins } from './allowed-origins.tsx';
 import './organization.css';
 
 export function OrganizationPage() {
-  const { may } = useOrganization();
-  if (!may('admin')) {
-    return (
-      <Page title="Organization">
-        <Notice title="Only admins can change the organization.">
-          <p>Ask an admin or owner of the organization for help, or for the admin role.</p>
-        </Notice>
-      </Page>
-    );
-  }
-  return <Settings />;
+  return (
+    <AdminsOnly title="Organization" action="change the organization">
+      <Settings />
+    </AdminsOnly>
+  );
 }
 
 function Settings() {

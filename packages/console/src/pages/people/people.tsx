@@ -2,6 +2,7 @@ import type { Invitation, Member, Role } from '@signalbox/client';
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Avatar } from '../../ui/avatar.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -9,7 +10,7 @@ import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Choices, TextField } from '../../ui/field.tsx';
 import { Menu } from '../../ui/menu.tsx';
-import { fieldError, Notice } from '../../ui/notice.tsx';
+import { fieldError } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
@@ -39,17 +40,11 @@ const roles: { value: Role; label: string; about: string }[] = [
 ];
 
 export function PeoplePage() {
-  const { may } = useOrganization();
-  if (!may('admin')) {
-    return (
-      <Page title="People">
-        <Notice title="Only admins can manage people.">
-          <p>Ask an admin or owner of the organization for help, or for the admin role.</p>
-        </Notice>
-      </Page>
-    );
-  }
-  return <People />;
+  return (
+    <AdminsOnly title="People" action="manage people">
+      <People />
+    </AdminsOnly>
+  );
 }
 
 function People() {

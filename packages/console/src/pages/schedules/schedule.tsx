@@ -5,6 +5,7 @@ import { CalendarClock } from 'lucide-react';
 import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
+import { ChangeHistory } from '../../ui/change-history.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -74,14 +75,7 @@ function Shown({ schedule }: { schedule: Schedule }) {
           <section className="card" aria-labelledby="details">
             <div className="row apart">
               <h2 id="details">Details</h2>
-              <Link
-                className="small"
-                to="/$organizationId/events"
-                params={{ organizationId }}
-                search={{ resourceId: schedule.scheduleId }}
-              >
-                Change history
-              </Link>
+              <ChangeHistory resourceId={schedule.scheduleId} />
             </div>
             <Facts schedule={schedule} agentName={agent?.name} />
           </section>

@@ -1,8 +1,9 @@
 import type { WebhookSubscription } from '@signalbox/client';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
+import { ChangeHistory } from '../../ui/change-history.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -157,7 +158,6 @@ function EnableAction({ subscription: { environment, status } }: { subscription:
 }
 
 function Overview({ subscription }: { subscription: WebhookSubscription }) {
-  const { organizationId } = useOrganization();
   const { chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
   return (
     <>
@@ -166,14 +166,7 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
         <section className="card" aria-labelledby="details">
           <div className="row apart">
             <h2 id="details">Details</h2>
-            <Link
-              className="small"
-              to="/$organizationId/events"
-              params={{ organizationId }}
-              search={{ resourceId: subscription.webhookSubscriptionId }}
-            >
-              Change history
-            </Link>
+            <ChangeHistory resourceId={subscription.webhookSubscriptionId} />
           </div>
           <dl className="facts">
             <dt>Last accepted</dt>
