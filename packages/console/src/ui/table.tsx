@@ -308,8 +308,9 @@ function More<T>({ query: { data, error, hasNextPage, isFetchingNextPage, fetchN
     // After a failed page only the person tries again.
     if (!hasNextPage || isFetchingNextPage || hasFailed || !end.current) return;
     const observer = new IntersectionObserver(
-      ([entry]) => {
-        if (entry?.isIntersecting) void fetchMore.current?.();
+      (entries) => {
+        // A busy browser reports several changes at once. The last one is the present state.
+        if (entries.at(-1)?.isIntersecting) void fetchMore.current?.();
       },
       { rootMargin: '600px' },
     );
