@@ -126,7 +126,7 @@ test('an environment’s page says what it has, with links to it, and its absenc
   const page = await console.open(console.owner, '/environments');
   const row = page.getByRole('row', { name: /^counted/ });
   await row.getByText('nothing sent yet').waitFor();
-  expect(await row.getByRole('cell').nth(1).textContent()).toBe('0');
+  await row.getByRole('cell').nth(1).getByText('0', { exact: true }).waitFor();
   const keys = (await client.keys.list()).data.filter(({ environments }) => environments?.includes('counted') ?? true);
   await row.getByRole('cell').nth(3).getByText(String(keys.length), { exact: true }).waitFor();
   await client.environments.secrets.set('counted', 'COUNTED', { value: 'x', allowedHosts: ['example.com'] });
