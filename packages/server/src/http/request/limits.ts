@@ -285,7 +285,9 @@ async function requireOpenBudget(ctx: Context, input: Readonly<Record<string, un
 /** Undefined if there is no such session. */
 async function reachOf(ctx: Context, { sessionId, environment, agentId }: Readonly<Record<string, unknown>>) {
   if (typeof sessionId !== 'string') {
-    return { environment: String(environment), agentId: uuidOf('agt', String(agentId)), keyId: ctx.keyId };
+    // Drafts without an agent belong to the agent with the id of the organization.
+    const uuid = agentId === undefined ? ctx.organizationId : uuidOf('agt', String(agentId));
+    return { environment: String(environment), agentId: uuid, keyId: ctx.keyId };
   }
   const [row] = await ctx.db.query<Reach>(sql`
     select s.environment, s.agent_id as "agentId", s.key_id as "keyId" from sessions s
