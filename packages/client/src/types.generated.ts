@@ -3406,7 +3406,7 @@ export interface Operations {
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
       /** Also divides each day; only with `groupBy=day`. */
       splitBy?: 'agent' | 'environment' | 'model' | 'endUser' | 'apiKey' | undefined;
-      /** Only the usage of this agent, without drafts; not with `endUser` in `groupBy` or `splitBy`. */
+      /** Only the usage of the versions of this agent, or of its drafts with `draft=true`; not with `endUser` in `groupBy` or `splitBy`. */
       agentId?: string | undefined;
       /** The name of an environment, such as `production`. */
       environment?: string | undefined;

@@ -59,7 +59,10 @@ export const GetUsage = Strict({
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
   splitBy: Type.Optional(OneOf(splittings, { description: 'Also divides each day; only with `groupBy=day`.' })),
   agentId: Type.Optional(
-    Id('agt', 'Only the usage of this agent, without drafts; not with `endUser` in `groupBy` or `splitBy`.'),
+    Id(
+      'agt',
+      'Only the usage of the versions of this agent, or of its drafts with `draft=true`; not with `endUser` in `groupBy` or `splitBy`.',
+    ),
   ),
   environment: Type.Optional(EnvironmentName),
   draft: Type.Optional(

@@ -7,7 +7,7 @@ import type { AnalyticsGroup, AnalyticsPoint, AnalyticsStep, AnalyticsSum, Input
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
-import { agentOfDrafts } from '../lib/draft-version.ts';
+import { isOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { addPacked, type Histogram, percentile } from './histogram.ts';
@@ -119,7 +119,7 @@ function periodOf(input: Input<'getAnalytics'>, now: Date): Period {
   };
 }
 
-/** The rows of a period, and the model calls that are not among them yet; without what drafts used. */
+/** The rows of a period, and the model calls that are not among them yet. Nothing of drafts. */
 function rowsOf(
   organizationId: string,
   { from, to, step }: Period,
@@ -127,7 +127,6 @@ function rowsOf(
   agentId: string | undefined,
 ): Sql {
   const where = (alias: Sql) => sql`
-    and ${alias}.agent_id <> ${agentOfDrafts(organizationId)}
     ${environment === undefined ? empty : sql`and ${alias}.environment = ${environment}`}
     ${agentId === undefined ? empty : sql`and ${alias}.agent_id = ${agentId}`}`;
   const lengths = [...new Set([60, steps[step].ms / 1000])];
@@ -145,7 +144,7 @@ function rowsOf(
     select c.occurred_at, c.environment, c.agent_id, c.model, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, c.input_tokens + c.output_tokens,
       coalesce(c.cost_usd, 0), '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], null::uuid
     from model_usage c
-    where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to} ${where(sql`c`)}`;
+    where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to} and not ${isOfDrafts(sql`c.agent_id`)} ${where(sql`c`)}`;
 }
 
 /** `key`: an expression over the row `a`. With a limit, the keys with most failed turns, then with most turns. */

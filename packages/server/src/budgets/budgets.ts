@@ -8,6 +8,7 @@ import type { Queryable, Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
+import { draftsOfColumn } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 
 const MAX_BUDGETS = 100;
@@ -139,7 +140,8 @@ export function readBudgets(
   const starts = sql`(case b.period when 'day' then ${day}::timestamptz else ${month}::timestamptz end)`;
   const firstDay = sql`(case b.period when 'day' then ${dayOf(day!)}::date else ${dayOf(month!)}::date end)`;
   const reached = (row: Sql) => sql`
-    (b.environment is null or ${row}.environment = b.environment) and (b.agent_id is null or ${row}.agent_id = b.agent_id)`;
+    (b.environment is null or ${row}.environment = b.environment)
+    and (b.agent_id is null or ${row}.agent_id in (b.agent_id, t.drafts))`;
   return db.query<BudgetRow>(sql`
     select b.name, b.period, b.limit_usd::float8 as "limitUsd", b.environment, b.agent_id as "agentId", b.key_id as "keyId",
       b.thresholds, b.stop, b.created_at as "createdAt", b.updated_at as "updatedAt",
@@ -155,7 +157,9 @@ export function readBudgets(
       coalesce((select json_agg(json_build_object('threshold', a.threshold, 'alertedAt', a.alerted_at) order by a.threshold)
         from budget_alerts a
         where a.organization_id = ${organizationId} and a.name = b.name and a.period_starts_at = ${starts}), '[]'::json) as alerts
-    from budgets b where b.organization_id = ${organizationId} ${condition} order by b.name`);
+    from budgets b
+    cross join lateral (select ${draftsOfColumn(sql`b.agent_id`)} as drafts offset 0) t
+    where b.organization_id = ${organizationId} ${condition} order by b.name`);
 }
 
 /** The first instant of the UTC day or month. */

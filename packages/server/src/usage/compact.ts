@@ -7,6 +7,7 @@ import sql from 'sql-template-tag';
 import { NO_ID } from '../analytics/rows.ts';
 import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
+import { isOfDrafts } from '../lib/draft-version.ts';
 
 // Bounds what one transaction locks and deletes.
 const BATCH_CALLS = 1_000;
@@ -77,7 +78,7 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           input_tokens = d.input_tokens + excluded.input_tokens, output_tokens = d.output_tokens + excluded.output_tokens,
           cached_tokens = d.cached_tokens + excluded.cached_tokens,
           cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens, cost_usd = d.cost_usd + excluded.cost_usd`),
-      // In minutes of no node, beside what the nodes counted themselves (analytics/). Analytics are about what is recent.
+      // In minutes of no node, beside what the nodes counted themselves (analytics/), which is nothing of drafts.
       tx.execute(sql`
         insert into analytics as a (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by,
           model_calls, tokens, cost_usd)
@@ -85,7 +86,7 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
           count(*), sum(c.input_tokens + c.output_tokens),
           coalesce(sum(c.cost_usd), 0)
         from model_usage c
-        where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[])
+        where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and not ${isOfDrafts(sql`c.agent_id`)}
         group by 1, 3, 4, 5, 6 order by 3, 4, 5, 6
         on conflict (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by)
         do update set model_calls = a.model_calls + excluded.model_calls, tokens = a.tokens + excluded.tokens,

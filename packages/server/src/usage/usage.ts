@@ -12,7 +12,7 @@ import type { Input, Result, Usage, UsageGroup, UsageReport, UsageSum } from '@s
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
-import { agentOfDrafts, isDraft } from '../lib/draft-version.ts';
+import { draftsOf, isDraft, isOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { cacheWrites } from './cache-writes.ts';
@@ -25,7 +25,7 @@ export function insertUsage(
     environment: string;
     endUserId: string | null;
     keyId: string | null;
-    /** Of the session. What drafts use counts for the agent of drafts, so that the usage of an agent is that of its versions. */
+    /** Of the session. */
     pinnedVersion?: number | null;
   },
   call: {
@@ -38,7 +38,7 @@ export function insertUsage(
   now: Date,
 ): Sql {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = call.usage;
-  const agentId = isDraft(owner.pinnedVersion ?? null) ? agentOfDrafts(owner.organizationId) : owner.agentId;
+  const agentId = isDraft(owner.pinnedVersion ?? null) ? draftsOf(owner.agentId) : owner.agentId;
   return sql`
     insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, end_user_id, key_id, model,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd)
@@ -82,7 +82,7 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   const calls = (by: UsageReport['groupBy']) =>
     usedIn(ctx.organizationId, { from, to }, by, input.environment, agentId, draft);
   const column = columns[groupBy];
-  const text = { day: sql`to_char(g.key, 'YYYY-MM-DD')`, agent: sql`g.key::text` }[groupBy as string] ?? sql`g.key`;
+  const text = groupBy === 'day' ? sql`to_char(g.key, 'YYYY-MM-DD')` : sql`g.key`;
   const [total, ...groups] = await ctx.db.query<Row>(sql`
     with used as (${calls(groupBy)}
     ), grouped as (
@@ -106,7 +106,7 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
   const names = keyIds.length > 0 ? await keyNames(ctx, keyIds) : undefined;
   const split = splitBy && (await splitDays(ctx, calls(splitBy), splitBy));
   const data = listed.map((row) => ({
-    group: groupBy === 'agent' ? agentGroup(ctx, row.group) : isKey(row) ? formatId('key', row.group) : row.group,
+    group: groupName(groupBy, row.group),
     ...(isKey(row) && { name: names?.get(row.group) ?? null }),
     ...sumOf(row),
   }));
@@ -122,7 +122,8 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
 
 const columns: Record<UsageReport['groupBy'], Sql> = {
   day: sql`u.day`,
-  agent: sql`u.agent_id`,
+  // Drafts are no agent that anyone could read.
+  agent: sql`(case when ${isOfDrafts(sql`u.agent_id`)} then '' else u.agent_id::text end)`,
   environment: sql`u.environment`,
   model: sql`u.model`,
   endUser: sql`u.end_user_id`,
@@ -151,29 +152,25 @@ async function splitDays(
         order by sum(g.cost_usd) desc, sum(g.input_tokens + g.output_tokens) desc, g.key) as place
       from grouped g group by g.key
     )
-    select g.day, case when p.place <= ${MAX_SPLIT} then g.key::text end as "group",
+    select g.day, case when p.place <= ${MAX_SPLIT} then g.key end as "group",
       least(p.place, ${MAX_SPLIT + 1}) as place, sum(g.input_tokens)::bigint as "inputTokens",
       sum(g.output_tokens)::bigint as "outputTokens", sum(g.cached_tokens)::bigint as "cachedTokens",
       sum(g.cache_write_tokens)::bigint as "cacheWriteTokens", sum(g.steps)::bigint as steps,
       sum(g.unpriced_steps)::bigint as "unpricedSteps", sum(g.cost_usd) as "costUsd"
     from grouped g join places p on p.key = g.key
     group by 1, 2, 3 order by 1, 3`);
-  const name = (group: string) => {
-    if (splitBy === 'agent') return agentGroup(ctx, group);
-    return splitBy === 'apiKey' && group !== '' ? formatId('key', group) : group;
-  };
   const byDay = Map.groupBy(rows, ({ day }) => day);
   return new Map(
     [...byDay].map(([day, parts]) => [
       day,
-      parts.map((row) => ({ group: row.group === null ? null : name(row.group), ...sumOf(row) })),
+      parts.map((row) => ({ group: row.group === null ? null : groupName(splitBy, row.group), ...sumOf(row) })),
     ]),
   );
 }
 
-/** Drafts are no agent that anyone could read. */
-function agentGroup({ organizationId }: Context, agentId: string): string {
-  return agentId === agentOfDrafts(organizationId) ? '' : formatId('agt', agentId);
+function groupName(groupBy: UsageReport['groupBy'], group: string): string {
+  if (group !== '' && groupBy === 'agent') return formatId('agt', group);
+  return group !== '' && groupBy === 'apiKey' ? formatId('key', group) : group;
 }
 
 /** The calls of a period, and the sums of its days. `by`: what they are grouped by. */
@@ -187,8 +184,8 @@ function usedIn(
 ): Sql {
   const where = (row: Sql) => sql`
     ${environment === undefined ? empty : sql`and ${row}.environment = ${environment}`}
-    ${agentId === undefined ? empty : sql`and ${row}.agent_id = ${agentId}`}
-    ${draft === undefined ? empty : sql`and (${row}.agent_id = ${agentOfDrafts(organizationId)}) = ${draft}`}`;
+    ${agentId === undefined ? empty : sql`and ${row}.agent_id = ${draft ? draftsOf(agentId) : agentId}`}
+    ${draft === undefined ? empty : sql`and ${isOfDrafts(sql`${row}.agent_id`)} = ${draft}`}`;
   return sql`
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model,
         coalesce(c.end_user_id, '') as end_user_id, coalesce(c.key_id::text, '') as key_id, c.input_tokens,

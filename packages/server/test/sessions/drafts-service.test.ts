@@ -180,6 +180,7 @@ test('what drafts use is reported apart from the usage of agents, and their turn
   for (const tryOut of [draft, draft, failing]) await run({ draft: tryOut });
   const stepsOf = async (query: Parameters<typeof client.usage.get>[0]) => (await client.usage.get(query)).total.steps;
   expect(await stepsOf({ agentId: tried })).toBe(1);
+  expect(await stepsOf({ agentId: tried, draft: true })).toBe(2);
   expect(await stepsOf({ draft: true })).toBe(before.total.steps + 2);
   expect((await stepsOf({ draft: false })) + (await stepsOf({ draft: true }))).toBe(await stepsOf({}));
   const { data } = await client.usage.get({ groupBy: 'agent' });

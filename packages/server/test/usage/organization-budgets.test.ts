@@ -1,5 +1,6 @@
 // Budgets of an organization: what counts for them, alerts, and stopping turns.
 import { ConflictError, NotFoundError } from '@signalbox/client';
+import type { Draft } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alertBudgets } from '../../src/budgets/alerts.ts';
 import { endOf, startOf } from '../../src/budgets/budgets.ts';
@@ -30,11 +31,21 @@ afterAll(async () => {
 });
 
 /** A model call of a session. */
-function spend(costUsd: number, of: { at?: Date; environment?: string; agentId?: string; keyId?: string } = {}) {
-  const { at = new Date(), environment = 'production', keyId = null } = of;
+function spend(
+  costUsd: number,
+  of: { at?: Date; environment?: string; agentId?: string; keyId?: string; pinnedVersion?: number } = {},
+) {
+  const { at = new Date(), environment = 'production', keyId = null, pinnedVersion = null } = of;
   return service.db.query(
     insertUsage(
-      { organizationId, agentId: of.agentId ?? uuidOf('agt', agentId), environment, endUserId: null, keyId },
+      {
+        organizationId,
+        agentId: of.agentId ?? uuidOf('agt', agentId),
+        environment,
+        endUserId: null,
+        keyId,
+        pinnedVersion,
+      },
       {
         operationId: newUuid(),
         model: 'openai/a',
@@ -61,20 +72,25 @@ test('a budget counts what its sessions cost in its period, before and after com
   await budgets.set('staging', { ...month, environment: 'staging' });
   await budgets.set('second', { ...month, agentId: second.agentId });
   await budgets.set('key', { ...month, keyId: key.keyId });
+  await budgets.set('both', { ...month, keyId: key.keyId, agentId: second.agentId });
   const start = new Date();
   await spend(1);
   await spend(2, { environment: 'staging', keyId: uuidOf('key', key.keyId) });
   await spend(4, { agentId: uuidOf('agt', second.agentId) });
+  // Of its drafts.
+  await spend(8, { agentId: uuidOf('agt', second.agentId), pinnedVersion: -1 });
+  await spend(16, { agentId: uuidOf('agt', second.agentId), pinnedVersion: -2, keyId: uuidOf('key', key.keyId) });
+  await spend(32, { agentId: organizationId, pinnedVersion: -1 });
   // Of the month before.
   await spend(64, { at: new Date(startOf('month', start).getTime() - 1) });
   const spent = async () =>
     Object.fromEntries((await budgets.list()).map(({ name, spentUsd }) => [name, spentUsd] as const));
-  const expected = { all: 7, today: 7, staging: 2, second: 4, key: 2 };
+  const expected = { all: 63, today: 63, staging: 2, second: 28, key: 18, both: 16 };
   expect(await spent()).toEqual(expected);
   while (await compactUsage(service.db, organizationId, 2));
   expect(await spent()).toEqual(expected);
   expect((await budgets.list({ environment: 'staging' })).map(({ name }) => name)).toEqual(['staging']);
-  expect((await budgets.list({ agentId: second.agentId })).map(({ name }) => name)).toEqual(['second']);
+  expect((await budgets.list({ agentId: second.agentId })).map(({ name }) => name)).toEqual(['both', 'second']);
   for (const name of Object.keys(expected)) await budgets.delete(name);
   expect(await budgets.list()).toEqual([]);
 });
@@ -179,6 +195,26 @@ test('once it is used up, a budget with `stop` refuses sessions on every node, a
   expect(await ended((await open(service, 'production')).sessionId)).toMatchObject({ stopReason: 'endTurn' });
   await client.budgets.delete('stops');
   expect(await ended((await open(service)).sessionId)).toMatchObject({ stopReason: 'endTurn' });
+});
+
+test('drafts of an agent use up its budget, on every node, and are refused then; drafts without an agent are not', async () => {
+  const { client } = service;
+  const tried = await client.agents.create({ name: 'Tried', model: 'scripted/echo' });
+  const draft: Draft = { definition: { name: 'Tried', model: 'scripted/echo' } };
+  const open = (node: TestService, of: { agentId: string } | { agentId?: string; draft: Draft }) =>
+    node.client.sessions.open({ environment: 'production', input: 'go', ...of });
+  await client.budgets.set('tried', { limitUsd: 0.0001, period: 'month', agentId: tried.agentId, stop: true });
+  const first = await ended((await open(service, { agentId: tried.agentId, draft })).sessionId);
+  expect((await budgetOf('tried')).spentUsd).toBe(first.usage.costUsd);
+  for (const node of [service, other]) {
+    for (const of of [{ agentId: tried.agentId }, { agentId: tried.agentId, draft }]) {
+      await expect
+        .poll(() => open(node, of).catch(({ code }) => code), { timeout: 30_000, interval: 500 })
+        .toBe('budget_exceeded');
+    }
+    expect(await open(node, { draft })).toMatchObject({ draft: true });
+  }
+  await client.budgets.delete('tried');
 });
 
 test('a day and a month of UTC begin and end at midnight, also at the end of a year', () => {
