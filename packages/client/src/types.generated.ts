@@ -1029,7 +1029,7 @@ export interface ListedSession {
   endedAt: string | null;
   /** The first words of its first message; null if there is none. */
   preview: string | null;
-  /** How long models and tools have worked, without waits, in milliseconds: up to some seconds ago. Null if it is not known yet. */
+  /** How long models and tools have worked, in milliseconds, up to some seconds ago: without the time in which it waited for approvals or for results of `client` tools. Null if it is not known yet. */
   workingMs: number | null;
 }
 

@@ -152,6 +152,8 @@ test('interrupt, close, cancel and delete work with the keyboard, and ask for co
   const sessionId = await openSession([{ text: 'slow '.repeat(500), tokenDelayMs: 100 }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
   await conversation(page).getByText('slow slow').waitFor();
+  // The time in the head counts while the model works.
+  await page.getByText(/^\d+(\.\d)? s working$/).waitFor();
   await page.getByRole('button', { name: 'Interrupt' }).press('Enter');
   await untilStatus(sessionId, 'idle');
   await conversation(page).getByText('The turn was interrupted.').waitFor();

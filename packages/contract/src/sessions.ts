@@ -328,7 +328,7 @@ export const ListedSession = Type.Object(
     preview: Nullable(Type.String(), { description: 'The first words of its first message; null if there is none.' }),
     workingMs: Nullable(Type.Integer(), {
       description:
-        'How long models and tools have worked, without waits, in milliseconds: up to some seconds ago. Null if it is not known yet.',
+        'How long models and tools have worked, in milliseconds, up to some seconds ago: without the time in which it waited for approvals or for results of `client` tools. Null if it is not known yet.',
     }),
   },
   { title: 'ListedSession' },

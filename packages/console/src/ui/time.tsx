@@ -1,47 +1,45 @@
-import { useEffect, useState, useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from 'react';
 import { timeSettings, useTimeSettings } from '../time-settings.ts';
 
-// One timer for all times on the page.
-const TICK_MS = 10_000;
-const listeners = new Set<() => void>();
-let now = Date.now();
-let timer: ReturnType<typeof setInterval> | undefined;
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  if (timer === undefined) {
-    // The timer was stopped.
+/** The current time, by one timer for all that show it, so that they agree. */
+function createTicker(everyMs: number) {
+  const listeners = new Set<() => void>();
+  let now = Date.now();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  function tick(): void {
     now = Date.now();
-    timer = setInterval(tick, TICK_MS);
+    for (const listener of listeners) listener();
   }
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
+  function subscribe(listener: () => void): () => void {
+    listeners.add(listener);
+    if (timer === undefined) {
+      // The timer was stopped.
+      now = Date.now();
+      timer = setInterval(tick, everyMs);
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }
+  return { subscribe, now: () => now };
 }
-function tick(): void {
-  now = Date.now();
-  for (const listener of listeners) listener();
-}
+
+const TICK_MS = 10_000;
+const slow = createTicker(TICK_MS);
+const fast = createTicker(500);
+const never = () => () => {};
 
 /** The current time, updated every 10 seconds. */
 export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
+  return useSyncExternalStore(slow.subscribe, slow.now);
 }
-
-const FAST_TICK_MS = 500;
 
 /** The current time; it moves every half second while `isMoving`, for what grows while one looks. */
 export function useTicking(isMoving: boolean): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (!isMoving) return;
-    const timer = setInterval(() => setNow(Date.now()), FAST_TICK_MS);
-    return () => clearInterval(timer);
-  }, [isMoving]);
-  return now;
+  return useSyncExternalStore(isMoving ? fast.subscribe : never, fast.now);
 }
 
 /** A format in the person's time zone, which it names if that is not the browser's. */

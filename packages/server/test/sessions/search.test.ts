@@ -226,6 +226,32 @@ test('a listed session has the first words of its own first message, at once', a
   }
 });
 
+test('the time that a session worked includes its models, and not its wait for the result of a client tool', async () => {
+  const { client, db } = service;
+  const script = [{ toolCalls: [{ name: 'look_up', input: {} }] }, { text: 'Found.' }];
+  const { agentId } = await client.agents.create({
+    name: 'Clerk',
+    model: { provider: 'scripted', model: 'demo', settings: { script } },
+    tools: [{ type: 'client', name: 'look_up', description: '', inputSchema: { type: 'object' } }],
+  });
+  const { id } = await open('Where is it?', { agentId });
+  const sessionId = uuidOf('ses', id);
+  // The model worked for an hour, and the tool's program had been asked five hours before.
+  await db.query(sql`
+    update operations set finished_at = finished_at + interval '1 hour'
+    where organization_id = ${uuidOf('org', service.organizationId)} and session_id = ${sessionId} and kind = 'model'`);
+  await db.query(sql`
+    update operations set started_at = started_at - interval '5 hours'
+    where organization_id = ${uuidOf('org', service.organizationId)} and session_id = ${sessionId} and kind = 'tool'`);
+  const { waitingFor } = await client.sessions.get(id);
+  await client.sessions.sendToolResult(id, { toolCallId: waitingFor!.toolCallIds[0]!, output: 1 });
+  await expect.poll(async () => (await client.sessions.get(id)).status).toBe('idle');
+  await searchable();
+  const hours = ((await client.sessions.list({ q: id })).data[0]?.workingMs ?? 0) / 3_600_000;
+  expect(hours).toBeGreaterThanOrEqual(1);
+  expect(hours).toBeLessThan(2);
+});
+
 test('counting stops at the limit of a count, and says so', async () => {
   const all = await service.client.sessions.count();
   expect(all.isExact).toBe(true);

@@ -8,8 +8,10 @@ import { Button } from '../../ui/button.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
-import { duration, Time } from '../../ui/time.tsx';
+import { duration, Time, useTicking } from '../../ui/time.tsx';
 import { costText } from './session-text.ts';
+import { isBusy } from './use-session.ts';
+import { workingMs } from './working.ts';
 
 const TITLE_CHARACTERS = 80;
 
@@ -42,7 +44,8 @@ export function FactsLine({
   const { organizationId } = useOrganization();
   const { endUser, environment, turn, usage, createdAt, endedAt, parentSessionId, forkedFrom, waitingFor } = session;
   const version = session.agentVersion ?? timeline.data?.[0]?.agentVersion;
-  const working = timeline.data && !timeline.hasNextPage ? workingMs(timeline.data) : 0;
+  // Of all turns: the sum of some would be wrong.
+  const turns = timeline.hasNextPage ? undefined : timeline.data;
   const all: [key: string, fact: ReactNode][] = [
     [
       'expires',
@@ -78,7 +81,7 @@ export function FactsLine({
       ),
     ],
     ['turns', counted(turn, 'turn')],
-    ['working', working > 0 && `${duration(working)} working`],
+    ['working', turns && turns.length > 0 && <Working session={session} turns={turns} />],
     ['cost', usage.costUsd !== null && usage.steps > 0 && costText(usage.costUsd)],
     [
       'age',
@@ -117,20 +120,10 @@ export function FactsLine({
   );
 }
 
-/** How long at least one model or tool ran: without the time that the session waited for people. */
-function workingMs(turns: readonly SessionTurn[]): number {
-  const spans = turns
-    .flatMap((turn) => turn.operations)
-    .flatMap(({ kind, startedAt, endedAt }) =>
-      kind === 'approval' || !startedAt || !endedAt ? [] : [[Date.parse(startedAt), Date.parse(endedAt)] as const],
-    )
-    .toSorted(([one], [other]) => one - other);
-  let [sum, until] = [0, 0];
-  for (const [from, to] of spans) {
-    sum += Math.max(0, to - Math.max(from, until));
-    until = Math.max(until, to);
-  }
-  return sum;
+/** Counts while something runs. */
+function Working({ session, turns }: { session: Session; turns: readonly SessionTurn[] }) {
+  const now = useTicking(isBusy(session));
+  return <>{duration(workingMs(turns, now))} working</>;
 }
 
 /** Leads to the first approval that the session waits for. */

@@ -253,7 +253,7 @@ interface Work {
   workedBeforeMs: number;
 }
 
-/** Operations that ran at the same time count once. */
+/** Operations that ran at the same time count once. A call of a `client` tool waits for the integrator's program. */
 async function readWork(tx: Tx, organizationId: string, rows: readonly Searchable[]): Promise<Map<string, Work>> {
   // A model call starts when it is stored; a tool call may wait for an approval first.
   const turns = await tx.query<{ sessionId: string; turn: number; ms: number }>(sql`
@@ -268,7 +268,7 @@ async function readWork(tx: Tx, organizationId: string, rows: readonly Searchabl
         cross join lateral (
           select case when o.kind = 'tool' then o.started_at else o.created_at end as begun_at) b
         where o.organization_id = ${organizationId} and o.session_id = k.session_id and o.turn >= k.turn
-          and b.begun_at is not null and o.finished_at is not null
+          and b.begun_at is not null and o.finished_at is not null and o.tool_type is distinct from 'client'
         group by o.turn) w) t
     order by k.session_id, t.turn`);
   const found = Map.groupBy(turns, ({ sessionId }) => sessionId);

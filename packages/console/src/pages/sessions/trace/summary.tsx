@@ -3,7 +3,8 @@ import type { SessionTurn } from '@signalbox/client';
 import { counted } from '../../../text-format.ts';
 import { duration } from '../../../ui/time.tsx';
 import { number, shortCost } from '../session-text.ts';
-import { busyOf, type PieceKind, type TraceRow } from './rows.ts';
+import { workingMs } from '../working.ts';
+import type { PieceKind, TraceRow } from './rows.ts';
 
 const MEANING: readonly (readonly [PieceKind, string])[] = [
   ['first', 'until the first token'],
@@ -16,19 +17,18 @@ const MEANING: readonly (readonly [PieceKind, string])[] = [
 ];
 
 /** `allTurns`: of the session, of which some may not be loaded. */
-export function TraceSummary({ rows, allTurns }: { rows: readonly TraceRow[]; allTurns: number }) {
+export function TraceSummary({ rows, allTurns, now }: { rows: readonly TraceRow[]; allTurns: number; now: number }) {
   const turns = rows.flatMap((row) => (row.type === 'turn' ? [row.turn] : []));
   const kinds = new Set(rows.flatMap((row) => (row.type === 'turn' ? row.pieces.map(({ kind }) => kind) : [])));
   const steps = turns.flatMap(({ operations }) => operations.map(({ kind }) => kind));
   const models = steps.filter((kind) => kind === 'model').length;
   const tools = steps.filter((kind) => kind === 'tool').length;
   const { inputTokens, outputTokens, costUsd } = total(turns);
-  const workMs = busyOf(rows).reduce((sum, { from, until }) => sum + until - from, 0);
   const facts = [
     turns.length < allTurns ? `${number(turns.length)} of ${counted(allTurns, 'turn')}` : counted(allTurns, 'turn'),
     counted(models, 'model call'),
     ...(tools > 0 ? [counted(tools, 'tool call')] : []),
-    `${duration(workMs)} working`,
+    `${duration(workingMs(turns, now))} working`,
     `${number(inputTokens)} → ${number(outputTokens)} tokens`,
     ...(costUsd === null ? [] : [shortCost(costUsd)]),
   ];

@@ -156,7 +156,7 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
       data-stacked={isStacked}
     >
       <header className="trace-head">
-        <Summary rows={rows} allTurns={session.turn} />
+        <Summary rows={rows} allTurns={session.turn} now={now} />
         <span className="trace-actions">
           {onEarlier && (
             <Button small onClick={onEarlier}>
