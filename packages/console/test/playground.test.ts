@@ -67,6 +67,14 @@ test('the example runs without a key, with the keyboard alone, and a reload lose
   await over(page, 'A');
   await output(page, 'B').getByText('There is no order').last().waitFor();
   expect(await textIn(instructions(page))).toBe('Be brief.');
+  // The models are those that the keys of the chosen environment may use.
+  const model = column(page, 'A').getByRole('combobox', { name: 'Model', exact: true });
+  for (const name of ['production', 'staging']) {
+    await page.getByRole('combobox', { name: 'Environment', exact: true }).selectOption(name);
+    await model.press('ArrowDown');
+    await page.getByText(`Anthropic: no key in ${name}.`).waitFor();
+    await model.press('Escape');
+  }
 
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Start over' }).click();

@@ -26,10 +26,14 @@ export function useSecretsEnvironment(): string | undefined {
 const isCalled = (name: unknown): name is Exclude<ProviderName, 'worker' | 'scripted'> =>
   name !== 'scripted' && calledProviders.some((one) => one === name);
 
-/** The provider of `model` first, at its own address and with its own key, then the others at theirs. */
-export function useModelLists(model: Record<string, unknown>) {
+/**
+ * The provider of `model` first, at its own address and with its own key, then the others at theirs. `runsIn`: the environment whose
+ * keys the model will use, if the page knows.
+ */
+export function useModelLists(model: Record<string, unknown>, runsIn: string | undefined) {
   const { organizationId, client, may } = useOrganization();
-  const environment = useSecretsEnvironment();
+  const usual = useSecretsEnvironment();
+  const environment = runsIn ?? usual;
   const [isAsked, setAsked] = useState(false);
   const text = (field: string) => (typeof model[field] === 'string' && model[field] !== '' ? model[field] : undefined);
   const [baseUrl, apiKeySecret] = [text('baseUrl'), text('apiKeySecret')];

@@ -16,6 +16,7 @@ export function ModelPicker({
   path,
   error,
   hint,
+  runsIn,
   onType,
   onChoose,
 }: {
@@ -25,11 +26,13 @@ export function ModelPicker({
   error: string | undefined;
   /** While nothing is known about the model. */
   hint: string;
+  /** The environment whose keys the model will use. By default that of the page. */
+  runsIn?: string;
   onType: (name: string) => void;
   onChoose: (provider: string, name: string) => void;
 }) {
   const name = typeof model.model === 'string' ? model.model : '';
-  const { groups, own, environment, isLoading, ask } = useModelLists(model);
+  const { groups, own, environment, isLoading, ask } = useModelLists(model, runsIn);
   const [isOpen, setOpen] = useState(false);
   // Only what was typed since the list opened narrows it.
   const [query, setQuery] = useState('');

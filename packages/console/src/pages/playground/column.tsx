@@ -24,6 +24,7 @@ export function ColumnView({
   column,
   index,
   fromTurn,
+  environment,
   isSetupHidden,
   measures,
   baseline,
@@ -36,6 +37,7 @@ export function ColumnView({
   column: Column;
   index: number;
   fromTurn: number;
+  environment: string;
   isSetupHidden: boolean;
   measures: Measures | undefined;
   baseline: Baseline | undefined;
@@ -96,6 +98,7 @@ export function ColumnView({
         {!isSetupHidden && (
           <Setup
             column={column}
+            environment={environment}
             onChange={(change) => onChange(change.definition ? { ...change, isEdited: true } : change)}
           />
         )}

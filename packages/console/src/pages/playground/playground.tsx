@@ -224,7 +224,7 @@ function Open({
   const views = columns.map((column, index) => (
     <ColumnView
       key={column.id}
-      {...{ column, index, isSetupHidden }}
+      {...{ column, index, environment, isSetupHidden }}
       measures={measures[index]}
       baseline={original ?? (index > 0 ? { name: 'Column A', measures: measures[0] } : undefined)}
       fromTurn={firstTurnOf(playground)}

@@ -12,7 +12,15 @@ import { ToolChoices } from './tools.tsx';
 
 const providers = [...calledProviders, 'worker'].map((value) => ({ value, label: value }));
 
-export function Setup({ column, onChange }: { column: Column; onChange: (change: Partial<Column>) => void }) {
+export function Setup({
+  column,
+  environment,
+  onChange,
+}: {
+  column: Column;
+  environment: string;
+  onChange: (change: Partial<Column>) => void;
+}) {
   const { definition } = column;
   const [isOpen, setOpen] = useState(false);
   const set = (change: Definition) => onChange({ definition: { ...definition, ...change } });
@@ -40,6 +48,7 @@ export function Setup({ column, onChange }: { column: Column; onChange: (change:
             model={model}
             path="model.model"
             error={undefined}
+            {...(environment !== '' && { runsIn: environment })}
             hint={
               model.provider === 'scripted' ? 'Any name. The script responds.' : 'Choose a model, or type its name.'
             }
