@@ -37,8 +37,9 @@ export async function writeEvents(
     ...(first === undefined && { connection: 'close' }),
   });
   if (response.req.method === 'HEAD') return void response.end();
-  // Sent separately, the headers are kept as one string, not as the fifty strings it was built from.
-  response.flushHeaders();
+  // Sent separately, the headers are kept as one string, not as the fifty strings it was built from. A response that ends soon saves
+  // the write.
+  if (first === undefined) response.flushHeaders();
   // Sent at once, so that the client knows that it is connected. The comment has no blank line after it, which some clients would
   // take for an empty message.
   response.write(first === undefined ? ': connected\n' : `event: session\ndata: ${first.body}\n\n`);
