@@ -37,6 +37,8 @@ export interface JournalStream {
 }
 
 export interface Live {
+  /** Called after the commit with which this node began to run a session: only this node writes to its journal, which ends here. */
+  startsHere(sessionId: string, end: Position): void;
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
   follow(head: JournalInfo, after: Position, options?: FollowOptions): JournalStream;
@@ -118,6 +120,11 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   /** Reads of the journal in progress, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
+  /**
+   * Sessions that this node has just started, and that have no later commit: their first readers need not read where the journal ends.
+   * Kept until the next poll, which also finds what another node commits if it takes the session over.
+   */
+  const started = new Map<string, Position>();
   /** Sessions that other nodes committed to, and whose segments have to be read. */
   const hinted = new Set<string>();
   let fetching: Promise<void> | undefined;
@@ -127,6 +134,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   function committed(sessionId: string, previous: Position, segments: readonly Segment[]): void {
     const feed = feeds.get(sessionId);
     if (feed) keep(feed, previous, segments);
+    else started.delete(sessionId);
   }
 
   /** Returns where they end. */
@@ -190,7 +198,9 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   function feedOf(head: JournalInfo): Feed {
     const known = feeds.get(head.sessionId);
-    const feed = known ?? { head, readers: new Set(), end: head.position, isKnown: head.ended, isOver: head.ended };
+    const end = started.get(head.sessionId);
+    const isKnown = head.ended || (end !== undefined && comparePositions(end, head.position) === 0);
+    const feed = known ?? { head, readers: new Set(), end: head.position, isKnown, isOver: head.ended };
     feeds.set(head.sessionId, feed);
     moveEnd(feed, head.position);
     feed.isOver ||= head.ended;
@@ -309,6 +319,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     while (!stopping.signal.aborted) {
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
       recent.age();
+      started.clear();
       await look();
     }
   }
@@ -344,6 +355,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   }
 
   return {
+    startsHere: (sessionId, end) => void started.set(sessionId, end),
     committed,
     throughGate: inPlace,
     follow: (head, after, options = {}) => ({ read: (signal) => read(head, after, options, signal) }),

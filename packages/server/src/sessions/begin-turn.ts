@@ -4,6 +4,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { type ChunkRun, type Patch, writeTransition } from '../journal/append.ts';
+import { endOfJournal } from '../journal/cursor.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import type { TurnInput } from './state/inbox.ts';
@@ -101,7 +102,16 @@ export async function runOnIdle(
  * Starts a turn after the commit that began it: on `node`, the node that the commit put on the session's row; without one, by a
  * hint to all nodes that they can claim it.
  */
-export function startTurn({ wake }: Pick<Platform, 'wake'>, node: LocalRunner | undefined, turn: LocalStart): void {
-  if (node) node.take(turn);
-  else wake.publish('runnable', turn.row);
+export function startTurn(
+  { wake, live }: Pick<Platform, 'wake' | 'live'>,
+  node: LocalRunner | undefined,
+  turn: LocalStart,
+): void {
+  const { row } = turn;
+  if (node) {
+    live.startsHere(row.sessionId, endOfJournal(row));
+    node.take(turn);
+  } else {
+    wake.publish('runnable', row);
+  }
 }

@@ -1,4 +1,5 @@
 // A change with `Accept: text/event-stream`: its response is the session, and then what the session does until it is idle.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Chunk, Session } from '@signalbox/client';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -81,6 +82,20 @@ test('a session that is opened streams its first turn, and the response ends whe
   expect(opened.chunks.at(-1)).toMatchObject({ type: 'session.status', status: 'idle' });
   expect(opened.chunks).toEqual(await after(opened.session));
   expect(opened.cursor).toBe((await service.client.sessions.get(opened.session.sessionId)).cursor);
+});
+
+test('a session that this node runs from its first commit on streams without a read of its journal', async () => {
+  // The first one is opened by a transaction that reads the version of its agent.
+  const { session } = await open();
+  const reads: string[] = [];
+  const hear = (text: unknown) => void (String(text).includes('from segments') && reads.push(String(text)));
+  subscribe('signalbox.statement', hear);
+  const opened = await open();
+  const sent = await post(`/sessions/${session.sessionId}/messages`, { content: 'two' });
+  unsubscribe('signalbox.statement', hear);
+  expect(reads).toEqual([]);
+  expect(opened.chunks).toEqual(await after(opened.session));
+  expect(sent.chunks).toEqual(await after(sent.session));
 });
 
 test('a session that ends with its turn ends the response with its terminal status', async () => {
