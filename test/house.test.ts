@@ -217,6 +217,7 @@ test('only config.ts reads the environment', () => {
 test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
+    'packages/server/src/lib/ids.ts': 'when an id was created, for its order; no state depends on it',
     'packages/server/src/http/request/loop-queue.ts': 'how long the event loop was blocked; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
