@@ -121,10 +121,10 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
   /**
-   * Sessions that this node has just started, and that have no later commit: their first readers need not read where the journal ends.
+   * The ends of journals whose sessions this node has just started, until the next commit: their first readers need not look there.
    * Kept until the next poll, which also finds what another node commits if it takes the session over.
    */
-  const started = new Map<string, Position>();
+  const started = new Map<string, string>();
   /** Sessions that other nodes committed to, and whose segments have to be read. */
   const hinted = new Set<string>();
   let fetching: Promise<void> | undefined;
@@ -198,8 +198,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   function feedOf(head: JournalInfo): Feed {
     const known = feeds.get(head.sessionId);
-    const end = started.get(head.sessionId);
-    const isKnown = head.ended || (end !== undefined && comparePositions(end, head.position) === 0);
+    const isKnown = head.ended || started.get(head.sessionId) === formatCursor(head.position);
     const feed = known ?? { head, readers: new Set(), end: head.position, isKnown, isOver: head.ended };
     feeds.set(head.sessionId, feed);
     moveEnd(feed, head.position);
@@ -355,7 +354,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   }
 
   return {
-    startsHere: (sessionId, end) => void started.set(sessionId, end),
+    startsHere: (sessionId, end) => void started.set(sessionId, formatCursor(end)),
     committed,
     throughGate: inPlace,
     follow: (head, after, options = {}) => ({ read: (signal) => read(head, after, options, signal) }),
