@@ -15,6 +15,7 @@ import {
   replayWindowSeconds,
   routes,
   type SchemaObject,
+  scopesOf,
   signingSecretPrefix,
   standardHeaders,
 } from '@signalbox/contract';
@@ -59,7 +60,9 @@ export const replayWindowSeconds = ${replayWindowSeconds};
 }
 
 function accessOf(route: Route): string {
-  return route.scope === 'any' ? 'any key' : `scope \`${route.scope}\` (permission \`${permissionOf(route)}\`)`;
+  const scopes = scopesOf(route).map((scope) => `\`${scope}\``);
+  if (scopes.length === 0) return 'any key';
+  return `scope${scopes.length > 1 ? 's' : ''} ${scopes.join(' and ')} (permission \`${permissionOf(route)}\`)`;
 }
 
 function operationType(name: string, route: Route): string {

@@ -2497,7 +2497,7 @@ export interface Operations {
       modelList: ModelList;
     };
   };
-  /** Test an http tool. Sends the request of the tool once, with secrets of the environment and without an approval, and shows request and response without the secrets. The event log names the caller and the host. `POST /api/v1/environments/{env}/tool_tests`, scope `agents:write` (permission `write`). */
+  /** Test an http tool. Sends the request of the tool once, with secrets of the environment and without an approval, and shows request and response without the secrets. The event log names the caller and the host. `POST /api/v1/environments/{env}/tool_tests`, scopes `agents:write` and `sessions:run` (permission `write`). */
   testTool: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2508,7 +2508,7 @@ export interface Operations {
       toolTest: ToolTest;
     };
   };
-  /** List the tools of an MCP server. Connects to the server with secrets of the environment. If it does not respond, `problem` says why. `POST /api/v1/environments/{env}/mcp_tool_lists`, scope `agents:write` (permission `write`). */
+  /** List the tools of an MCP server. Connects to the server with secrets of the environment. If it does not respond, `problem` says why. `POST /api/v1/environments/{env}/mcp_tool_lists`, scopes `agents:write` and `sessions:run` (permission `write`). */
   listMcpTools: {
     params: {
       /** The name of an environment, such as `production`. */
@@ -2836,7 +2836,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Get an operation. A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. `GET /api/v1/sessions/{sessionId}/operations/{operationId}`, scope `sessions:read` (permission `read`). */
+  /** Get an operation. A model call, tool call or compaction in full, to debug it: the prompt, the request as it was sent, the response, and who approved it. Secrets are replaced by their names. `GET /api/v1/sessions/{sessionId}/operations/{operationId}`, scopes `sessions:read` and `agents:read` (permission `read`). */
   getOperation: {
     params: {
       sessionId: string;

@@ -76,9 +76,10 @@ export function scopesOf({ scope, alsoScope }: { readonly scope: Scope | 'any'; 
   return [...(scope === 'any' ? [] : [scope]), ...(alsoScope === undefined ? [] : [alsoScope])];
 }
 
-/** The least permission that may use a route: the one whose scopes first include the route's. */
-export function permissionOf(route: { readonly scope: Scope | 'any' }): Permission {
-  return route.scope === 'any' ? 'read' : scopeFacts[route.scope].permission;
+/** The least permission that may use a route: the one whose scopes first include all that the route needs. */
+export function permissionOf(route: { readonly scope: Scope | 'any'; readonly alsoScope?: Scope }): Permission {
+  const needed = scopesOf(route).map((scope) => scopeFacts[scope].permission);
+  return permissions.findLast((permission) => needed.includes(permission)) ?? 'read';
 }
 
 /** Scopes that a key with such a restriction can't use: it changes nothing that others share. It can still rotate and delete itself. */

@@ -19,10 +19,14 @@ function scopeTable(routes: Record<string, Route>): string {
     const including = permissions.slice(permissions.indexOf(permission)).map((name) => `\`${name}\``);
     const operations = Object.entries(routes)
       .filter(([, route]) => route.scope === scope && !route.byPerson)
-      .map(([name, route]) => `\`${name}\`${isClosed(route) ? '\\*' : ''}`);
+      .map(([name, route]) => `\`${name}\`${isClosed(route) ? '\\*' : ''}${withAlso(route)}`);
     return `| \`${scope}\` | ${including.join(', ')} | ${allows} | ${operations.join(', ')} |`;
   });
   return ['| scope | in | allows to | operations |', '|---|---|---|---|', ...rows, ''].join('\n');
+}
+
+function withAlso({ alsoScope }: Route): string {
+  return alsoScope === undefined ? '' : ` (with \`${alsoScope}\`)`;
 }
 
 /** To a key that is restricted to agents; such a key may use some operations on itself. */

@@ -2,10 +2,10 @@
 // with the cookie of a sign-in to the console; never with both. The page of an end user calls with a session token (token-caller.ts).
 import type { IncomingMessage } from 'node:http';
 import {
-  permissionOf,
   permissionOfRole,
   permissions,
   type Route,
+  scopeFacts,
   scopes,
   scopesOf,
   scopesOfPermission,
@@ -179,7 +179,7 @@ function requireScope(ctx: Context, route: Route): void {
     const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
     throw new ApiError(
       'insufficient_permission',
-      `This needs the scope "${scope}", which the permission "${permissionOf(route)}" includes; ${has} ${inWords(ctx.scopes)}.`,
+      `This needs the scope "${scope}", which the permission "${scopeFacts[scope].permission}" includes; ${has} ${inWords(ctx.scopes)}.`,
     );
   }
 }
