@@ -11,7 +11,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useMemo } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react';
 
 export interface Organization extends Membership {
   client: Signalbox;
@@ -104,6 +104,20 @@ export function useList<T>(
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: rowsOf,
   });
+}
+
+/**
+ * Loads the pages after those that are loaded as long as `isMissing`: what the user looks for is not on them. After a failed page only
+ * the user tries again.
+ */
+export function useMorePages(
+  { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage }: ListQuery<unknown>,
+  isMissing: boolean,
+): void {
+  const loadsMore = isMissing && hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
+  useEffect(() => {
+    if (loadsMore) void fetchNextPage();
+  }, [loadsMore, fetchNextPage]);
 }
 
 /** One function, so that rows are made again only if pages have changed. */

@@ -529,6 +529,21 @@ test('the list finds agents beyond its first page by name, model and tool, and s
   await search.fill('no such agent');
   await page.getByText('No matching agents').waitFor();
   await expectAccessible(page);
+  // A page of the list that fails is not requested again by itself.
+  let failed = 0;
+  await page.route(/\/agents\?.*cursor=/, (route) => {
+    failed += 1;
+    return route.fulfill({ status: 422, json: { code: 'invalid_request', detail: 'Not now.' } });
+  });
+  await page.goto(`${console.origin}/console/${console.organizationId}/agents?q=parcel`);
+  await page.getByRole('alert').getByText('Not now.').waitFor();
+  for (let frames = 0; frames < 3; frames++) {
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => fetch(location.href).then(done)))');
+  }
+  expect(failed).toBe(1);
+  await page.unroute(/\/agents\?.*cursor=/);
+  await page.reload();
+  await row.waitFor();
   await page.context().close();
 });
 

@@ -1,9 +1,9 @@
 import type { Agent } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useMorePages, useOrganization } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { writeClipboard } from '../../ui/clipboard.ts';
@@ -25,12 +25,10 @@ export function AgentsPage() {
   const agents = useList<Agent>(['agents', archived], (client, page) => client.agents.list({ ...page, archived }));
   const today = useToday();
   const isFiltered = q !== '' || model !== undefined;
-  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = agents;
+  const { data, hasNextPage } = agents;
   const isPartial = isFiltered && hasNextPage;
-  useEffect(() => {
-    // The filters are applied here, so they need the whole list.
-    if (isPartial && !isFetchingNextPage) void fetchNextPage();
-  }, [isPartial, isFetchingNextPage, fetchNextPage]);
+  // The filters are applied here, so they need the whole list.
+  useMorePages(agents, isFiltered);
   const found = data?.filter((agent) => matches(agent, q) && (model === undefined || modelName(agent.model) === model));
   const models = [...new Set(data?.map((agent) => modelName(agent.model)))].sort();
   const change = (name: 'q' | 'model', value: string | undefined) =>

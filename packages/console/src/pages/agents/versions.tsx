@@ -1,7 +1,14 @@
 import type { Agent } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { type ListQuery, useApiMutation, useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import {
+  type ListQuery,
+  useApiMutation,
+  useApiQuery,
+  useList,
+  useMorePages,
+  useOrganization,
+} from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
@@ -26,12 +33,9 @@ export function AgentVersionsPage() {
   const versions = query.data ?? [];
   const [newest] = versions;
   const shown = version === undefined ? newest : versions.find((one) => one.version === version);
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  // A link may name a version on a later page.
   const isMissing = newest !== undefined && shown === undefined;
-  useEffect(() => {
-    // A link may name a version on a later page.
-    if (isMissing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [isMissing, hasNextPage, isFetchingNextPage, fetchNextPage]);
+  useMorePages(query, isMissing);
 
   const columns: Column<Agent>[] = [
     {
@@ -81,7 +85,7 @@ export function AgentVersionsPage() {
           empty={<EmptyState title="No versions yet" />}
         />
         {newest && shown && <Comparison key={shown.version} shown={shown} newest={newest} query={query} />}
-        {isMissing && !hasNextPage && <p className="quiet">Version {version} doesn’t exist.</p>}
+        {isMissing && !query.hasNextPage && <p className="quiet">Version {version} doesn’t exist.</p>}
       </div>
     </Page>
   );

@@ -2,7 +2,7 @@
 import type { Session, SessionTurn } from '@signalbox/client';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useMemo, useRef } from 'react';
-import { type ListQuery, useList } from '../../organization.tsx';
+import { type ListQuery, useList, useMorePages } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
 import { Composer } from './composer.tsx';
@@ -34,12 +34,8 @@ export function useTurnsFrom(
   first: number | null | undefined,
   timeline: ListQuery<SessionTurn>,
 ): readonly SessionTurn[] {
-  const { data: turns = none, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = timeline;
-  const isBehind = first != null && first < (turns.at(-1)?.turn ?? 0);
-  const mayAsk = hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
-  useEffect(() => {
-    if (isBehind && mayAsk) void fetchNextPage();
-  }, [isBehind, mayAsk, fetchNextPage]);
+  const { data: turns = none } = timeline;
+  useMorePages(timeline, first != null && first < (turns.at(-1)?.turn ?? 0));
   return turns;
 }
 
