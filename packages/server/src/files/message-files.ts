@@ -22,15 +22,20 @@ export interface Holder {
   caller: Pick<Context, 'token' | 'callerId' | 'agents'>;
 }
 
-/**
- * The parts of a message as they are stored. A string is short for one part of text. 422 `file_invalid` for a file that is not in the
- * environment.
- */
-export async function messageParts(tx: Tx, holder: Holder, content: Content, now: Date): Promise<MessagePart[]> {
+/** The parts of a message without files as they are stored; undefined if it has some. A string is short for one part of text. */
+export function textParts(content: Content): MessagePart[] | undefined {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  const ids = content.flatMap((part) => (part.type === 'file' ? [uuidOf('file', part.fileId)] : []));
-  const files = ids.length === 0 ? new Map<string, FileRow>() : await useFiles(tx, holder, ids, now);
-  return content.map((part, index) => {
+  return content.every((part) => part.type === 'text') ? content : undefined;
+}
+
+/** The parts of a message as they are stored. 422 `file_invalid` for a file that is not in the environment. */
+export async function messageParts(tx: Tx, holder: Holder, content: Content, now: Date): Promise<MessagePart[]> {
+  const texts = textParts(content);
+  if (texts) return texts;
+  const parts = content as Exclude<Content, string>;
+  const ids = parts.flatMap((part) => (part.type === 'file' ? [uuidOf('file', part.fileId)] : []));
+  const files = await useFiles(tx, holder, ids, now);
+  return parts.map((part, index) => {
     if (part.type !== 'file') return part;
     const file = files.get(uuidOf('file', part.fileId));
     if (file) return filePart(file);

@@ -6,7 +6,7 @@
 // The epoch on the row enforces this: whatever a former writer still sends is refused.
 //
 // A turn begins in begin-turn.ts. The node runtime (runtime/node/) runs it.
-import type { Content, Input, MessagePart, Result } from '@signalbox/contract';
+import type { Input, MessagePart, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import { type StoredDraft, storeDraft } from '../agents/drafts.ts';
@@ -14,7 +14,7 @@ import type { Tx } from '../db/db.ts';
 import { commitPlanned, type PlannedChange, requireRow } from '../db/planned-change.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent, withoutValues } from '../events/record.ts';
-import { messageParts } from '../files/message-files.ts';
+import { messageParts, textParts } from '../files/message-files.ts';
 import { forgetHolders } from '../files/retention.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -136,7 +136,7 @@ export function planSession(
 ): PlannedChange<Result<'openSession'>> | undefined {
   const { organizationId } = ctx;
   const { agentId: id, agentVersion, draft, endUser, budget, environment } = input;
-  const content = input.input === undefined ? null : textsOf(input.input);
+  const content = input.input === undefined ? null : textParts(input.input);
   if (id === undefined || agentVersion !== undefined || draft || content === undefined) return undefined;
   if (budget?.maxCostUsd !== undefined) return undefined;
   const agentId = uuidOf('agt', id);
@@ -155,12 +155,6 @@ export function planSession(
     ? [requireRow(sql`select 1 where not exists (${erasureOf(organizationId, endUser.id)})`)]
     : [];
   return { statements: [check, ...notErasing, ...statements], result: { session: viewSession(session.row) }, done };
-}
-
-/** The parts of a message without files; undefined if it has some. */
-function textsOf(content: Content): MessagePart[] | undefined {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return content.every((part) => part.type === 'text') ? content : undefined;
 }
 
 interface Chosen {

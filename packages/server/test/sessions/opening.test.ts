@@ -1,6 +1,7 @@
 // A node opens a session of an agent that it knows without reading the agent, environment or idempotency record first. What another
 // node has changed since is seen anyway.
 import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
@@ -34,7 +35,24 @@ function open(body: object = {}, headers: Record<string, string> = {}, from = se
   });
 }
 
+/** The statements of this process that name the agents, environments or idempotency records, by their first words. */
+async function readsOf(act: () => Promise<unknown>): Promise<string[]> {
+  const heard: string[] = [];
+  const hear = (text: unknown) => heard.push(String(text).trim().replaceAll(/\s+/g, ' '));
+  subscribe('signalbox.statement', hear);
+  await act();
+  unsubscribe('signalbox.statement', hear);
+  return heard.filter((text) => /^select .* from (agents|environments|idempotency_records)\b/.test(text));
+}
+
 const withKey = (key: string) => ({ 'idempotency-key': key });
+
+test.each([{}, withKey('unread')])('the agent and the environment are not read before %j', async (headers) => {
+  const opened = async () => expect((await open({ input: undefined }, headers)).status).toBe(201);
+  expect(await readsOf(opened)).toEqual([]);
+  // For a version that the caller names, they are.
+  expect(await readsOf(() => open({ input: undefined, agentVersion: 1 }))).not.toEqual([]);
+});
 
 test.each([{}, withKey('version')])(
   'a session runs the version that another node has just created %j',
