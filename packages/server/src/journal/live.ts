@@ -121,8 +121,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
   /**
-   * The ends of journals whose sessions this node has just started, until the next commit: their first readers need not look there.
-   * Kept until the next poll, which also finds what another node commits if it takes the session over.
+   * The ends of journals whose sessions this node has just started: their first readers need not look there. Kept until the next commit
+   * or poll. The poll also finds what another node commits if it takes the session over.
    */
   const started = new Map<string, string>();
   /** Sessions that other nodes committed to, and whose segments have to be read. */
