@@ -3,7 +3,7 @@
 // and its database for each.
 import { type Bench, type Benchmark, type Child, measurePairs, startBench, startChild } from './support/harness.ts';
 import { createScriptedAgent, createSessionClient, IDLE, type SessionClient } from './support/session-client.ts';
-import { type Row, rowOf } from './support/table.ts';
+import { rowOfSamples } from './support/table.ts';
 
 const AT_A_TIME = 100;
 // Long enough for several garbage collections.
@@ -29,14 +29,17 @@ export const floor: Benchmark = {
     );
     await bare.stop();
     await bench.stop();
-    const row = (name: string, unit: string, target: string, of: (sample: Sample) => number): Row =>
-      rowOf(
-        { name, unit, target },
-        pairs.map(({ ours, limit }) => ({ ours: of(ours), limit: of(limit) })),
-      );
     return [
-      row('floor, sessions', 'sessions/s', '≥ 0.60', ({ perSecond }) => perSecond),
-      row('floor, processor time', 'ms a session', '≤ 1.60', ({ processorMs }) => processorMs),
+      rowOfSamples(
+        { name: 'floor, sessions', unit: 'sessions/s', target: '≥ 0.60' },
+        pairs,
+        ({ perSecond }) => perSecond,
+      ),
+      rowOfSamples(
+        { name: 'floor, processor time', unit: 'ms a session', target: '≤ 1.60' },
+        pairs,
+        ({ processorMs }) => processorMs,
+      ),
     ];
   },
 };

@@ -1,4 +1,5 @@
 // `npm run bench` runs all benchmarks, `npm run bench -- NAME …` some. `--parked N` parks another number than a million sessions.
+// `--profile` says where the processor time goes.
 // Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -16,6 +17,7 @@ import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
+import { profiled } from './support/profile.ts';
 import { formatTable, type Row } from './support/table.ts';
 import { tokens } from './tokens.ts';
 import { twoNodes } from './two-nodes.ts';
@@ -44,7 +46,7 @@ const benchmarks = [
 ];
 const { positionals: wanted, values } = parseArgs({
   allowPositionals: true,
-  options: { parked: { type: 'string', default: '1000000' } },
+  options: { parked: { type: 'string', default: '1000000' }, profile: { type: 'boolean', default: false } },
 });
 const options = { parkedSessions: Number(values.parked) };
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
@@ -57,7 +59,7 @@ const rows: Row[] = [];
 for (const { name, run } of benchmarks) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   console.error(`${name} …`);
-  rows.push(...(await run(options)));
+  rows.push(...(values.profile ? await profiled(name, () => run(options)) : await run(options)));
 }
 console.log(formatTable(rows));
 await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify({ rows }, undefined, 2)}\n`);

@@ -2,12 +2,12 @@
 // like the limit: a loop that only posts the bytes and headers of one delivery to the same receiver, 200 at a time.
 //
 // A session's next chunk is committed while its delivery is in flight, so there is always exactly one to send. The cost of these
-// commits is part of ours: every delivery needs a commit before it.
+// commits is part of ours: every delivery needs a commit before it. The processor time is that of this process, which does both.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, growthPerSecond, measurePairs, ratePerSecond, startChild } from './support/harness.ts';
 import { createPoster } from './support/poster.ts';
-import { rowOf } from './support/table.ts';
+import { rowOfSamples } from './support/table.ts';
 
 const SESSIONS = 200;
 
@@ -30,18 +30,40 @@ export const webhooks: Benchmark = {
     };
 
     const post = createPoster(receiver.hello, SESSIONS);
+    let posted = 0;
     const pairs = await measurePairs(
       async () => {
         writer.start(sessionIds);
-        const rate = await growthPerSecond(() => delivered);
+        const [before, already] = [process.cpuUsage(), delivered];
+        const perSecond = await growthPerSecond(() => delivered);
+        const processorMicros = microsSince(before) / (delivered - already);
         await writer.stop();
         await deliveries.drained(['production']);
-        return rate;
+        return { perSecond, processorMicros };
       },
-      () => ratePerSecond(SESSIONS, () => post(example!)),
+      async () => {
+        const [before, already] = [process.cpuUsage(), posted];
+        const perSecond = await ratePerSecond(SESSIONS, async () => {
+          await post(example!);
+          posted += 1;
+        });
+        return { perSecond, processorMicros: microsSince(before) / (posted - already) };
+      },
     );
     await deliveries.stop();
     await receiver.stop();
-    return [rowOf({ name: 'webhooks', unit: 'deliveries/s', target: '≥ 0.50' }, pairs)];
+    return [
+      rowOfSamples({ name: 'webhooks', unit: 'deliveries/s', target: '≥ 0.50' }, pairs, ({ perSecond }) => perSecond),
+      rowOfSamples(
+        { name: 'webhooks, processor time', unit: 'µs a delivery', target: '≤ 100 µs' },
+        pairs,
+        ({ processorMicros }) => processorMicros,
+      ),
+    ];
   },
 };
+
+function microsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}

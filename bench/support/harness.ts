@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import { findEmbeddedPostgres } from '../../packages/server/src/db/embedded.ts';
 import { createKeyOnHost, readConfig } from '../../packages/server/src/main.ts';
+import { countStatements, profileOptions, reportStatements, startCounting } from './profile.ts';
 import type { Row } from './table.ts';
 
 export interface Benchmark {
@@ -70,8 +71,15 @@ export async function startBench(options: { roles?: string; settings?: Record<st
     SIGNALBOX_ROLES: options.roles ?? 'api,runtime,delivery',
     ...options.settings,
   };
-  const child = await startChild('service-process.ts', { env: settings, logFile });
+  const start = () => startChild('service-process.ts', { env: settings, logFile });
+  let child = await start();
+  if (await countStatements((await findEmbeddedPostgres(dataDir))!)) {
+    await child.stop();
+    child = await start();
+  }
   const url = child.hello;
+  const databaseUrl = (await findEmbeddedPostgres(dataDir))!;
+  await startCounting(databaseUrl);
   const { apiKey, organizationId } = await createKeyOnHost(readConfig({}, settings), {
     name: 'Benchmark',
     permission: 'admin',
@@ -79,7 +87,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
   const pool = new Pool(url, { connections: CALLS_AT_ONCE });
   return {
     url,
-    databaseUrl: (await findEmbeddedPostgres(dataDir))!,
+    databaseUrl,
     adminKey: apiKey.secret,
     keyId: apiKey.keyId,
     organizationId,
@@ -98,6 +106,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
     },
     async stop() {
       await pool.close();
+      await reportStatements(databaseUrl);
       await child.stop();
       await rm(directory, { recursive: true, force: true });
     },
@@ -119,7 +128,13 @@ export async function startChild(
 ): Promise<Child> {
   const output = logFile === undefined ? undefined : await open(logFile, 'w');
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_OPTIONS: process.env.NODE_OPTIONS, ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_OPTIONS: process.env.NODE_OPTIONS,
+      ...env,
+      ...profileOptions(file),
+    },
     stdio: ['ignore', output?.fd ?? 'inherit', output?.fd ?? 'inherit', 'ipc'],
   });
   try {

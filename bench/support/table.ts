@@ -26,6 +26,18 @@ export function rowOf(
   return { ...row, limit: median(limits), ratio };
 }
 
+/** A row of one number of each sample. */
+export function rowOfSamples<Sample>(
+  head: Pick<Row, 'name' | 'unit' | 'target'>,
+  pairs: readonly { ours: Sample; limit: Sample }[],
+  of: (sample: Sample) => number,
+): Row {
+  return rowOf(
+    head,
+    pairs.map(({ ours, limit }) => ({ ours: of(ours), limit: of(limit) })),
+  );
+}
+
 function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
