@@ -1,12 +1,13 @@
-// Folding: moves minutes that are some hours old into their hour and their day, and deletes what is too old.
+// Folding: adds minutes that are some minutes old to the longer intervals that contain them (intervals.ts), and deletes what is too old.
 //
-// A batch is one transaction: lock some minutes, add them to their hour and day, delete them. A reader of minutes and hours therefore
-// counts each once. One node at a time folds an organization, under the lock of its row; others skip it.
+// A batch is one transaction: lock some minutes, add them to every interval, delete them. A reader of the minutes that are left and of
+// longer intervals therefore counts each once. One node at a time folds an organization, under the lock of its row; others skip it.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { deleteAcross } from '../db/delete-in-batches.ts';
 import type { Shards } from '../db/shards.ts';
 import { addPacked } from './histogram.ts';
+import { daysAndLonger, FOLDED_MINUTE, foldedInto, HOUR, MINUTE, startOf } from './intervals.ts';
 import {
   addCount,
   type Counter,
@@ -19,19 +20,23 @@ import {
   writeRows,
 } from './rows.ts';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-// Charts by the minute cover an hour and the hour before it.
-const MINUTES_KEPT_MS = 3 * HOUR_MS;
-const HOURS_KEPT_DAYS = 63;
-const DAYS_KEPT_DAYS = 732;
-const BATCH_ROWS = 1_000;
-const WIDER = [3600, 86_400] as const;
+/** When nodes no longer write a minute (recorder.ts). Reports read all minutes that are left, so these are few. */
+const FOLDED_AFTER_MS = 15 * MINUTE_MS;
+/** The longest report of each step, as long ago as it may begin, and the period before it (report.ts). */
+const keptMs: ReadonlyMap<number, number> = new Map([
+  [FOLDED_MINUTE, 4 * HOUR_MS + 2 * MINUTE_MS],
+  [HOUR, 94 * DAY_MS],
+  ...daysAndLonger.map((seconds) => [seconds, 2 * 366 * DAY_MS] as const),
+]);
+// Each batch writes every longer interval that it adds to, so few large batches write less.
+const BATCH_ROWS = 5_000;
 
 /** The end of the minutes that are folded at a time. */
 export function foldedBefore(now: Date): Date {
-  const end = now.getTime() - MINUTES_KEPT_MS;
-  return new Date(end - (end % HOUR_MS));
+  return new Date(startOf(new Date(now.getTime() - FOLDED_AFTER_MS), MINUTE));
 }
 
 export async function organizationsToFold({ shards }: { shards: Shards }, before: Date): Promise<string[]> {
@@ -39,7 +44,7 @@ export async function organizationsToFold({ shards }: { shards: Shards }, before
     'looking for analytics to fold',
     (within) => sql`
     select distinct organization_id as "organizationId" from analytics
-    where interval_seconds = 60 and starts_at < ${before} ${within()} limit 1000`,
+    where interval_seconds = ${MINUTE} and starts_at < ${before} ${within()} limit 1000`,
   );
   return rows.map(({ organizationId }) => organizationId);
 }
@@ -80,17 +85,19 @@ export function foldMinutes(
     // Compaction may be adding calls to a minute; the minute is then folded later.
     const minutes = await tx.query<StoredRow>(sql`
       select ${columns} from analytics a
-      where a.organization_id = ${organizationId} and a.interval_seconds = 60 and a.starts_at < ${before}
+      where a.organization_id = ${organizationId} and a.interval_seconds = ${MINUTE} and a.starts_at < ${before}
       order by a.starts_at limit ${batchRows} for update skip locked`);
     if (minutes.length === 0) return false;
     const starts = (seconds: number) => [...new Set(minutes.map((row) => startOf(row.startsAt, seconds)))];
     const stored = await tx.query<StoredRow>(sql`
       select ${columns} from analytics a
-      where a.organization_id = ${organizationId} and a.interval_seconds = any(${WIDER}::int[])
-        and a.starts_at = any(${WIDER.flatMap(starts).map((ms) => new Date(ms))}::timestamptz[])`);
+      where a.organization_id = ${organizationId} and a.interval_seconds = any(${foldedInto}::int[])
+        and a.starts_at = any(${foldedInto.flatMap(starts).map((ms) => new Date(ms))}::timestamptz[])`);
     const sums = new Map<string, Row>();
     for (const row of stored) add(sums, organizationId, row, row.intervalSeconds);
-    const changed = new Set(minutes.flatMap((row) => WIDER.map((seconds) => add(sums, organizationId, row, seconds))));
+    const changed = new Set(
+      minutes.flatMap((row) => foldedInto.map((seconds) => add(sums, organizationId, row, seconds))),
+    );
     const all = <K extends keyof StoredRow>(name: K) => minutes.map((row) => row[name]);
     await Promise.all([
       tx.execute(writeRows([...changed])),
@@ -99,16 +106,12 @@ export function foldMinutes(
         using unnest(${all('startsAt')}::timestamptz[], ${all('environment')}::text[], ${all('agentId')}::uuid[],
           ${all('model')}::text[], ${all('errorCode')}::text[], ${all('countedBy')}::uuid[])
           as m(starts_at, environment, agent_id, model, error_code, counted_by)
-        where a.organization_id = ${organizationId} and a.interval_seconds = 60 and a.starts_at = m.starts_at
+        where a.organization_id = ${organizationId} and a.interval_seconds = ${MINUTE} and a.starts_at = m.starts_at
           and a.environment = m.environment and a.agent_id = m.agent_id and a.model = m.model
           and a.error_code = m.error_code and a.counted_by = m.counted_by`),
     ]);
     return minutes.length === batchRows;
   });
-}
-
-function startOf(at: Date, seconds: number): number {
-  return at.getTime() - (at.getTime() % (seconds * 1000));
 }
 
 /** Adds a row to the sum of a longer interval; later rows come later. */
@@ -133,11 +136,8 @@ function addUsd(one: string, other: string): string {
 }
 
 export async function dropOldAnalytics({ shards }: { shards: Shards }, now: Date, signal: AbortSignal): Promise<void> {
-  for (const [seconds, days] of [
-    [3600, HOURS_KEPT_DAYS],
-    [86400, DAYS_KEPT_DAYS],
-  ] as const) {
-    const before = new Date(now.getTime() - days * DAY_MS);
+  for (const [seconds, ms] of keptMs) {
+    const before = new Date(now.getTime() - ms);
     await deleteAcross(
       shards,
       'deleting old analytics',

@@ -11,15 +11,16 @@ import { isDraft } from '../lib/draft-version.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { observe } from './histogram.ts';
-import { addCount, type Counter, emptyRow, type Latency, NO_ID, type Row, writeRows } from './rows.ts';
+import { MINUTE } from './intervals.ts';
+import { ALL_AGENTS, addCount, type Counter, emptyRow, type Latency, NO_ID, type Row, writeRows } from './rows.ts';
 
 const FLUSH_EVERY_MS = 5_000;
 const MINUTE_MS = 60_000;
 /**
  * Minutes are folded a while later (fold.ts), and must not be written after that: what can't be written for so long, because the
- * database is unavailable, is dropped.
+ * database is unavailable, is dropped. Sessions do nothing then either.
  */
-const WRITABLE_MS = 3_600_000;
+const WRITABLE_MS = 10 * MINUTE_MS;
 // Bounds the memory of a node whose database is unavailable. A row is a minute of an agent in an environment.
 const MAX_ROWS = 50_000;
 
@@ -59,18 +60,21 @@ export function createAnalytics({ db, shards, clock, log }: Options): Analytics 
   const stopping = new AbortController();
   let loop: Promise<void> | undefined;
 
-  /** Undefined if the subject is not counted. */
-  function rowOf(subject: Subject, errorCode = ''): Row | undefined {
-    const { organizationId, environment, agentId = NO_ID, model = '', pinnedVersion = null } = subject;
-    if (isDraft(pinnedVersion)) return undefined;
+  /** The row of the subject and that of all agents; none if the subject is not counted. */
+  function rowsOf({ pinnedVersion = null, agentId = NO_ID, model = '', ...subject }: Subject, errorCode = ''): Row[] {
+    if (isDraft(pinnedVersion)) return [];
+    return [rowOf(subject, agentId, model, errorCode), rowOf(subject, ALL_AGENTS, '', errorCode)];
+  }
+
+  function rowOf({ organizationId, environment }: Subject, agentId: string, model: string, errorCode: string): Row {
     const now = clock.now().getTime();
     const startsAt = now - (now % MINUTE_MS);
-    const key = JSON.stringify([startsAt, organizationId, environment, agentId, model, errorCode]);
+    const key = `${startsAt}\n${organizationId}\n${environment}\n${agentId}\n${model}\n${errorCode}`;
     let row = rows.get(key);
     if (!row) {
       row = emptyRow({
         ...{ organizationId, environment, agentId, model, errorCode, startsAt, countedBy },
-        intervalSeconds: 60,
+        intervalSeconds: MINUTE,
       });
       rows.set(key, row);
       const [oldest] = rows.keys();
@@ -121,18 +125,16 @@ export function createAnalytics({ db, shards, clock, log }: Options): Analytics 
 
   return {
     count(subject, ...what) {
-      const row = rowOf(subject);
-      if (row) for (const one of what) addCount(row, one);
+      for (const row of rowsOf(subject)) for (const one of what) addCount(row, one);
     },
     observe(subject, what, ms) {
-      const row = rowOf(subject);
-      if (row) observe(row.latencies[what], Math.max(0, ms));
+      for (const row of rowsOf(subject)) observe(row.latencies[what], Math.max(0, ms));
     },
     countFailure(subject, { code, sessionId }) {
-      const row = rowOf(subject, code);
-      if (!row) return;
-      addCount(row, 'turnsFailed');
-      row.lastSessionId = sessionId;
+      for (const row of rowsOf(subject, code)) {
+        addCount(row, 'turnsFailed');
+        row.lastSessionId = sessionId;
+      }
     },
     start() {
       loop = run();

@@ -1,8 +1,8 @@
 // Analytics of a period and of the one before it, as points and, if requested, by agent, environment or model.
 //
-// A report by the hour or by the day reads the rows of that length, and the minutes that are not folded yet (fold.ts). Model calls and
-// their cost are also read from `model_usage`, for those that compaction has not added yet. It is one statement for each part, and
-// each reads few rows: a year of days, or two months of hours at most.
+// Points are read from the rows of their length, and sums from the fewest intervals that fill their period (intervals.ts); both also from
+// the minutes that are not folded yet, and from `model_usage` for the model calls that compaction has not added yet. What is of no agent
+// or model is read from the rows of all agents. It is one statement for each part, which reads few rows however long the period is.
 import type { AnalyticsGroup, AnalyticsPoint, AnalyticsStep, AnalyticsSum, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
@@ -11,7 +11,8 @@ import { isOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { addPacked, type Histogram, percentile } from './histogram.ts';
-import { NO_ID } from './rows.ts';
+import { cover, DAY, FOLDED_MINUTE, HOUR, MINUTE, type Span } from './intervals.ts';
+import { ALL_AGENTS, NO_ID } from './rows.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -19,16 +20,29 @@ const DAY_MS = 24 * HOUR_MS;
 const MAX_GROUPS = 200;
 const MAX_FAILURES = 20;
 
-/** `maxMs`: the longest period; `reachMs`: how long ago it may begin. What is kept is twice that, or more (fold.ts). */
-const steps: Record<AnalyticsStep, { ms: number; maxMs: number; reachMs: number; limit: string }> = {
-  minute: { ms: MINUTE_MS, maxMs: 2 * HOUR_MS, reachMs: 2 * HOUR_MS + MINUTE_MS, limit: 'in the last 2 hours' },
+/** `maxMs`: the longest period; `reachMs`: how long ago it may begin. What is kept includes the period before (fold.ts). */
+const steps: Record<AnalyticsStep, { seconds: number; ms: number; maxMs: number; reachMs: number; limit: string }> = {
+  minute: {
+    seconds: FOLDED_MINUTE,
+    ms: MINUTE_MS,
+    maxMs: 2 * HOUR_MS,
+    reachMs: 2 * HOUR_MS + MINUTE_MS,
+    limit: 'in the last 2 hours',
+  },
   hour: {
+    seconds: HOUR,
     ms: HOUR_MS,
     maxMs: 31 * DAY_MS,
     reachMs: 62 * DAY_MS,
     limit: 'at most 31 days before `to`, in the last 62 days',
   },
-  day: { ms: DAY_MS, maxMs: 366 * DAY_MS, reachMs: Number.POSITIVE_INFINITY, limit: 'at most 366 days before `to`' },
+  day: {
+    seconds: DAY,
+    ms: DAY_MS,
+    maxMs: 366 * DAY_MS,
+    reachMs: Number.POSITIVE_INFINITY,
+    limit: 'at most 366 days before `to`',
+  },
 };
 
 interface Sums {
@@ -64,19 +78,23 @@ export async function getAnalytics(ctx: PoolContext, input: Input<'getAnalytics'
   const stepMs = steps[step].ms;
   const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
   const before = { ...period, from: new Date(2 * from.getTime() - to.getTime()), to: from };
-  const counted = (within: Period) => rowsOf(organizationId, within, input.environment, agentId);
-  const at = sql`floor((extract(epoch from a.starts_at) * 1000 - ${from.getTime()}::float8) / ${stepMs}::float8)::int`;
-  const group = { agent: sql`a.agent_id::text`, environment: sql`a.environment`, model: sql`a.model` };
-  const column = input.groupBy && group[input.groupBy];
+  const { environment, groupBy } = input;
+  const rows = (within: Period, of: AgentsOf, isPoints = false) =>
+    rowsOf(organizationId, within, isPoints ? pointsOf(within) : spansOf(within), environment, of);
+  const total: AgentsOf = agentId === undefined ? 'all' : { agentId };
+  const each = agentId === undefined && groupBy !== 'environment' ? 'each' : total;
+  const at = sql`date_bin(make_interval(secs => ${stepMs / 1000}), a.starts_at, ${from})`;
+  const group = { agent: sql`a.agent_id`, environment: sql`a.environment`, model: sql`a.model` };
+  const column = groupBy && group[groupBy];
   const [points, previous, groups, failures] = (await ctx.db.batch<unknown>([
-    sumsBy(counted(period), at),
-    sumsBy(counted(before), sql`0`),
-    ...(column ? [sumsBy(counted(period), column, MAX_GROUPS), failuresBy(counted(period), column)] : []),
-  ])) as [(Sums & { key: number })[], Sums[], (Sums & { key: string })[]?, Failure[]?];
-  const byPoint = new Map(points.map((row) => [row.key, row]));
+    sumsBy(rows(period, total, true), at),
+    sumsBy(rows(before, total), sql`0`),
+    ...(column ? [sumsBy(rows(period, each), column, MAX_GROUPS), failuresBy(rows(period, each), column)] : []),
+  ])) as [(Sums & { key: Date })[], Sums[], (Sums & { key: string })[]?, Failure[]?];
+  const byPoint = new Map(points.map((row) => [row.key.getTime(), row]));
   const count = Math.round((to.getTime() - from.getTime()) / stepMs);
   const name = (key: string) => {
-    if (input.groupBy !== 'agent') return key;
+    if (groupBy !== 'agent') return key;
     return key === NO_ID ? '' : formatId('agt', key);
   };
   return {
@@ -86,8 +104,9 @@ export async function getAnalytics(ctx: PoolContext, input: Input<'getAnalytics'
     total: viewSum(points),
     previous: viewSum(previous),
     points: Array.from({ length: count }, (_, index): AnalyticsPoint => {
-      const row = byPoint.get(index);
-      return { at: new Date(from.getTime() + index * stepMs).toISOString(), ...viewSum(row ? [row] : []) };
+      const at = from.getTime() + index * stepMs;
+      const row = byPoint.get(at);
+      return { at: new Date(at).toISOString(), ...viewSum(row ? [row] : []) };
     }),
     groups: (groups ?? []).map(
       (row): AnalyticsGroup => ({
@@ -119,39 +138,57 @@ function periodOf(input: Input<'getAnalytics'>, now: Date): Period {
   };
 }
 
+/** Of which agents rows are: the sum of all, a row for each, or one. */
+type AgentsOf = 'all' | 'each' | { agentId: string };
+
+function pointsOf({ from, to, step }: Period): Span[] {
+  return [{ seconds: steps[step].seconds, from, to }];
+}
+
+/** For a sum of the period. */
+function spansOf(period: Period): Span[] {
+  return period.step === 'minute' ? pointsOf(period) : cover(period.from, period.to);
+}
+
 /** The rows of a period, and the model calls that are not among them yet. Nothing of drafts. */
 function rowsOf(
   organizationId: string,
-  { from, to, step }: Period,
+  { from, to }: Period,
+  folded: readonly Span[],
   environment: string | undefined,
-  agentId: string | undefined,
+  of: AgentsOf,
 ): Sql {
-  const where = (alias: Sql) => sql`
-    ${environment === undefined ? empty : sql`and ${alias}.environment = ${environment}`}
-    ${agentId === undefined ? empty : sql`and ${alias}.agent_id = ${agentId}`}`;
-  const lengths = [...new Set([60, steps[step].ms / 1000])];
-  const ofLength = (seconds: number) => sql`
-    select x.starts_at, x.environment, x.agent_id, x.model, x.error_code, x.sessions_opened, x.sessions_completed, x.sessions_failed,
-      x.sessions_cancelled, x.turns, x.turns_failed, x.model_calls_failed, x.tool_calls, x.tool_calls_failed,
-      x.webhook_attempts, x.webhook_attempts_failed, x.model_calls, x.tokens, x.cost_usd, x.first_token_ms, x.turn_ms,
-      x.webhook_ms, x.last_session_id
-    from analytics x
-    where x.organization_id = ${organizationId} and x.interval_seconds = ${seconds} and x.starts_at >= ${from}
-      and x.starts_at < ${to} ${where(sql`x`)}
-    union all `;
+  const spans = [{ seconds: MINUTE, from, to }, ...folded];
+  const ofEnvironment = (row: Sql) =>
+    environment === undefined ? empty : sql`and ${row}.environment = ${environment}`;
+  const ofAgent =
+    typeof of === 'object' ? sql`= ${of.agentId}` : of === 'all' ? sql`= ${ALL_AGENTS}` : sql`<> ${ALL_AGENTS}`;
+  // `offset 0` makes it a look-up by key for each span.
   return sql`
-    ${lengths.map(ofLength).reduce((all, one) => sql`${all}${one}`, empty)}
+    select x.* from unnest(${spans.map(({ seconds }) => seconds)}::int[], ${spans.map((span) => span.from)}::timestamptz[],
+      ${spans.map((span) => span.to)}::timestamptz[]) p(seconds, first, until)
+    cross join lateral (
+      select x.starts_at, x.environment, x.agent_id, x.model, x.error_code, x.sessions_opened, x.sessions_completed,
+        x.sessions_failed, x.sessions_cancelled, x.turns, x.turns_failed, x.model_calls_failed, x.tool_calls,
+        x.tool_calls_failed, x.webhook_attempts, x.webhook_attempts_failed, x.model_calls, x.tokens, x.cost_usd,
+        x.first_token_ms, x.turn_ms, x.webhook_ms, x.last_session_id
+      from analytics x
+      where x.organization_id = ${organizationId} and x.interval_seconds = p.seconds and x.starts_at >= p.first
+        and x.starts_at < p.until and x.agent_id ${ofAgent} ${ofEnvironment(sql`x`)} offset 0) x
+    union all
     select c.occurred_at, c.environment, c.agent_id, c.model, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, c.input_tokens + c.output_tokens,
       coalesce(c.cost_usd, 0), '{}'::bigint[], '{}'::bigint[], '{}'::bigint[], null::uuid
     from model_usage c
-    where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to} and not ${isOfDrafts(sql`c.agent_id`)} ${where(sql`c`)}`;
+    where c.organization_id = ${organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
+      and not ${isOfDrafts(sql`c.agent_id`)} ${ofEnvironment(sql`c`)}
+      ${typeof of === 'object' ? sql`and c.agent_id = ${of.agentId}` : empty}`;
 }
 
 /** `key`: an expression over the row `a`. With a limit, the keys with most failed turns, then with most turns. */
 function sumsBy(rows: Sql, key: Sql, limit?: number): Sql {
   return sql`
-    with a as materialized (${rows}), sums as (
-      select ${key} as key, sum(a.sessions_opened)::bigint as sessions_opened, sum(a.sessions_completed)::bigint as sessions_completed,
+    with a as materialized (select ${key} as key, a.* from (${rows}) a), sums as (
+      select a.key, sum(a.sessions_opened)::bigint as sessions_opened, sum(a.sessions_completed)::bigint as sessions_completed,
         sum(a.sessions_failed)::bigint as sessions_failed, sum(a.sessions_cancelled)::bigint as sessions_cancelled,
         sum(a.turns)::bigint as turns, sum(a.turns_failed)::bigint as turns_failed,
         sum(a.model_calls_failed)::bigint as model_calls_failed, sum(a.tool_calls)::bigint as tool_calls,
@@ -160,10 +197,11 @@ function sumsBy(rows: Sql, key: Sql, limit?: number): Sql {
         sum(a.tokens)::bigint as tokens, sum(a.cost_usd) as cost_usd
       from a group by 1
     ), buckets as (
-      select ${key} as key, h.kind, h.element >> 40 as bucket, sum(h.element & 1099511627775)::bigint as count
-      from a cross join lateral (
-        select 1 as kind, unnest(a.first_token_ms) as element
-        union all select 2, unnest(a.turn_ms) union all select 3, unnest(a.webhook_ms)) h
+      select h.key, h.kind, h.element >> 40 as bucket, sum(h.element & 1099511627775)::bigint as count
+      from (
+        select a.key, 1 as kind, unnest(a.first_token_ms) as element from a
+        union all select a.key, 2, unnest(a.turn_ms) from a
+        union all select a.key, 3, unnest(a.webhook_ms) from a) h
       group by 1, 2, 3
     ), histograms as (
       select b.key, array_agg((b.bucket << 40) + b.count) filter (where b.kind = 1) as first_token,

@@ -4,6 +4,11 @@ import { type Histogram, pack } from './histogram.ts';
 
 /** The agent of what is of no agent, and who counted what several nodes did. */
 export const NO_ID = '00000000-0000-0000-0000-000000000000';
+/**
+ * What all agents of an environment did, with all models. It is counted beside what each of them did, so reports that are of no agent
+ * or model read few rows however many there are.
+ */
+export const ALL_AGENTS = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export const counters = [
   'sessionsOpened',

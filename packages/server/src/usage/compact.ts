@@ -4,7 +4,8 @@
 // transaction: lock some calls, add them to their sums, delete them. Other nodes skip locked calls, so any number of nodes can
 // compact at once.
 import sql from 'sql-template-tag';
-import { NO_ID } from '../analytics/rows.ts';
+import { MINUTE } from '../analytics/intervals.ts';
+import { ALL_AGENTS, NO_ID } from '../analytics/rows.ts';
 import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { isOfDrafts } from '../lib/draft-version.ts';
@@ -82,10 +83,10 @@ export function compactUsage(db: Db, organizationId: string, batchCalls: number 
       tx.execute(sql`
         insert into analytics as a (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by,
           model_calls, tokens, cost_usd)
-        select c.organization_id, 60, date_trunc('minute', c.occurred_at), c.environment, c.agent_id, c.model, '', ${NO_ID}::uuid,
-          count(*), sum(c.input_tokens + c.output_tokens),
-          coalesce(sum(c.cost_usd), 0)
+        select c.organization_id, ${MINUTE}::int, date_trunc('minute', c.occurred_at), c.environment, k.agent_id, k.model, '',
+          ${NO_ID}::uuid, count(*), sum(c.input_tokens + c.output_tokens), coalesce(sum(c.cost_usd), 0)
         from model_usage c
+        cross join lateral (values (c.agent_id, c.model), (${ALL_AGENTS}::uuid, '')) k(agent_id, model)
         where c.organization_id = ${organizationId} and c.usage_id = any(${ids}::uuid[]) and not ${isOfDrafts(sql`c.agent_id`)}
         group by 1, 3, 4, 5, 6 order by 3, 4, 5, 6
         on conflict (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by)

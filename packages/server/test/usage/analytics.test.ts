@@ -1,10 +1,12 @@
 // Analytics: what nodes count, write and fold, and the report of it.
 import { BadRequestError } from '@signalbox/client';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from '../../src/analytics/fold.ts';
+import { DAY, daysAndLonger } from '../../src/analytics/intervals.ts';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { getAnalytics } from '../../src/analytics/report.ts';
+import { ALL_AGENTS, NO_ID } from '../../src/analytics/rows.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, newUuid } from '../../src/lib/ids.ts';
 import { compactUsage } from '../../src/usage/compact.ts';
@@ -12,6 +14,7 @@ import { createPrices } from '../../src/usage/prices.ts';
 import { insertUsage } from '../../src/usage/usage.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { type OpenAiServer, refuse, respond, startOpenAiServer } from '../support/openai-server.ts';
+import { costOf } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { createReceiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -81,13 +84,19 @@ describe('what nodes count', () => {
     expect(points.map(({ turns }) => turns.ended)).toEqual([0, 4, 0]);
   });
 
-  test('what a node could not write for an hour is dropped, because its minutes may be folded', async () => {
+  test('what a node could not write for ten minutes is dropped, because its minutes may be folded', async () => {
     const late = node();
     late.count(subject(bob), 'webhookAttempts');
-    moveTo(HOUR_MS + 60_000);
+    moveTo(9 * 60_000);
+    late.count(subject(bob), 'toolCalls');
+    // Of a minute that began 30 seconds before.
+    moveTo(10 * 60_000);
+    expect(foldedBefore(clock.now()).getTime()).toBeLessThan(START.getTime() - 30_000);
     await late.flush();
     moveTo(0);
-    expect((await report()).total.webhooks.attempts).toBe(0);
+    const { total } = await report({ to: new Date(START.getTime() + HOUR_MS).toISOString() });
+    expect(total.webhooks.attempts).toBe(0);
+    expect(total.toolCalls.ended).toBe(2);
   });
 
   const call = (at: Date, costUsd: number) =>
@@ -113,7 +122,7 @@ describe('what nodes count', () => {
       }
       if (minute % 10 === 0) counting.countFailure(subject(bob), { code: 'model_rejected', sessionId: failed });
       await db.query(call(clock.now(), 0.001));
-      if (minute % 30 === 0) await counting.flush();
+      if (minute % 5 === 0) await counting.flush();
     }
     await counting.flush();
     const inputs = [
@@ -122,9 +131,15 @@ describe('what nodes count', () => {
       { from: START.toISOString(), groupBy: 'model', environment: 'production' },
       { from: START.toISOString(), groupBy: 'environment', agentId: formatId('agt', bob) },
       { from: '2026-03-01T00:00:00.000Z', step: 'day' },
+      // From here on, sums are read from blocks of 64, 16 and 4 days that include the day.
+      ...['2026-06-01', '2026-04-01', '2026-03-20', '2026-03-12'].map(
+        (day) =>
+          ({ from: '2026-01-01T00:00:00.000Z', to: `${day}T00:00:00.000Z`, step: 'day', groupBy: 'agent' }) as const,
+      ),
+      { from: '2026-02-07T22:00:00.000Z', step: 'hour', groupBy: 'model', agentId: formatId('agt', ada) },
     ] as const;
     moveTo(6 * HOUR_MS);
-    const reports = () => Promise.all(inputs.map((input) => report({ ...input, to: clock.now().toISOString() })));
+    const reports = () => Promise.all(inputs.map((input) => report({ to: clock.now().toISOString(), ...input })));
     const before = await reports();
     expect(before[0]!.total).toMatchObject({
       webhooks: { attempts: 260, failed: 0 },
@@ -136,6 +151,12 @@ describe('what nodes count', () => {
     expect(before[1]!.groups.find(({ group }) => group === formatId('agt', bob))!.failures).toEqual([
       { code: 'model_rejected', count: 13, sessionId: formatId('ses', failed) },
     ]);
+    for (const { groups, total } of before.slice(1, 4)) {
+      const sum = (of: (one: (typeof groups)[number]) => number) => groups.reduce((all, one) => all + of(one), 0);
+      expect(sum(({ turns }) => turns.ended)).toBe(total.turns.ended);
+      expect(sum(({ turns }) => turns.failed)).toBe(total.turns.failed);
+      expect(sum(({ firstToken }) => firstToken.count)).toBe(total.firstToken.count);
+    }
     while (await compactUsage(db, test_.organizationId, 50));
     expect(await reports()).toEqual(before);
     const until = foldedBefore(clock.now());
@@ -149,6 +170,52 @@ describe('what nodes count', () => {
     expect(await reports()).toEqual(before);
   });
 
+  test('two hours by the minute, and the two before them, are complete until they are over', async () => {
+    moveTo(4 * HOUR_MS);
+    const inMinutes = { step: 'minute', from: new Date(START.getTime() + 2 * HOUR_MS).toISOString() } as const;
+    const whole = { step: 'hour', from: '2026-03-10T12:00:00.000Z', to: '2026-03-10T15:00:00.000Z' } as const;
+    const { signal } = new AbortController();
+    await dropOldAnalytics(test_.platform, clock.now(), signal);
+    const { total, previous } = await report(inMinutes);
+    expect(previous.turns.ended).toBeGreaterThan(0);
+    expect(previous.turns.ended + total.turns.ended).toBe((await report(whole)).total.turns.ended);
+    moveTo(5 * HOUR_MS);
+    await dropOldAnalytics(test_.platform, clock.now(), signal);
+    moveTo(4 * HOUR_MS);
+    expect((await report(inMinutes)).previous.turns.ended).toBeLessThan(previous.turns.ended);
+  });
+
+  test('a year is read from a point a day and two dozen rows an agent', async () => {
+    const [agents, days] = [10, 732];
+    const organizationId = newUuid();
+    const to = new Date('2026-03-11T00:00:00.000Z');
+    await ctx.db.query(sql`
+      insert into analytics (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by, turns)
+      select ${organizationId}, length, to_timestamp(at), 'production', agent, '', '', ${NO_ID}, length / 86400
+      from unnest(${daysAndLonger}::int[]) length,
+        unnest(${[ALL_AGENTS, ...Array.from({ length: agents }, () => newUuid())]}::uuid[]) agent,
+        generate_series(${to.getTime() / 1000 - days * DAY}::bigint / length * length, ${to.getTime() / 1000 - 1}::bigint, length) at`);
+    const statements: Sql[] = [];
+    const batch: typeof ctx.db.batch = (some) => {
+      statements.push(...some);
+      return ctx.db.batch(some);
+    };
+    const large = { ...ctx, organizationId, db: { ...ctx.db, batch } };
+    const input = {
+      from: new Date(to.getTime() - 366 * DAY * 1000).toISOString(),
+      to: to.toISOString(),
+      step: 'day',
+    } as const;
+    const { total, previous, points, groups } = await getAnalytics(large, { ...input, groupBy: 'agent' });
+    expect([total.turns.ended, previous.turns.ended, points.length]).toEqual([366, 366, 366]);
+    expect(groups.map(({ turns }) => turns.ended)).toEqual(Array.from({ length: agents }, () => 366));
+    const rows = [];
+    for (const statement of statements) rows.push((await costOf(ctx.db, statement, { asIfLarge: true })).rows);
+    // Rows of all agents are between those of each, which are passed over. Some are of unnest.
+    expect(rows[0]).toBeLessThanOrEqual(366 * (agents + 1) + 20);
+    for (const ofSums of rows.slice(1)) expect(ofSums).toBeLessThanOrEqual(23 * (agents + 1) + 20);
+  });
+
   test('hours and days are deleted when they are too old to be in a report', async () => {
     const [{ count: stored } = { count: 0 }] = await ctx.db.query<{ count: number }>(sql`
       select count(*)::int as count from analytics where organization_id = ${test_.organizationId}`);
@@ -157,7 +224,8 @@ describe('what nodes count', () => {
     await dropOldAnalytics(test_.platform, new Date(START.getTime() + 100 * 24 * HOUR_MS), signal);
     const left = await ctx.db.query<{ length: number }>(sql`
       select distinct interval_seconds as length from analytics where organization_id = ${test_.organizationId}`);
-    expect(left.map(({ length }) => length)).toEqual([86_400]);
+    const day = 86_400;
+    expect(left.map(({ length }) => length).toSorted((a, b) => a - b)).toEqual([day, 4 * day, 16 * day, 64 * day]);
     await dropOldAnalytics(test_.platform, new Date(START.getTime() + 800 * 24 * HOUR_MS), signal);
     const none = await ctx.db.query(sql`
       select 1 as one from analytics where organization_id = ${test_.organizationId}`);
