@@ -118,7 +118,7 @@ test('files are attached to the first message of a session, and the pages of a P
   ]);
   await page.evaluate(
     `(() => {
-      const box = document.querySelector('.first-message');
+      const box = document.querySelector('.message-box');
       const files = new DataTransfer();
       files.items.add(new File(['dropped'], 'dropped.txt', { type: 'text/plain' }));
       box.dispatchEvent(new DragEvent('dragover', { dataTransfer: files, bubbles: true, cancelable: true }));

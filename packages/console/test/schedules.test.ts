@@ -50,7 +50,7 @@ test('a schedule is created, described in plain words, edited, paused, enabled a
   await expectAccessible(page);
   await dialog.getByLabel('Cron expression').fill('30 7 * * mon');
   await dialog.getByText('= every Monday at 07:30').waitFor();
-  await dialog.getByText('More options: budget and metadata').click();
+  await dialog.getByText('More options').click();
   await dialog.getByLabel('Max steps').fill('5');
   await dialog.getByLabel('Metadata').fill('team = support');
   await dialog.getByRole('button', { name: 'Create schedule' }).click();

@@ -226,7 +226,7 @@ test('a new session is started in a dialog, and its page opens', async () => {
   await dialog.getByLabel('Environment').selectOption('staging');
   await dialog.getByLabel('First message').fill('world');
   await dialog.getByLabel('Close after the first turn').check();
-  await dialog.getByText('More options: end user, budget and metadata').click();
+  await dialog.getByText('More options').click();
   await dialog.getByLabel('Max steps').fill('some');
   await dialog.getByRole('button', { name: 'Start session' }).click();
   await dialog.getByLabel('Max steps').and(page.locator('[aria-invalid]')).waitFor();
@@ -333,7 +333,7 @@ test('ten thousand chunks scroll with at most a hundred in the page, and new one
   const chunks = page.getByRole('region', { name: 'Chunks' });
   await chunks.getByText('deltas').waitFor();
   expect(await chunks.getByRole('listitem').count()).toBeLessThan(12);
-  await page.getByLabel('Every delta as a row').check();
+  await page.getByText('Every delta', { exact: true }).click();
   const most = async () => expect(await chunks.getByRole('listitem').count()).toBeLessThan(100);
   await most();
   await page.getByRole('button', { name: 'Jump to end' }).click();
@@ -349,9 +349,21 @@ test('ten thousand chunks scroll with at most a hundred in the page, and new one
   await page.getByRole('button', { name: 'Jump to end' }).click();
   await chunks.getByText(/" ?word/).waitFor();
   await most();
-  await page.getByLabel('Type').selectOption('session.status');
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: 'Type', exact: true }).click();
+  await page.getByRole('button', { name: 'session.status', exact: true }).click();
   await expect.poll(() => chunks.getByRole('listitem').count()).toBe(4);
-  await page.getByLabel('From turn').fill('2');
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('button', { name: 'First turn', exact: true }).click();
+  await page.getByLabel('First turn').fill('3');
+  await page.getByLabel('First turn').press('Enter');
+  await page.getByText('Enter a number from 1 to 2.').waitFor();
+  await page.getByLabel('First turn').fill('2');
+  await page.getByLabel('First turn').press('Enter');
+  await expect.poll(() => chunks.getByRole('listitem').count()).toBe(2);
+  await expectAccessible(page);
+  // The filters are in the address.
+  await page.reload();
   await expect.poll(() => chunks.getByRole('listitem').count()).toBe(2);
 });
 

@@ -1,5 +1,5 @@
 // The browser's modal dialog: it traps the focus, closes with Escape and restores the focus.
-import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button } from './button.tsx';
 import { useForm } from './form.ts';
 import { useDismiss } from './modal.ts';
@@ -51,6 +51,14 @@ export function Dialog({
   );
 }
 
+/** In a text of several lines, Enter starts a line. */
+function submitOnCommandEnter(event: KeyboardEvent<HTMLFormElement>): void {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || !(event.target instanceof HTMLTextAreaElement))
+    return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}
+
 /** A form in a dialog. It closes when `submit` succeeds, and stays open with the error when it fails. */
 export function FormDialog({
   title,
@@ -79,7 +87,7 @@ export function FormDialog({
   });
   return (
     <Dialog title={title} onClose={onClose} {...(wide && { wide })}>
-      <form className="stack" {...props}>
+      <form className="stack" {...props} onKeyDown={submitOnCommandEnter}>
         {children}
         {error !== undefined && <ErrorNotice error={error} {...(beside && { beside })} />}
         <div className="foot">

@@ -13,8 +13,8 @@ export interface Filter {
   onChange: (value: string | undefined) => void;
   /** The values to choose from. Without them, it is a text. A value that is not among them is shown as it is. */
   options?: readonly Option[];
-  /** Of a text: the pattern of valid values and what to say about others, and an example. */
-  pattern?: RegExp;
+  /** Of a text: which values are valid and what to say about others, and an example. */
+  pattern?: Pick<RegExp, 'test'>;
   refusal?: string;
   placeholder?: string;
 }

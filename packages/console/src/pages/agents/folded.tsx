@@ -1,6 +1,6 @@
-import { ChevronRight } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Badge } from '../../ui/badge.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
 import { useDraft } from './draft.tsx';
 import { isWithin } from './path.ts';
 
@@ -22,14 +22,14 @@ export function Folded({
   const [isOpen, setOpen] = useState(false);
   const isWrong = draft.shown.some(({ path }) => fields.some((field) => isWithin(path, field)));
   return (
-    <details className="folded" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>
-        <ChevronRight aria-hidden="true" />
-        {title}
-        <span className="quiet small">{summary}</span>
-        {isWrong && <Badge tone="bad">problem</Badge>}
-      </summary>
-      {(isOpen || isWrong) && <div className="stack">{children}</div>}
-    </details>
+    <Disclosure
+      title={title}
+      summary={summary}
+      badge={isWrong && <Badge tone="bad">problem</Badge>}
+      open={isOpen}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      {(isOpen || isWrong) && children}
+    </Disclosure>
   );
 }

@@ -75,6 +75,8 @@ function RequestForm({ tool, isEffectful, onClose }: { tool: HttpTool; isEffectf
           onChange={({ currentTarget }) => setConfirmed(currentTarget.checked)}
         />
       )}
+      {test.error && <ErrorNotice error={test.error} />}
+      {test.data && !test.isPending && <TestResult test={test.data} />}
       <div className="foot">
         <Button onClick={onClose}>Close</Button>
         <Button
@@ -86,8 +88,6 @@ function RequestForm({ tool, isEffectful, onClose }: { tool: HttpTool; isEffectf
           Send request
         </Button>
       </div>
-      {test.error && <ErrorNotice error={test.error} />}
-      {test.data && !test.isPending && <TestResult test={test.data} />}
     </div>
   );
 }

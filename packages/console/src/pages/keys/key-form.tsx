@@ -6,6 +6,7 @@ import { agentOption, useAgentNames, useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
 import { Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
@@ -155,22 +156,19 @@ export function KeyForm({
         error={said('agents')}
         onChange={setAgents}
       />
-      <details>
-        <summary>More options: limits, IP addresses and metadata</summary>
-        <div className="stack">
-          <LimitFields value={limits} onChange={setLimits} said={said} />
-          <TextArea
-            label="Allowed IP addresses"
-            hint="Addresses or CIDR ranges, one per line. Leave empty to allow any address."
-            mono
-            rows={2}
-            value={addresses}
-            error={said('allowedIps')}
-            onChange={(event) => setAddresses(event.currentTarget.value)}
-          />
-          <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
-        </div>
-      </details>
+      <Disclosure title="More options" summary="Limits, IP addresses, metadata">
+        <LimitFields value={limits} onChange={setLimits} said={said} />
+        <TextArea
+          label="Allowed IP addresses"
+          hint="Addresses or CIDR ranges, one per line. Leave empty to allow any address."
+          mono
+          rows={2}
+          value={addresses}
+          error={said('allowedIps')}
+          onChange={(event) => setAddresses(event.currentTarget.value)}
+        />
+        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+      </Disclosure>
       <p aria-live="polite">{reachSentence(reach)}</p>
       {reachWarnings(reach).map((text) => (
         <Notice key={text} kind="warn" live>

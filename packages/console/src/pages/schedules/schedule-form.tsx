@@ -6,6 +6,7 @@ import { preferredEnvironment, useEnvironmentNames } from '../../environment-nam
 import { useApiMutation } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
@@ -199,13 +200,10 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
-      <details>
-        <summary>More options: budget and metadata</summary>
-        <div className="stack">
-          <BudgetFields value={budget} onChange={setBudget} said={said} />
-          <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />
-        </div>
-      </details>
+      <Disclosure title="More options" summary="Budget, metadata">
+        <BudgetFields value={budget} onChange={setBudget} said={said} />
+        <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />
+      </Disclosure>
     </FormDialog>
   );
 }

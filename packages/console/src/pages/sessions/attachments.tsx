@@ -15,6 +15,7 @@ import { useOrganization } from '../../organization.tsx';
 import { sizeText } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { PlainText } from '../../ui/text.tsx';
+import './attachments.css';
 
 export interface Attachment {
   key: string;

@@ -5,7 +5,7 @@ import { numberIn } from '../../ui/number.ts';
 const limits = [
   { field: 'maxTokens', label: 'Max tokens', hint: 'Input and output.' },
   { field: 'maxSteps', label: 'Max steps', hint: 'Model calls.' },
-  { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'The model must have a price.' },
+  { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'Of models with a price.' },
 ] as const;
 
 /** A budget as typed; an empty text is no limit. */
@@ -38,12 +38,13 @@ export function BudgetFields({
   said: (path: string) => string | undefined;
 }) {
   return (
-    <div className="columns">
+    <div className="columns small-fields">
       {limits.map(({ field, label, hint }) => (
         <TextField
           key={field}
           label={label}
-          hint={`${hint} Leave empty for no limit.`}
+          hint={hint}
+          placeholder="No limit"
           inputMode="decimal"
           value={value[field]}
           error={said(`budget.${field}`)}

@@ -22,12 +22,12 @@ export class ChunkList {
   constructor(
     client: Signalbox,
     sessionId: string,
-    { type, fromTurn }: { type: ChunkType | ''; fromTurn: number },
+    { type, fromTurn }: { type: ChunkType | undefined; fromTurn: number },
     changed: () => void,
   ) {
     this.#client = client;
     this.#sessionId = sessionId;
-    this.#types = type === '' ? undefined : [type];
+    this.#types = type && [type];
     this.#changed = changed;
     this.#cursor = fromTurn > 0 ? `turn_${fromTurn}:seq_0` : null;
   }

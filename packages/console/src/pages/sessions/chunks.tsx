@@ -1,102 +1,101 @@
 // The raw journal: every chunk, in order. Only visible rows are rendered, so that a hundred thousand chunks scroll.
 import type { ChunkType, Session } from '@signalbox/client';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { CopyButton, Json } from '../../ui/copy.tsx';
-import { Checkbox, Select, TextField } from '../../ui/field.tsx';
+import { FilterBar } from '../../ui/filter-bar.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { Segmented } from '../../ui/segmented.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { ChunkList } from './chunk-list.ts';
 import { type ChunkRow, mergeDeltas, rowOf } from './chunk-rows.ts';
 import { isBefore } from './follow.ts';
+import { chunkTypes, sessionSearch } from './search-params.ts';
 
-const types: readonly ChunkType[] = [
-  'step.started',
-  'message.started',
-  'message.chunk',
-  'reasoning.chunk',
-  'tool.input.chunk',
-  'message.reset',
-  'tool.call',
-  'tool.result',
-  'file.created',
-  'approval.requested',
-  'approval.decided',
-  'approval.resolved',
-  'session.status',
-  'turn.completed',
-  'context.compacted',
-];
-const ROW_PX = 38;
+const ROW_PX = 28;
 const AHEAD_ROWS = 100;
 
 export function Chunks({ session, liveCursor }: { session: Session; liveCursor: string | null }) {
-  const [type, setType] = useState<ChunkType | ''>('');
-  const [turn, setTurn] = useState('');
-  const [isRaw, setRaw] = useState(false);
-  const fromTurn = /^\d+$/.test(turn) && Number(turn) <= session.turn ? Number(turn) : 0;
+  const { type, from, deltas } = sessionSearch(useSearch({ from: '/$organizationId/sessions/$sessionId' }));
+  const navigate = useNavigate();
+  const isTurn = (turn: number) => Number.isInteger(turn) && turn > 0 && turn <= session.turn;
+  const fromTurn = from !== undefined && isTurn(from) ? from : 0;
+  const list = useChunkList(session.sessionId, type, fromTurn);
+  const show = (change: ReturnType<typeof sessionSearch>) =>
+    void navigate({ to: '.', search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
   return (
-    <div className="stack">
-      <div className="filters">
-        <Select
-          label="Type"
-          value={type}
-          onChange={(event) => setType(event.currentTarget.value as ChunkType | '')}
-          options={[{ value: '', label: 'All' }, ...types.map((value) => ({ value, label: value }))]}
+    <div className="stack tight">
+      <FilterBar
+        filters={[
+          {
+            label: 'Type',
+            value: type,
+            options: chunkTypes.map((value) => ({ value, label: value })),
+            onChange: (value) => show({ type: chunkTypes.find((one) => one === value) }),
+          },
+          {
+            label: 'First turn',
+            value: fromTurn > 0 ? String(fromTurn) : undefined,
+            placeholder: `1 to ${session.turn}`,
+            pattern: { test: (text) => isTurn(Number(text)) },
+            refusal: `Enter a number from 1 to ${session.turn}.`,
+            onChange: (value) => show({ from: value === undefined ? undefined : Number(value) }),
+          },
+        ]}
+      >
+        <Segmented
+          label="Deltas"
+          value={deltas ?? 'merged'}
+          options={[
+            { value: 'merged', label: 'Merge deltas' },
+            { value: 'each', label: 'Every delta' },
+          ]}
+          onChange={(value) => show({ deltas: value === 'each' ? value : undefined })}
         />
-        <TextField
-          label="From turn"
-          inputMode="numeric"
-          value={turn}
-          placeholder="first"
-          onChange={(event) => setTurn(event.currentTarget.value)}
-          error={turn !== '' && fromTurn !== Number(turn) ? `Enter a number up to ${session.turn}.` : undefined}
-        />
-        <Checkbox
-          label="Every delta as a row"
-          checked={isRaw}
-          onChange={({ currentTarget }) => setRaw(currentTarget.checked)}
-        />
-      </div>
+      </FilterBar>
       <Rows
-        session={session}
-        type={type}
-        fromTurn={fromTurn}
-        isRaw={isRaw}
+        list={list}
+        isMerged={deltas === undefined}
         liveCursor={liveCursor}
-        key={`${type} ${fromTurn}`}
+        curl={curlOf(session.sessionId, type, fromTurn)}
       />
     </div>
   );
 }
 
-function Rows({
-  session,
-  type,
-  fromTurn,
-  isRaw,
-  liveCursor,
-}: {
-  session: Session;
-  type: ChunkType | '';
-  fromTurn: number;
-  isRaw: boolean;
-  liveCursor: string | null;
-}) {
+function useChunkList(sessionId: string, type: ChunkType | undefined, fromTurn: number): ChunkList {
   const { client } = useOrganization();
-  const { sessionId } = session;
   const [, redraw] = useState({});
-  const [list] = useState(() => new ChunkList(client, sessionId, { type, fromTurn }, () => redraw({})));
+  const list = useMemo(
+    () => new ChunkList(client, sessionId, { type, fromTurn }, () => redraw({})),
+    [client, sessionId, type, fromTurn],
+  );
+  useEffect(() => () => list.stop(), [list]);
+  return list;
+}
+
+function Rows({
+  list,
+  isMerged,
+  liveCursor,
+  curl,
+}: {
+  list: ChunkList;
+  isMerged: boolean;
+  liveCursor: string | null;
+  curl: string;
+}) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const scroller = useRef<HTMLElement>(null);
   const { rows: chunks, isAtEnd, error } = list;
   // The list appends to the same array.
-  const rows = useMemo(() => (isRaw ? chunks.map(rowOf) : mergeDeltas(chunks)), [isRaw, chunks, chunks.length]);
+  const rows = useMemo(() => (isMerged ? mergeDeltas(chunks) : chunks.map(rowOf)), [isMerged, chunks, chunks.length]);
   const [isSeeking, setSeeking] = useState(false);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -108,7 +107,6 @@ function Rows({
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
 
-  useEffect(() => () => list.stop(), [list]);
   // Loads the next page before its rows are visible, and new chunks at the end.
   useEffect(() => {
     if (error !== undefined) return;
@@ -141,7 +139,7 @@ function Rows({
           {isAtEnd ? '' : ' loaded, more available'}
         </p>
         <span className="row">
-          <CopyButton label="Copy as curl" text={curlOf(sessionId, type, fromTurn)} />
+          <CopyButton label="Copy as curl" text={curl} />
           <Button small busy={isSeeking} onClick={() => void toEnd()}>
             Jump to end
           </Button>
@@ -199,10 +197,10 @@ function gistOf({ chunk, text }: ChunkRow): string {
 }
 
 /** The request that returns these chunks, without the key. */
-function curlOf(sessionId: string, type: ChunkType | '', fromTurn: number): string {
+function curlOf(sessionId: string, type: ChunkType | undefined, fromTurn: number): string {
   const query = new URLSearchParams({
     ...(fromTurn > 0 && { cursor: `turn_${fromTurn}:seq_0` }),
-    ...(type !== '' && { types: type }),
+    ...(type && { types: type }),
     limit: '1000',
   });
   const url = `${location.origin}/api/v1/sessions/${sessionId}/chunks?${query}`;

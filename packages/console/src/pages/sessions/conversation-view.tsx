@@ -15,7 +15,6 @@ import { Call } from './call.tsx';
 import { Compactions } from './compactions.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace, Later } from './earlier.tsx';
-import { useAgent, useChildren } from './facts.tsx';
 import { FileView } from './file-view.tsx';
 import { AgentText, MessageText } from './message.tsx';
 import { stopReasonText } from './session-text.ts';
@@ -23,7 +22,7 @@ import type { ShownPart } from './shown-part.ts';
 import { SpokenAloud } from './spoken-aloud.tsx';
 import { useApprovals } from './use-approvals.ts';
 import { useCopyLink } from './use-copy-link.ts';
-import { type FollowedSession, isEnded } from './use-session.ts';
+import { type FollowedSession, isEnded, useAgent, useChildren } from './use-session.ts';
 
 const SessionErrorNotice = lazy(async () => ({
   default: (await import('./session-error.tsx')).SessionErrorNotice,

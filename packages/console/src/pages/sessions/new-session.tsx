@@ -1,21 +1,27 @@
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAgents } from '../../agent-names.ts';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { agentOption, useAgents } from '../../agent-names.ts';
+import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Checkbox, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
+import { Checkbox, Field, Select, TextField } from '../../ui/field.tsx';
 import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from './budget-fields.tsx';
+import './new-session.css';
 
 /** Opens a session and its page. */
 export function NewSession({ onClose, agentId: given }: { onClose: () => void; agentId?: string }) {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
-  const agents = (useAgents().data ?? []).filter(({ archivedAt }) => archivedAt === null);
+  const { data: all } = useAgents();
+  const agents = (all ?? []).filter(({ archivedAt }) => archivedAt === null);
+  const hasNoAgents = all !== undefined && agents.length === 0;
   const environments = useEnvironmentNames() ?? [];
+  const shownEnvironment = useEnvironment();
   const [chosenAgent, setAgent] = useState(given ?? '');
   const [chosenEnvironment, setEnvironment] = useState('');
   const [input, setInput] = useState('');
@@ -27,9 +33,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [metadata, setMetadata] = useState('');
   const [metadataError, setMetadataError] = useState<string>();
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  // Not the production environment by default.
-  const environment =
-    chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
+  const environment = chosenEnvironment || (shownEnvironment ?? preferredEnvironment(environments));
   const files = useAttachments(environment, attachments, setAttachments);
   const isUploading = attachments.some(({ fileId, error }) => !fileId && !error);
   const isEmpty = input.trim() === '' && !attachments.some(({ fileId }) => fileId);
@@ -72,69 +76,82 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
       submit={submit}
       onClose={onClose}
     >
-      {agents.length === 0 && (
+      {hasNoAgents && (
         <Notice kind="warn">
-          <p>There are no agents yet. Create one first.</p>
+          <p>
+            There are no agents yet.{' '}
+            <Link to="/$organizationId/agents/new" params={{ organizationId }}>
+              Create one
+            </Link>{' '}
+            first.
+          </p>
         </Notice>
       )}
-      <Select
-        label="Agent"
-        value={agentId}
-        error={said('agentId')}
-        onChange={(event) => setAgent(event.currentTarget.value)}
-        options={agents.map((agent) => ({ value: agent.agentId, label: agent.name }))}
-      />
-      <Select
-        label="Environment"
-        value={environment}
-        error={said('environment')}
-        hint={attachments.length > 0 ? 'Files belong to an environment. Remove them to choose another.' : undefined}
-        disabled={attachments.length > 0}
-        onChange={(event) => setEnvironment(event.currentTarget.value)}
-        options={environments.map((value) => ({ value, label: value }))}
-      />
-      <div className="stack tight first-message" data-over={files.isOver || undefined} {...files.dropTarget}>
-        <TextArea
-          label="First message"
-          hint="Leave empty to open the session without starting a turn. Drop or paste files to attach them."
-          value={input}
-          error={said('input')}
-          onChange={(event) => setInput(event.currentTarget.value)}
+      <div className="agent-and-environment">
+        <Select
+          label="Agent"
+          value={agentId}
+          error={said('agentId')}
+          onChange={(event) => setAgent(event.currentTarget.value)}
+          options={agents.map(agentOption)}
         />
-        <AttachmentList attachments={attachments} onRemove={files.remove} />
-        <div className="row">
-          <AttachButton onFiles={files.add} disabled={environment === '' || open.isPending} />
-        </div>
+        <Select
+          label="Environment"
+          value={environment}
+          error={said('environment')}
+          hint={attachments.length > 0 ? 'Files belong to an environment. Remove them to choose another.' : undefined}
+          disabled={attachments.length > 0}
+          onChange={(event) => setEnvironment(event.currentTarget.value)}
+          options={environments.map((value) => ({ value, label: value }))}
+        />
       </div>
+      <Field label="First message" hint="Optional. Without one, the session waits for a message." error={said('input')}>
+        {(ties) => (
+          <div className="message-box" data-over={files.isOver || undefined} {...files.dropTarget}>
+            <textarea
+              {...ties}
+              className="input"
+              rows={4}
+              maxLength={500_000}
+              title="Drop or paste files to attach them."
+              value={input}
+              onChange={(event) => setInput(event.currentTarget.value)}
+            />
+            <AttachmentList attachments={attachments} onRemove={files.remove} />
+            <AttachButton onFiles={files.add} disabled={environment === '' || open.isPending} />
+          </div>
+        )}
+      </Field>
       <Checkbox
-        label="Close after the first turn"
+        label={
+          <>
+            Close after the first turn <span className="quiet small">The session then accepts no more messages.</span>
+          </>
+        }
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
-      <details>
-        <summary>More options: end user, budget and metadata</summary>
-        <div className="stack">
-          <div className="columns">
-            <TextField
-              label="End user"
-              hint="Your own id of the person that the session is for."
-              maxLength={200}
-              value={endUserId}
-              error={said('endUser.id') ?? said('endUser')}
-              onChange={(event) => setEndUserId(event.currentTarget.value)}
-            />
-            <TextField
-              label="Name of the end user"
-              maxLength={200}
-              value={endUserName}
-              error={said('endUser.name')}
-              onChange={(event) => setEndUserName(event.currentTarget.value)}
-            />
-          </div>
-          <BudgetFields value={budget} onChange={setBudget} said={said} />
-          <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+      <Disclosure title="More options" summary="End user, budget, metadata">
+        <div className="columns small-fields">
+          <TextField
+            label="End user"
+            hint="Your own ID of the person."
+            maxLength={200}
+            value={endUserId}
+            error={said('endUser.id') ?? said('endUser')}
+            onChange={(event) => setEndUserId(event.currentTarget.value)}
+          />
+          <TextField
+            label="Name of the end user"
+            maxLength={200}
+            value={endUserName}
+            error={said('endUser.name')}
+            onChange={(event) => setEndUserName(event.currentTarget.value)}
+          />
         </div>
-      </details>
+        <BudgetFields value={budget} onChange={setBudget} said={said} />
+        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+      </Disclosure>
     </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
 // The search parameters of these pages.
-import type { SessionStatus } from '@signalbox/client';
+import type { ChunkType, SessionStatus } from '@signalbox/client';
 import {
   agentIdPattern,
   endUserIdPattern,
@@ -74,19 +74,44 @@ export function compareSearch(search: Record<string, unknown>): { with?: string 
 
 export const sessionTabs = ['conversation', 'trace', 'chunks', 'files', 'webhooks', 'details'] as const;
 
+export const chunkTypes = [
+  'step.started',
+  'message.started',
+  'message.chunk',
+  'reasoning.chunk',
+  'tool.input.chunk',
+  'message.reset',
+  'tool.call',
+  'tool.result',
+  'file.created',
+  'approval.requested',
+  'approval.decided',
+  'approval.resolved',
+  'session.status',
+  'turn.completed',
+  'context.compacted',
+] as const satisfies readonly ChunkType[];
+
 /** Which view of a session is shown, by default the conversation, and the turn that a link leads to. */
 export function sessionSearch(search: Record<string, unknown>): {
   tab?: (typeof sessionTabs)[number] | undefined;
   turn?: number | undefined;
   /** The operation that is open beside the trace. */
   step?: string | undefined;
+  /** Which chunks are listed: of a type, from a turn on, with deltas of one text as one row or each as its own. */
+  type?: (typeof chunkTypes)[number] | undefined;
+  from?: number | undefined;
+  deltas?: 'each' | undefined;
 } {
-  const turn = Number(search.turn);
+  const [turn, from] = [Number(search.turn), Number(search.from)];
   // The name in links of earlier releases.
   const tab = search.tab === 'timeline' ? 'trace' : search.tab;
   return {
     ...oneOf({ tab }, 'tab', sessionTabs),
     ...(Number.isInteger(turn) && turn > 0 && { turn }),
     ...textIn(search, 'step', operationIdPattern),
+    ...oneOf(search, 'type', chunkTypes),
+    ...(Number.isInteger(from) && from > 0 && { from }),
+    ...oneOf(search, 'deltas', ['each'] as const),
   };
 }

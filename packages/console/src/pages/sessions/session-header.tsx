@@ -14,6 +14,7 @@ import { isBusy } from './use-session.ts';
 import { workingMs } from './working.ts';
 
 const TITLE_CHARACTERS = 80;
+const NAME_CHARACTERS = 48;
 
 /** The agent and the first words, by which a person recognizes the session. */
 export function useTitle({ sessionId }: Session, agent: Agent | undefined): string {
@@ -27,9 +28,13 @@ export function useTitle({ sessionId }: Session, agent: Agent | undefined): stri
     .slice(0, 4 * TITLE_CHARACTERS)
     .replaceAll(/[*_`#>|~\s]+/g, ' ')
     .trim();
-  const cut = words.length > TITLE_CHARACTERS ? `${words.slice(0, TITLE_CHARACTERS).trimEnd()}…` : words;
-  const name = agent?.name ?? 'Session';
+  const cut = cutTo(words, TITLE_CHARACTERS);
+  const name = cutTo(agent?.name ?? 'Session', NAME_CHARACTERS);
   return cut === '' ? `${name} · new session` : `${name} · ${cut}`;
+}
+
+function cutTo(text: string, characters: number): string {
+  return text.length > characters ? `${text.slice(0, characters).trimEnd()}…` : text;
 }
 
 export function FactsLine({

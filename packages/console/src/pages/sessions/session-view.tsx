@@ -8,13 +8,12 @@ import { Await } from '../../ui/page.tsx';
 import { Composer } from './composer.tsx';
 import type { Entry } from './conversation.ts';
 import { Conversation } from './conversation-view.tsx';
-import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
 import { SessionStatus } from './session-status.tsx';
 import { useShownPart } from './shown-part.ts';
 import { type Draft, useDraft } from './use-draft.ts';
-import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
+import { type FollowedSession, isEnded, useAgent, useFollowing, useSession } from './use-session.ts';
 import './session.css';
 
 /** The timeline, newest turn first. */

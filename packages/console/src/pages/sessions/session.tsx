@@ -2,7 +2,6 @@ import type { Session } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { PanelRight, Share2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
 import { useIsPhone } from '../../frame/width.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -11,13 +10,12 @@ import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { SplitPanes } from '../../ui/split-panes.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { SessionMenu } from './actions.tsx';
-import { Children, Facts, Forks, useAgent } from './facts.tsx';
 import { sessionSearch } from './search-params.ts';
 import { DecideLink, FactsLine, useTitle } from './session-header.tsx';
 import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
 import { useDraft } from './use-draft.ts';
-import { useFollowing, useSession } from './use-session.ts';
+import { useAgent, useFollowing, useSession } from './use-session.ts';
 import { useSubscription } from './use-subscription.ts';
 import './session.css';
 
@@ -25,6 +23,7 @@ import './session.css';
 const SessionTrace = lazy(async () => ({ default: (await import('./trace/session-trace.tsx')).SessionTrace }));
 const Chunks = lazy(async () => ({ default: (await import('./chunks.tsx')).Chunks }));
 const SessionFiles = lazy(async () => ({ default: (await import('./session-files.tsx')).SessionFiles }));
+const SessionDetails = lazy(async () => ({ default: (await import('./details.tsx')).SessionDetails }));
 const SessionDeliveries = lazy(async () => ({
   default: (await import('./session-deliveries.tsx')).SessionDeliveries,
 }));
@@ -51,7 +50,6 @@ function Shown({ session }: { session: Session }) {
   const followed = useFollowing(session);
   const timeline = useTurns(sessionId);
   const agent = useAgent(session.agentId).data;
-  const names = useAgentNames();
   const title = useTitle(session, agent);
   const draft = useDraft(sessionId);
   const [isSharing, setSharing] = useState(false);
@@ -170,13 +168,9 @@ function Shown({ session }: { session: Session }) {
               value: 'details',
               label: 'Details',
               content: (
-                <aside className="session-facts" aria-label="About this session">
-                  <section className="card">
-                    <Facts session={session} agent={agent} />
-                  </section>
-                  <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
-                  <Forks sessionId={sessionId} />
-                </aside>
+                <Suspense fallback={<SkeletonRows />}>
+                  <SessionDetails session={session} agent={agent} />
+                </Suspense>
               ),
             },
           ]}

@@ -18,6 +18,9 @@ const lifetimes = [
   { value: '365', label: '1 year' },
 ];
 
+/** What the page is called without a title. */
+const UNTITLED = 'Shared conversation';
+
 export function ShareDialog({ session: { sessionId }, onClose }: { session: Session; onClose: () => void }) {
   const [title, setTitle] = useState('');
   const [days, setDays] = useState('7');
@@ -33,56 +36,60 @@ export function ShareDialog({ session: { sessionId }, onClose }: { session: Sess
   );
   const link = create.data?.link;
   return (
-    <Dialog title="Share this session" onClose={onClose} wide>
-      <p className="quiet">
-        Anyone with the link can read the conversation, also what is said later, without signing in. The page shows no
-        end user, metadata, costs or other sessions.
-      </p>
-      {link ? (
-        <section className="stack tight" aria-label="The new link">
-          <p>
-            <strong>Copy the link now.</strong> It won’t be shown again.
-          </p>
-          <Code text={link} label="Copy link" />
-        </section>
-      ) : (
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            create.mutate(undefined);
-          }}
-        >
-          <TextField
-            label="Title"
-            hint="What the page is called. Optional."
-            maxLength={200}
-            value={title}
-            onChange={(event) => setTitle(event.currentTarget.value)}
-          />
-          <Select
-            label="Expires after"
-            value={days}
-            onChange={(event) => setDays(event.currentTarget.value)}
-            options={lifetimes}
-          />
-          <Checkbox
-            label="Show tool calls with their inputs and results"
-            checked={includesTools}
-            onChange={(event) => setIncludesTools(event.currentTarget.checked)}
-          />
-          {create.error && <ErrorNotice error={create.error} />}
-          <div>
+    <Dialog title="Share session" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate(undefined);
+        }}
+      >
+        <p className="quiet">
+          Anyone with the link can read the conversation, including later messages, without signing in. The end user,
+          metadata, costs and other sessions are not shown.
+        </p>
+        {link ? (
+          <section className="stack tight" aria-label="The new link">
+            <p>
+              <strong>Copy the link now.</strong> It won’t be shown again.
+            </p>
+            <Code text={link} label="Copy link" />
+          </section>
+        ) : (
+          <>
+            <div className="share-fields">
+              <TextField
+                label="Title"
+                placeholder={UNTITLED}
+                maxLength={200}
+                value={title}
+                onChange={(event) => setTitle(event.currentTarget.value)}
+              />
+              <Select
+                label="Expires after"
+                value={days}
+                onChange={(event) => setDays(event.currentTarget.value)}
+                options={lifetimes}
+              />
+            </div>
+            <Checkbox
+              label="Show tool calls with their inputs and results"
+              checked={includesTools}
+              onChange={(event) => setIncludesTools(event.currentTarget.checked)}
+            />
+          </>
+        )}
+        {create.error && <ErrorNotice error={create.error} />}
+        <Shares sessionId={sessionId} />
+        <div className="foot">
+          <Button onClick={onClose}>{link ? 'Done' : 'Cancel'}</Button>
+          {!link && (
             <Button type="submit" look="primary" busy={create.isPending}>
               Create link
             </Button>
-          </div>
-        </form>
-      )}
-      <Shares sessionId={sessionId} />
-      <div className="foot">
-        <Button onClick={onClose}>Close</Button>
-      </div>
+          )}
+        </div>
+      </form>
     </Dialog>
   );
 }
@@ -110,7 +117,7 @@ function Share({ share: { shareId, sessionId, title, includesTools, createdBy, e
     <li>
       <div>
         <strong>
-          <PlainText text={title ?? 'Shared conversation'} />
+          <PlainText text={title ?? UNTITLED} />
         </strong>
         <p className="quiet small">
           {includesTools ? 'With tool calls' : 'Messages only'}, by <PlainText text={createdBy} />, expires{' '}

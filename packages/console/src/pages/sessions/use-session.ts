@@ -2,7 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
 // Combines chunks that arrive together into one update.
@@ -29,6 +29,18 @@ const pacing: Pacing = {
 
 export function useSession(sessionId: string) {
   return useApiQuery(['sessions', sessionId], (client) => client.sessions.get(sessionId));
+}
+
+/** The agent of a session, even if it is archived. */
+export function useAgent(agentId: string) {
+  return useApiQuery(['agents', agentId], (client) => client.agents.get(agentId));
+}
+
+/** The sessions that a session's tools opened. */
+export function useChildren(sessionId: string) {
+  return useList(['sessions', 'of', sessionId], (client, page) =>
+    client.sessions.list({ parentSessionId: sessionId, ...page }),
+  );
 }
 
 export interface FollowedSession extends Followed {

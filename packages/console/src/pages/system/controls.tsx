@@ -1,6 +1,8 @@
 import { Plus, Trash2 } from 'lucide-react';
 import { useState } from 'react';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -84,6 +86,14 @@ export function Controls() {
             <Checkbox label="Close after the first answer" defaultChecked />
           </div>
         </div>
+      </Specimen>
+      <Specimen name="Disclosures">
+        <Disclosure title="More options" summary="End user, budget, metadata">
+          <TextField label="Max steps" placeholder="No limit" />
+        </Disclosure>
+        <Disclosure title="Limits" summary="20 steps" badge={<Badge tone="bad">problem</Badge>} open>
+          <TextField label="Max steps" error="Enter a whole number." defaultValue="some" />
+        </Disclosure>
       </Specimen>
       <Specimen name="Choices">
         <SegmentedStates />

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { preferredEnvironment } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
+import { Disclosure } from '../../ui/disclosure.tsx';
 import { Checkbox, Choices, Select, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { testReceiverUrl } from './reasons.ts';
@@ -163,10 +164,9 @@ export function CreateSubscription({
         onChange={(event) => setEnvironment(event.currentTarget.value)}
       />
       <DestinationFields {...destination.fields} error={fieldError(create.error, 'url')} />
-      <details>
-        <summary>Chunk types: {types.length}</summary>
+      <Disclosure title="Chunk types" summary={String(types.length)}>
         <ChunkTypes value={types} onChange={setTypes} error={fieldError(create.error, 'chunkTypes')} />
-      </details>
+      </Disclosure>
       <p className="quiet small">Sends chunks from now on. The signing secret is shown once, in the next step.</p>
     </FormDialog>
   );
