@@ -10,7 +10,8 @@ export function useEnvironmentNames(): readonly string[] | undefined {
   return data;
 }
 
-/** The one that a form offers first: not production, if there is another. */
-export function preferredEnvironment(names: readonly string[]): string {
+/** The one that a form offers first: the page's (`useEnvironment`), or else not production, if there is another. */
+export function preferredEnvironment(names: readonly string[], ofPage?: string): string {
+  if (ofPage !== undefined && names.includes(ofPage)) return ofPage;
   return names.find((name) => name !== 'production') ?? names[0] ?? '';
 }

@@ -14,6 +14,8 @@ const load = {
   sheet: async () => (await import('./sheet.tsx')).ShortcutSheet,
 };
 
+const words = { palette: 'search', sheet: 'list of shortcuts' };
+
 type Overlay = ComponentType<{ onClose: () => void }>;
 
 export function Everywhere() {
@@ -55,7 +57,7 @@ function useOverlay(): Overlay | undefined {
     const keep = (Overlay: Overlay) => setLoaded((before) => ({ ...before, [opened]: Overlay }));
     load[opened]().then(keep, () => {
       open(undefined);
-      toast('This could not be loaded. Check your connection and try again.');
+      toast(`The ${words[opened]} could not be loaded. Check your connection and try again.`);
     });
   }, [isMissing, opened, toast]);
   useEffect(

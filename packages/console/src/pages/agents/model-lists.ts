@@ -3,7 +3,7 @@ import type { ModelList } from '@signalbox/client';
 import { calledProviders, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useOrganization } from '../../organization.tsx';
 
@@ -20,7 +20,7 @@ export interface ModelGroup {
 export function useSecretsEnvironment(): string | undefined {
   const chosen = useEnvironment();
   const names = useEnvironmentNames();
-  return chosen ?? (names?.includes('staging') ? 'staging' : names?.[0]);
+  return names && (preferredEnvironment(names, chosen) || undefined);
 }
 
 const isCalled = (name: unknown): name is Exclude<ProviderName, 'worker' | 'scripted'> =>

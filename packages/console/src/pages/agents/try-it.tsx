@@ -3,6 +3,8 @@ import type { Draft, Environment } from '@signalbox/client';
 import { SignalboxError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { preferredEnvironment } from '../../environment-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
@@ -123,8 +125,12 @@ function OpenForm({
   onOpen: (sessionId: string) => void;
 }) {
   const draft = useDraft();
-  const [environment, setEnvironment] = useState(
-    () => (environments.find(({ name }) => name === 'staging') ?? environments[0])?.name ?? '',
+  const ofPage = useEnvironment();
+  const [environment, setEnvironment] = useState(() =>
+    preferredEnvironment(
+      environments.map(({ name }) => name),
+      ofPage,
+    ),
   );
   const [input, setInput] = useState('');
   const [isInvalid, setInvalid] = useState(false);

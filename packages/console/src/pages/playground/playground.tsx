@@ -4,7 +4,7 @@ import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Columns2, FlaskConical, GitCompare, RotateCcw, Undo2 } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -151,7 +151,7 @@ function Open({
   const { columns, messages, isSetupHidden } = playground;
   const chosen = useEnvironment();
   const names = useEnvironmentNames() ?? [];
-  const environment = playground.environment ?? chosen ?? names.find((name) => name === 'staging') ?? names[0] ?? '';
+  const environment = playground.environment ?? preferredEnvironment(names, chosen);
   const [tab, setTab] = useState('A');
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
   const [errors, setErrors] = useState<Readonly<Record<string, unknown>>>({});

@@ -3,6 +3,7 @@ import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
 import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
+import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiMutation } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -32,6 +33,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     ({ archivedAt, agentId }) => archivedAt === null || agentId === schedule?.agentId,
   );
   const environments = useEnvironmentNames() ?? [];
+  const ofPage = useEnvironment();
   const [name, setName] = useState(schedule?.name ?? '');
   const [chosenAgent, setAgent] = useState(schedule?.agentId ?? '');
   const [chosenEnvironment, setEnvironment] = useState(schedule?.environment ?? '');
@@ -45,7 +47,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const [metadata, setMetadata] = useState(metadataText(schedule?.metadata ?? {}));
   const [wrong, setWrong] = useState<{ at?: string; metadata?: string }>({});
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  const environment = chosenEnvironment || preferredEnvironment(environments);
+  const environment = chosenEnvironment || preferredEnvironment(environments, ofPage);
   const save = useApiMutation(
     (client, body: CreateSchedule) =>
       schedule ? client.schedules.update(schedule.scheduleId, changed(schedule, body)) : client.schedules.create(body),
