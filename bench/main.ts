@@ -13,6 +13,7 @@ import { floor } from './floor.ts';
 import { forks } from './forks.ts';
 import { growth } from './growth.ts';
 import { lists } from './lists.ts';
+import { nodes } from './nodes.ts';
 import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
@@ -37,6 +38,7 @@ const benchmarks = [
   fanOut,
   tokens,
   twoNodes,
+  nodes,
   parked,
   growth,
   forks,

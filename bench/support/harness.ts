@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import { findEmbeddedPostgres } from '../../packages/server/src/db/embedded.ts';
 import { createKeyOnHost, readConfig } from '../../packages/server/src/main.ts';
+import { serverPid } from './cpu-quota.ts';
 import { countStatements, profileOptions, reportStatements, startCounting } from './profile.ts';
 import type { Row } from './table.ts';
 
@@ -33,6 +34,7 @@ export interface Bench {
   readonly adminKey: string;
   readonly keyId: string;
   readonly organizationId: string;
+  readonly dataDir: string;
   /** The key that seals secrets, in the form of `SIGNALBOX_MASTER_KEY`. */
   readonly masterKey: string;
   /** Its resource use, with that of the database's processes if they are visible, on Linux. */
@@ -88,6 +90,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
   return {
     url,
     databaseUrl,
+    dataDir,
     adminKey: apiKey.secret,
     keyId: apiKey.keyId,
     organizationId,
@@ -116,6 +119,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
 export interface Child {
   /** The first line of its output: its address. */
   readonly hello: string;
+  readonly pid: number;
   /** The resource use of the service, which reports it on request. */
   usage(): Promise<Pick<Usage, 'residentMb' | 'serviceMs'>>;
   stop(): Promise<void>;
@@ -141,6 +145,7 @@ export async function startChild(
     const [hello] = await Promise.race([once(child, 'message'), failed(child, file)]);
     return {
       hello: String(hello),
+      pid: child.pid!,
       async usage() {
         const answer = once(child, 'message');
         child.send('usage');
@@ -167,7 +172,7 @@ async function failed(child: ChildProcess, file: string): Promise<never> {
 
 /** The processor time of the server in a data directory and its processes; 0 if there is no /proc. A tick is 10 ms. */
 async function databaseMs(dataDir: string): Promise<number> {
-  const [server = ''] = (await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n');
+  const server = await serverPid(dataDir);
   const processes = await readdir('/proc').catch(() => []);
   const stats = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
   const ticks = stats.map((stat) => {
