@@ -438,7 +438,7 @@ test('the filters are in the URL, and decided approvals are listed with who deci
     `${console.origin}/console/${console.organizationId}/approvals?sessionId=${sessionId}&environment=production`,
   );
   await itemOf(page, 'order-of-session').waitFor();
-  await page.getByRole('button', { name: /^Session is ses_/ }).click();
+  await page.getByRole('button', { name: 'Remove the filter Session' }).click();
   await expect.poll(() => new URL(page.url()).searchParams.has('sessionId')).toBe(false);
   await console.service.client.approvals.deny(await pendingOf(sessionId));
   await page.context().close();

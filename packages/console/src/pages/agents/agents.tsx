@@ -42,7 +42,21 @@ export function AgentsPage() {
     <Page
       title="Agents"
       operation="createAgent"
-      about="An agent has a model, instructions and tools. Every change creates a new version."
+      views={
+        <nav className="views" aria-label="Agents by status">
+          {[false, true].map((which) => (
+            <Link
+              key={String(which)}
+              to="/$organizationId/agents"
+              params={{ organizationId }}
+              search={which ? { archived: true } : {}}
+              aria-current={which === archived ? 'page' : undefined}
+            >
+              {which ? 'Archived' : 'Active'}
+            </Link>
+          ))}
+        </nav>
+      }
       actions={
         may('write') ? (
           <ButtonLink look="primary" to="/$organizationId/agents/new" params={{ organizationId }}>
@@ -53,20 +67,6 @@ export function AgentsPage() {
         )
       }
     >
-      <nav className="tabs" aria-label="Agents by status">
-        {[false, true].map((which) => (
-          <Link
-            key={String(which)}
-            to="/$organizationId/agents"
-            params={{ organizationId }}
-            search={which ? { archived: true } : {}}
-            className={which === archived ? 'active' : undefined}
-            aria-current={which === archived ? 'page' : undefined}
-          >
-            {which ? 'Archived' : 'Active'}
-          </Link>
-        ))}
-      </nav>
       <FilterBar
         search={{ label: 'Search names, models, tools, ids', value: q, onChange: (value) => change('q', value) }}
         filters={[

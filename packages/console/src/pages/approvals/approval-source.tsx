@@ -17,7 +17,7 @@ export function AgentName({ agentId }: { agentId: string }) {
 }
 
 /** The end of an id, which distinguishes it from others. */
-export function shortId(id: string): string {
+function shortId(id: string): string {
   const [prefix, body = ''] = id.split('_');
   return `${prefix}_…${body.slice(-6)}`;
 }

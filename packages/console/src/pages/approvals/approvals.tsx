@@ -1,15 +1,14 @@
 // The inbox of all sessions: pending approvals, oldest first, and decided ones, newest first.
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { CircleCheckBig, X } from 'lucide-react';
+import { CircleCheckBig } from 'lucide-react';
 import { useMemo } from 'react';
 import { type ListQuery, useList, useOrganization } from '../../organization.tsx';
 import { ShortcutsButton } from '../../shortcuts/open-sheet.tsx';
-import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
+import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Table } from '../../ui/table.tsx';
 import { approvalColumns } from './approval-columns.tsx';
-import { shortId } from './approval-source.tsx';
 import { Inbox } from './inbox.tsx';
 import { NotifyButton } from './notify-button.tsx';
 import type { ApprovalsSearch } from './search-params.ts';
@@ -50,7 +49,7 @@ export function ApprovalsPage() {
     <Page
       title="Approvals"
       operation="resolveApproval"
-      about="Tool calls waiting for approval before they run."
+      views={<StatusViews search={search} pending={status === 'pending' ? countText(query) : undefined} />}
       actions={
         <>
           <NotifyButton />
@@ -58,7 +57,9 @@ export function ApprovalsPage() {
         </>
       }
     >
-      <Filters search={search} onChange={go} pending={status === 'pending' ? countText(query) : undefined} />
+      {sessionId !== undefined && (
+        <FilterBar filters={[{ label: 'Session', value: sessionId, onChange: (value) => go({ sessionId: value }) }]} />
+      )}
       {status === 'pending' ? (
         <Inbox query={query} isFiltered={isFiltered} key={`${environment} ${sessionId}`} />
       ) : (
@@ -97,40 +98,31 @@ function countText({ data, hasNextPage }: ListQuery<unknown>): string | undefine
   return data && data.length > 0 ? `${data.length}${hasNextPage ? '+' : ''}` : undefined;
 }
 
-function Filters({
+function StatusViews({
   search,
   pending,
-  onChange,
 }: {
   search: ApprovalsSearch;
   /** How many there are, if they are listed. */
   pending: string | undefined;
-  onChange: (change: ApprovalsSearch) => void;
 }) {
   const { organizationId } = useOrganization();
   const { status: current = 'pending' } = search;
   return (
-    <div className="approval-filters">
-      <nav className="tabs" aria-label="Status">
-        {statuses.map((status) => (
-          <Link
-            key={status}
-            to="/$organizationId/approvals"
-            params={{ organizationId }}
-            search={{ ...search, status: status === 'pending' ? undefined : status }}
-            activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
-            aria-current={status === current ? 'page' : undefined}
-          >
-            {status[0]!.toUpperCase() + status.slice(1)}
-            {status === 'pending' && pending !== undefined && <span className="count">{pending}</span>}
-          </Link>
-        ))}
-      </nav>
-      {search.sessionId !== undefined && (
-        <Button small onClick={() => onChange({ sessionId: undefined })}>
-          Session is {shortId(search.sessionId)} <X aria-hidden="true" />
-        </Button>
-      )}
-    </div>
+    <nav className="views" aria-label="Status">
+      {statuses.map((status) => (
+        <Link
+          key={status}
+          to="/$organizationId/approvals"
+          params={{ organizationId }}
+          search={{ ...search, status: status === 'pending' ? undefined : status }}
+          activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
+          aria-current={status === current ? 'page' : undefined}
+        >
+          {status[0]!.toUpperCase() + status.slice(1)}
+          {status === 'pending' && pending !== undefined && <span className="count">{pending}</span>}
+        </Link>
+      ))}
+    </nav>
   );
 }

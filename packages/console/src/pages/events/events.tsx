@@ -44,7 +44,14 @@ export function EventsPage() {
     <Page
       title="Event log"
       operation="listEvents"
-      about="Who changed what, in a chain of hashes that reveals tampering."
+      views={
+        <SavedViews
+          name={`events.${organizationId}`}
+          views={views}
+          search={search}
+          onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
+        />
+      }
       actions={
         <>
           <Button onClick={() => setVerifying(true)}>Verify event log</Button>
@@ -55,15 +62,7 @@ export function EventsPage() {
         </>
       }
     >
-      <div className="list-head">
-        <SavedViews
-          name={`events.${organizationId}`}
-          views={views}
-          search={search}
-          onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
-        />
-        <Filters search={search} onChange={show} />
-      </div>
+      <Filters search={search} onChange={show} />
       <EventList key={key} search={search} filters={filters} beginAnew={beginAnew} />
       {event && <EventDrawer eventId={event} search={search} onClose={() => show(search)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}

@@ -51,27 +51,26 @@ export function SchedulesPage() {
     <Page
       title="Schedules"
       operation="createSchedule"
-      about="Start sessions automatically, on a schedule or once."
-      actions={newSchedule}
-    >
-      <div className="list-head">
+      views={
         <SavedViews
           name={`schedules.${organizationId}`}
           views={views}
           search={search}
           onChoose={(next) => change(({ environment }) => ({ ...next, environment }) as SchedulesSearch)}
         />
-        <FilterBar
-          filters={[
-            {
-              label: 'Agent',
-              value: search.agentId,
-              options: agents.map(agentOption),
-              onChange: (value) => set('agentId', value ?? ''),
-            },
-          ]}
-        />
-      </div>
+      }
+      actions={newSchedule}
+    >
+      <FilterBar
+        filters={[
+          {
+            label: 'Agent',
+            value: search.agentId,
+            options: agents.map(agentOption),
+            onChange: (value) => set('agentId', value ?? ''),
+          },
+        ]}
+      />
       <Table
         name="schedules"
         caption="Schedules, newest first"
