@@ -90,5 +90,6 @@ export function money(usd: number): string {
 export function percent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 0.05) return '<0.1 %';
-  return `${value !== 0 && value < 10 ? value.toFixed(1) : value > 99 && value < 100 ? value.toFixed(1) : Math.round(value)} %`;
+  const isFine = (value !== 0 && value < 10) || (value > 99 && value < 100);
+  return `${isFine ? value.toFixed(1) : Math.round(value).toLocaleString('en')} %`;
 }

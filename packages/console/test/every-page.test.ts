@@ -135,3 +135,78 @@ test('pages open in any order and can use each other’s cached data', async () 
   }
   await page.context().close();
 }, 120_000);
+
+test('with the longest names, every list fits 360, 768 and 1440 px, and a row keeps its height and its title', async () => {
+  const { client } = console.service;
+  const tool = 'refund_the_whole_order_and_notify_everybody_in_the_company_now';
+  const script = [{ toolCalls: [{ name: tool, input: { order: 'x'.repeat(300) } }] }, { text: 'Done' }];
+  const agent = await client.agents.create({
+    name: 'W'.repeat(100),
+    description: 'A description without an end. '.repeat(12),
+    instructions: 'Refund.',
+    model: { provider: 'scripted', model: 'demo', settings: { script } },
+    tools: [
+      { type: 'client', name: tool, description: 'Refunds.', inputSchema: { type: 'object' }, approval: 'always' },
+    ],
+  });
+  const environment = 'e'.repeat(63);
+  await client.environments.create({ name: environment });
+  await client.webhookSubscriptions.create({ environment, url: `https://hooks.example.com/${'path/'.repeat(100)}` });
+  await client.budgets.set('b'.repeat(63), { limitUsd: 0.01, period: 'month', environment });
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  await client.keys.create({ name: 'K'.repeat(100), permission: 'admin', expiresAt: inDays(2) });
+  await client.schedules.create({
+    agentId: agent.agentId,
+    environment,
+    name: 'Name of a schedule '.repeat(5).trim(),
+    input: 'Report. '.repeat(100),
+    cron: '1,2,3,5,8,13,21,34,55 0-23/2 1-15 1,3,5 1-5',
+    timezone: 'America/Argentina/ComodRivadavia',
+  });
+  for (const end of ['a', 'b']) {
+    const { sessionId } = await client.sessions.open({
+      agentId: agent.agentId,
+      environment,
+      input: `${'ההזמנה שלי הגיעה שבורה '.repeat(20)}${end}`,
+      endUser: { id: `${'z'.repeat(120)}${end}`, name: 'Maximiliane Freifrau von und zu '.repeat(3) },
+    });
+    for await (const { chunks } of client.sessions.stream(sessionId)) {
+      if (chunks.some(({ type }) => type === 'approval.requested')) break;
+    }
+  }
+  const page = await console.open(console.owner);
+  for (const [path, row] of [
+    ['/approvals', '.approval-group header'],
+    ['/sessions', 'tbody tr'],
+    ['/agents', 'tbody tr'],
+    ['/schedules', 'tbody tr'],
+    ['/budgets', 'tbody tr'],
+    ['/webhooks', 'tbody tr'],
+    ['/environments', 'tbody tr'],
+    ['/keys', 'tbody tr'],
+    ['/people', 'tbody tr'],
+    ['/events', 'tbody tr'],
+  ] as const) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await page.locator(row).first().waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+    for (const width of [360, 768, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      const place = `${path} at ${width}`;
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), place).toBeLessThanOrEqual(width);
+      const rows = await page.locator(row).evaluateAll((all) =>
+        all.map((one) => {
+          const title = one.querySelector('h2, td[data-phone=title]');
+          return { height: one.clientHeight, title: title?.clientWidth ?? 0, words: title?.scrollWidth ?? 100 };
+        }),
+      );
+      // A line each, and two on the phone.
+      expect(Math.max(...rows.map(({ height }) => height)), place).toBeLessThanOrEqual(width === 360 ? 100 : 45);
+      expect(
+        rows.filter(({ title, words }) => title < Math.min(100, words)),
+        place,
+      ).toEqual([]);
+    }
+  }
+  await page.context().close();
+}, 120_000);

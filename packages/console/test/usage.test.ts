@@ -20,12 +20,14 @@ test('a budget is created, shown with what is spent of it, changed and deleted',
   const row = page.getByRole('table', { name: 'Budgets' }).getByRole('row').filter({ hasText: 'monthly' });
   await row.getByText('$0.00 of $500.00 a month').waitFor();
   await row.hover();
-  await row.getByRole('button', { name: 'Edit monthly' }).click();
+  await row.getByRole('button', { name: 'Actions for monthly' }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
   await dialog.getByLabel('Limit in US dollars').fill('0.5');
   await dialog.getByRole('button', { name: 'Save budget' }).click();
   await row.getByText('$0.00 of $0.5000 a month').waitFor();
   await row.hover();
-  await row.getByRole('button', { name: 'Delete monthly' }).click();
+  await row.getByRole('button', { name: 'Actions for monthly' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete budget' }).click();
   await page.getByText('No budgets yet').waitFor();
   await page.context().close();

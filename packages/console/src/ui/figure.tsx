@@ -24,7 +24,7 @@ export function Figure({
   /** In small type after the value: "p95 4.1 s". */
   about?: ReactNode;
   change?: Change;
-  /** From old to new. */
+  /** From old to new. Not shown if all are 0. */
   points?: readonly number[];
 }) {
   return (
@@ -37,7 +37,7 @@ export function Figure({
         <strong>{value}</strong>
         {about && <span className="quiet small">{about}</span>}
       </div>
-      {points && points.length > 1 && <Sparkline points={points} />}
+      {points && points.length > 1 && points.some((point) => point !== 0) && <Sparkline points={points} />}
     </div>
   );
 }

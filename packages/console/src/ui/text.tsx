@@ -1,5 +1,5 @@
 // Untrusted text from agents, tools and users: always shown as text, with invisible characters made visible.
-import { type ReactNode, useId, useState } from 'react';
+import { Fragment, type ReactNode, useId, useState } from 'react';
 import { codePoint, splitInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
 
@@ -44,4 +44,15 @@ export function visible(text: string): ReactNode {
       part
     ),
   );
+}
+
+/** A name or an address without spaces: its lines break after a sign, not within a word. */
+export function Breakable({ text }: { text: string }) {
+  return text.split(/(?<=[/.?&=_])(?![/.])/).map((part, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text in their order
+    <Fragment key={index}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
 }

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { Breakable } from '../../ui/text.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { bodyOf, type Definition } from './definition.ts';
 import { useNewDraft } from './draft.tsx';
@@ -34,8 +35,8 @@ export function NewAgentPage() {
       }
     >
       {!may('write') ? (
-        <Notice kind="warn">
-          <p>You need the member role to create agents.</p>
+        <Notice title="You need the member role to create agents.">
+          <p>Ask an admin or owner of the organization for help, or for the member role.</p>
         </Notice>
       ) : template ? (
         <NewAgent template={template} />
@@ -83,7 +84,10 @@ function TemplateCard({ template: { id, name, about, icon: Icon, group, secret, 
           <>
             <KeyRound aria-hidden="true" />
             <span>
-              Needs the secret <code>{secret}</code>
+              Needs the secret{' '}
+              <code>
+                <Breakable text={secret} />
+              </code>
             </span>
           </>
         )}

@@ -62,7 +62,9 @@ export function InboxGroup({
           {mine.length > 1 && (
             <span className="row group-actions">
               <Button small onClick={() => onAsk(mine, 'approved')}>
-                Approve {mine.length} of {name}…
+                <span>
+                  Approve {mine.length} of {name}…
+                </span>
               </Button>
               <Button small look="bare" onClick={() => onAsk(mine, 'denied')}>
                 Deny {mine.length}…

@@ -8,6 +8,7 @@ import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { money } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
+import { Menu } from '../../ui/menu.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
@@ -49,14 +50,13 @@ export function BudgetsPage() {
         rowKey={({ name }) => name}
         {...(may('admin') && {
           actions: (budget: OrganizationBudget) => (
-            <>
-              <Button small onClick={() => setOpen({ kind: 'set', budget })}>
-                Edit<span className="visually-hidden"> {budget.name}</span>
-              </Button>
-              <Button small look="danger" onClick={() => setOpen({ kind: 'delete', budget })}>
-                Delete<span className="visually-hidden"> {budget.name}</span>
-              </Button>
-            </>
+            <Menu
+              label={`Actions for ${budget.name}`}
+              items={[
+                { label: 'Edit', onSelect: () => setOpen({ kind: 'set', budget }) },
+                { label: 'Delete', danger: true, onSelect: () => setOpen({ kind: 'delete', budget }) },
+              ]}
+            />
           ),
         })}
         empty={

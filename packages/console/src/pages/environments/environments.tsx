@@ -26,15 +26,22 @@ export function EnvironmentsPage() {
     {
       id: 'sessions',
       label: 'Open sessions',
-      width: '8rem',
+      width: '7rem',
       end: true,
       phone: 'aside',
-      cell: ({ name }) => <OpenSessions environment={name} />,
+      cell: ({ name }) => (
+        <>
+          <span>
+            <OpenSessions environment={name} />
+          </span>
+          <span className="only-on-phone quiet"> open</span>
+        </>
+      ),
     },
     {
       id: 'webhook',
       label: 'Webhook',
-      width: '8rem',
+      width: '9rem',
       phone: 'under',
       cell: ({ name }) => <WebhookStatus environment={name} />,
     },
@@ -43,14 +50,14 @@ export function EnvironmentsPage() {
           {
             id: 'keys',
             label: 'API keys',
-            width: '6rem',
+            width: '5.5rem',
             end: true,
             cell: ({ name }: Environment) => <KeyCount environment={name} />,
           },
           {
             id: 'secrets',
             label: 'Secrets',
-            width: '6rem',
+            width: '5rem',
             end: true,
             cell: ({ secretCount }: Environment) => secretCount,
           },

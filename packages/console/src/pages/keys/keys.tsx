@@ -92,7 +92,7 @@ function Keys() {
       phone: 'under-aside',
       cell: (key) => <Time at={key.lastUsedAt} />,
     },
-    { id: 'expires', label: 'Expires', width: '7.5rem', cell: (key) => <Expiry at={key.expiresAt} /> },
+    { id: 'expires', label: 'Expires', width: '9rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];
   return (
     <Page

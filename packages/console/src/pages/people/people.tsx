@@ -93,11 +93,11 @@ function People() {
       cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span>,
     },
     { id: 'role', label: 'Role', width: '8rem', phone: 'aside', cell: ({ role }) => <Badge>{role}</Badge> },
-    { id: 'by', label: 'Invited by', width: '14rem', phone: 'under', cell: ({ invitedBy }) => invitedBy },
+    { id: 'by', label: 'Invited by', width: '20%', phone: 'under', cell: ({ invitedBy }) => invitedBy },
     {
       id: 'expires',
       label: 'Expires',
-      width: '10rem',
+      width: '7rem',
       phone: 'under-aside',
       cell: ({ expiresAt }) => <Time at={expiresAt} />,
     },

@@ -30,7 +30,13 @@ export function webhookColumns(delivered: ReadonlyMap<string, Delivered>): Colum
       phone: 'under',
       cell: ({ environment }) => {
         const one = delivered.get(environment);
-        return one ? deliveredText(one) : '–';
+        if (!one) return '–';
+        return (
+          <>
+            {deliveredText(one)}
+            <span className="only-on-phone"> accepted</span>
+          </>
+        );
       },
     },
     {

@@ -1,12 +1,12 @@
 // The health of a destination and how to fix it.
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link, useSearch } from '@tanstack/react-router';
-import { Fragment, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
-import { outcomeOf, reasonOf, testReceiverUrl } from './reasons.ts';
+import { outcomeOf, reasonOf } from './reasons.ts';
 
 // The same interval as that of the subscription's page.
 const LOOK_EVERY_MS = 5_000;
@@ -24,23 +24,6 @@ export function WebhookState({
   if (health.state === 'degraded') return <Badge tone="bad">degraded</Badge>;
   if (health.state === 'failing') return <Badge tone="warn">failing</Badge>;
   return lastSuccessAt === null ? <Badge>nothing sent yet</Badge> : <Badge tone="good">healthy</Badge>;
-}
-
-export function Destination({ url }: { url: string }) {
-  if (url === testReceiverUrl) return <>the test receiver</>;
-  // Lines break after a slash or a dot, not within a word.
-  const parts = url.split(/(?<=[/.?&=])(?![/.])/);
-  return (
-    <span className="mono" title={url}>
-      {parts.map((part, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text in their order
-        <Fragment key={index}>
-          {part}
-          <wbr />
-        </Fragment>
-      ))}
-    </span>
-  );
 }
 
 /** Why it is blocked, failing, degraded, paused or disabled, and how to fix it. Renders nothing if it is healthy. */

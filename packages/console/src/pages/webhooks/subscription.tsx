@@ -8,15 +8,16 @@ import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Breakable } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { DeliveryCharts } from './course.tsx';
 import type { NewSigningSecret } from './create.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
-import { Destination, Health, WebhookState } from './health.tsx';
+import { Health, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
-import { testReceiverUrl } from './reasons.ts';
+import { destinationText, testReceiverUrl } from './reasons.ts';
 import { ReceivedDeliveries } from './received.tsx';
 import { RecoverDialog } from './recover.tsx';
 import { RotateDialog, SigningSecret } from './rotation.tsx';
@@ -40,9 +41,12 @@ export function SubscriptionPage() {
       title={`Webhook of ${environment}`}
       about={
         query.data && (
-          <>
-            <WebhookState subscription={query.data} /> <Destination url={query.data.url} />
-          </>
+          <span className="badge-and-words">
+            <WebhookState subscription={query.data} />{' '}
+            <span className="nowrap" title={query.data.url}>
+              {destinationText(query.data.url)}
+            </span>
+          </span>
         )
       }
       actions={query.data && <Actions subscription={query.data} />}
@@ -158,7 +162,7 @@ function EnableAction({ subscription: { environment, status } }: { subscription:
 }
 
 function Overview({ subscription }: { subscription: WebhookSubscription }) {
-  const { chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
+  const { url, chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
   return (
     <>
       <DeliveryCharts environment={subscription.environment} />
@@ -169,6 +173,10 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
             <ChangeHistory resourceId={subscription.webhookSubscriptionId} />
           </div>
           <dl className="facts">
+            <dt>Destination</dt>
+            <dd>
+              <Breakable text={destinationText(url)} />
+            </dd>
             <dt>Last accepted</dt>
             <dd>
               <Time at={lastSuccessAt} />

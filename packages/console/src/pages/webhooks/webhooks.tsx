@@ -43,7 +43,7 @@ export function WebhooksPage() {
       title="Webhooks"
       operation="createWebhookSubscription"
       about="Signed requests with the chunks of sessions, to one endpoint an environment."
-      actions={add}
+      actions={may('write') ? add : <span className="quiet small">You need the member role to add a webhook.</span>}
     >
       <Table
         name="webhooks"
@@ -67,7 +67,6 @@ export function WebhooksPage() {
           </EmptyState>
         }
       />
-      {!may('write') && <p className="quiet small">You need the member role to add a webhook.</p>}
       {isCreating && (
         <CreateSubscription environments={free} onClose={() => setCreating(false)} onCreated={setCreated} />
       )}
