@@ -38,6 +38,10 @@ export const groupTypes: Record<EventGroup, readonly EventType[]> = {
     'budget.deleted',
     'organization.created',
     'organization.updated',
+    'session.deleted',
+    'file.deleted',
+    'end_user.erasure_started',
+    'end_user.erased',
   ],
   access: [
     'api_key.created',
