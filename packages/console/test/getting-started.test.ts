@@ -24,6 +24,9 @@ test('someone who began with a program finds the guide, and steps check themselv
   await step('Create an agent').waitFor();
   expect(await step('Run the agent and approve the call').count()).toBe(0);
   expect(await step('Receive webhooks').count()).toBe(0);
+  // The guide can't run that agent, and says what it needs.
+  await page.getByText('Create the refund desk first.').waitFor();
+  expect(await page.getByRole('button', { name: 'Create the refund desk' }).getAttribute('class')).toContain('primary');
 
   // Done elsewhere, while the page is open.
   const { sessionId } = await client.sessions.open({

@@ -29,7 +29,7 @@ export function RunStep({
   return (
     <Step number={2} title="Run the agent and approve the call" state={state}>
       {agentId === undefined || session === null ? (
-        <p className="quiet">The agent says what it is about to do, and waits for you.</p>
+        <p className="quiet">Create the refund desk first. It says what it is about to do, and waits for you.</p>
       ) : (
         <Await query={session}>
           {(found) => (

@@ -73,7 +73,7 @@ function Guide() {
               agent ? (
                 <ExistingAgent agentId={agent.agentId} name={agent.name} />
               ) : (
-                <NewAgent isCurrent={stateOf(0) === 'current'} />
+                <NewAgent isNext={[0, 1].includes(isDone.indexOf(false))} />
               )
             }
           </Await>
@@ -114,7 +114,8 @@ function NavigationEntry() {
   );
 }
 
-function NewAgent({ isCurrent }: { isCurrent: boolean }) {
+/** `isNext` also if the organization has agents, none of which the next step can run. */
+function NewAgent({ isNext }: { isNext: boolean }) {
   const create = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
   return (
     <>
@@ -123,11 +124,7 @@ function NewAgent({ isCurrent }: { isCurrent: boolean }) {
         <code>refund_order</code> has an effect, so each call waits for approval.
       </p>
       <div className="row">
-        <Button
-          look={isCurrent ? 'primary' : undefined}
-          busy={create.isPending}
-          onClick={() => create.mutate(undefined)}
-        >
+        <Button look={isNext ? 'primary' : undefined} busy={create.isPending} onClick={() => create.mutate(undefined)}>
           Create the refund desk
         </Button>
       </div>
