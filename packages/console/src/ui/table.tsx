@@ -1,7 +1,7 @@
 // A list as a table: one line a row, two on a phone. Loading, empty and failed are its states, not the page's.
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import { ArrowDown, ArrowUp, Columns3 } from 'lucide-react';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { counted } from '../text-format.ts';
 import { Button } from './button.tsx';
 import { Menu } from './menu.tsx';
@@ -74,6 +74,7 @@ export function Table<T>({
 }) {
   const { data, error, refetch } = query;
   const { shown, optional, isShown, toggle } = useColumns(name, all);
+  const id = useId();
   const table = useRef<HTMLTableElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
   const items = data ?? [];
@@ -147,14 +148,22 @@ export function Table<T>({
                     <td className="select">
                       <input
                         type="checkbox"
+                        id={`${id}-select-${key}`}
                         aria-label="Select"
+                        aria-labelledby={`${id}-select-${key} ${id}-${key}`}
                         checked={isSelected}
                         onChange={() => toggleSelected(selection, key)}
                       />
                     </td>
                   )}
                   {shown.map((column, at) => (
-                    <Cell key={column.id} column={column} isFirst={at === 0} item={item} link={link} />
+                    <Cell
+                      key={column.id}
+                      id={at === 0 ? `${id}-${key}` : undefined}
+                      column={column}
+                      item={item}
+                      link={link}
+                    />
                   ))}
                   {hasLast && (
                     <td className="last">
@@ -200,23 +209,25 @@ function Head<T>({ column: { id, label, end, sorts, from }, sort }: { column: Co
 }
 
 function Cell<T>({
+  id,
   column: { cell, end, from, phone },
-  isFirst,
   item,
   link,
 }: {
+  /** Of the first cell, which names the row. */
+  id: string | undefined;
   column: Column<T>;
-  isFirst: boolean;
   item: T;
   link: LinkComponentProps | undefined;
 }) {
   return (
     <td
+      id={id}
       data-from={from}
-      data-phone={phone ?? (isFirst ? 'title' : undefined)}
+      data-phone={phone ?? (id ? 'title' : undefined)}
       className={end ? 'end number' : undefined}
     >
-      {isFirst && link ? (
+      {id && link ? (
         <Link {...link} className="row-link">
           {cell(item)}
         </Link>

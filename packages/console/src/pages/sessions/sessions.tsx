@@ -91,7 +91,7 @@ export function SessionsPage() {
           to: '/$organizationId/sessions/$sessionId',
           params: { organizationId, sessionId },
         })}
-        actions={(session) => <RowMenu session={session} />}
+        actions={(session) => <RowMenu name={names.get(session.agentId) ?? session.agentId} session={session} />}
         {...(may('write') && {
           selection: {
             selected,
@@ -135,7 +135,7 @@ export function SessionsPage() {
   );
 }
 
-function RowMenu({ session }: { session: ListedSession }) {
+function RowMenu({ name, session }: { name: string; session: ListedSession }) {
   const { may } = useOrganization();
   const toast = useToast();
   const [asked, setAsked] = useState<EndAction>();
@@ -147,7 +147,7 @@ function RowMenu({ session }: { session: ListedSession }) {
   return (
     <>
       <Menu
-        label="Actions for this session"
+        label={`Actions for ${name} ${session.preview ?? ''}`.trim()}
         items={[
           { label: 'Copy ID', onSelect: () => void copy() },
           ...(ends ? [{ label: 'Close session', group: 'end', onSelect: () => setAsked('close') }] : []),
