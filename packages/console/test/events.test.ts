@@ -193,6 +193,31 @@ test('a long log can be scrolled to its start while only visible rows are in the
   await page.context().close();
 }, 60_000);
 
+test('a page of the log that failed is requested again only when the user asks for it', async () => {
+  const page = await console.open(console.owner, '/events');
+  await records(page).first().waitFor();
+  let asked = 0;
+  await page.route(/\/events\?limit=\d+&cursor=/, async (route) => {
+    asked++;
+    await route.fulfill({ status: 500 });
+  });
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  await page.getByRole('alert').waitFor();
+  const before = asked;
+  // The end of the list stays in sight while other requests come and go.
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+  await createEvent('after-a-failure');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  expect(asked).toBe(before);
+  await page.unroute(/\/events\?limit=\d+&cursor=/);
+  const count = () => page.getByRole('table', { name: 'Events, newest first' }).getAttribute('aria-rowcount');
+  const shown = Number(await count());
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect.poll(async () => Number(await count())).toBeGreaterThan(shown);
+  await page.getByRole('alert').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
 test('an export is the API’s file, complete or filtered', async () => {
   const page = await console.open(console.owner, '/events?type=environment.created');
   const exported = async (name: string) => {
