@@ -5,6 +5,8 @@ import { beforeAll, expect, test, vi } from 'vitest';
 import { firstMessage, refundDesk } from '../src/pages/start/refund-desk.ts';
 import { expectAccessible } from './support/axe.ts';
 import { type Person, startConsole, type TestConsole } from './support/console.ts';
+import { problemsOfStops } from './support/keyboard.ts';
+import { problemsOfReading } from './support/screen-reader.ts';
 
 let console: TestConsole;
 let viewer: Person;
@@ -74,7 +76,7 @@ test('every page of an organization is in this list', () => {
   expect(routes.toSorted()).toEqual(pages.map(([route]) => route).toSorted());
 });
 
-test('every page has a title and one heading, fits 360, 768 and 1440 px, and passes axe in light and dark', async () => {
+test('every page has a title and one heading, fits 360 to 1440 px, passes axe in light and dark, and can be used by keys', async () => {
   const page = await console.open(console.owner);
   for (const [, path, heading] of pages) {
     await page.setViewportSize({ width: 360, height: 740 });
@@ -84,7 +86,8 @@ test('every page has a title and one heading, fits 360, 768 and 1440 px, and pas
     await page.getByText('Loading…').first().waitFor({ state: 'detached' });
     expect(await page.getByRole('heading', { level: 1 }).count(), path).toBe(1);
     expect(await page.title(), path).toContain(`${(await title.textContent())!.trim()} · Signalbox`);
-    for (const width of [360, 768, 1440]) {
+    expect(await problemsOfReading(page), path).toEqual([]);
+    for (const width of [360, 768, 1024, 1440]) {
       await page.setViewportSize({ width, height: 900 });
       expect(
         await page.evaluate(() => document.documentElement.scrollWidth),
@@ -99,8 +102,9 @@ test('every page has a title and one heading, fits 360, 768 and 1440 px, and pas
           ),
         );
       expect(Math.min(120, ...narrow), `${path} at ${width}`).toBe(120);
-      if (width !== 768) await expectAccessible(page);
+      if (width === 360 || width === 1440) await expectAccessible(page);
     }
+    expect(await problemsOfStops(page), path).toEqual([]);
   }
   await page.context().close();
 }, 300_000);

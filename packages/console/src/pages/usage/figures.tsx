@@ -24,7 +24,10 @@ export function UsageFigures({
     points: data.slice(0, isToday(to) ? -1 : undefined).map(amount),
   });
   return (
-    <section className="figures" aria-label="Total">
+    <section className="figures" aria-labelledby="total">
+      <h2 className="visually-hidden" id="total">
+        Total
+      </h2>
       <Figure
         label="Cost"
         value={costOf(total)}
