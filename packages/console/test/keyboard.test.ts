@@ -192,11 +192,16 @@ test('every menu and popover passes axe in light and dark, closes with Escape, a
     '/approvals',
     '/sessions',
     `/sessions/${sessionId}`,
+    '/agents',
     `/agents/${agentId}`,
+    '/playground',
+    '/webhooks',
     '/webhooks/staging',
     '/schedules',
     '/usage',
     '/events',
+    '/environments',
+    '/environments/staging',
     '/keys',
     '/people',
   ];
@@ -222,16 +227,27 @@ test('every menu and popover passes axe in light and dark, closes with Escape, a
 /** The page, what opens its dialog, and the item if that is a menu. */
 const dialogs: [path: string, opener: string, item?: string][] = [
   ['/sessions', 'New session'],
+  ['/sessions/$sessionId', 'Share'],
+  ['/sessions/$sessionId', 'Actions for this session', 'Cancel session'],
+  ['/agents', 'Actions for Refund desk', 'Archive agent'],
+  ['/agents/$agentId', 'Other actions', 'Archive'],
   ['/schedules', 'New schedule'],
+  ['/schedules', 'Actions for Every morning', 'Edit'],
+  ['/schedules', 'Actions for Every morning', 'Delete'],
+  ['/budgets', 'Create budget'],
   ['/webhooks/staging', 'Rotate secret'],
   ['/webhooks/staging', 'Actions for this webhook', 'Edit'],
   ['/webhooks/staging', 'Actions for this webhook', 'Resend since …'],
   ['/webhooks/staging', 'Actions for this webhook', 'Delete'],
   ['/environments', 'New environment'],
+  ['/environments', 'Actions for staging', 'Change retention'],
+  ['/environments', 'Actions for staging', 'Delete'],
+  ['/environments/staging', 'Set secret'],
   ['/keys', 'New API key'],
   ['/keys', 'Actions for Backend', 'Edit'],
   ['/keys', 'Actions for Backend', 'Rotate secret'],
   ['/people', 'Invite person'],
+  ['/events', 'Verify event log'],
 ];
 
 test('every dialog passes axe in light and dark, closes with Escape unless it shows a secret, and gives the focus back', async () => {
@@ -245,7 +261,7 @@ test('every dialog passes axe in light and dark, closes with Escape unless it sh
     await page.getByText('Loading…').first().waitFor({ state: 'detached' });
   };
   for (const [path, name, item] of dialogs) {
-    await show(path);
+    await show(path.replace('$sessionId', sessionId).replace('$agentId', agentId));
     const opener = page.getByRole('main').getByRole('button', { name, exact: true }).first();
     await opener.focus();
     await page.keyboard.press('Enter');
