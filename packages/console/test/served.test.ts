@@ -112,6 +112,39 @@ test('every console URL serves the page with a policy that forbids inline script
   }
 });
 
+test('the frame of a remote image loads https images only, runs nothing, and is shown only within the console', async () => {
+  const frame = (src: string, headers: Record<string, string> = {}) =>
+    fetch(`${service.url}/console/remote-image?${new URLSearchParams({ src, alt: '"><script>' })}`, { headers });
+  const own = { 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'same-origin' };
+  const response = await frame('https://t.example/a.png?b=1&c="><script>alert(1)</script>', own);
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  expect(text).toContain('<img src="https://t.example/a.png?b=1&#38;c=');
+  expect(text.match(/<[a-z]+/g)).toEqual(['<meta', '<title', '<style', '<img']);
+  const policy = response.headers.get('content-security-policy')!.split('; ');
+  expect(policy.filter((part) => !part.startsWith('style-src'))).toEqual([
+    "default-src 'none'",
+    'img-src https:',
+    'sandbox',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ]);
+  expect(response.headers.get('referrer-policy')).toBe('no-referrer');
+  for (const src of [
+    'http://t.example/a',
+    'javascript:alert(1)',
+    'data:image/png,a',
+    'https://a:b@t.example/',
+    '/a',
+    '',
+  ])
+    expect([src, (await frame(src, own)).status]).toEqual([src, 400]);
+  // A link to it must not show anything under our address.
+  expect((await frame('https://t.example/a', { ...own, 'sec-fetch-dest': 'document' })).status).toBe(404);
+  expect((await frame('https://t.example/a', { ...own, 'sec-fetch-site': 'cross-site' })).status).toBe(404);
+});
+
 test('missing files give a 404 problem, and no path escapes the console’s directory', async () => {
   const paths = ['/console/assets/none.js', '/console/api/none', '/console/assets/..%2f.vite%2fmanifest.json'];
   for (const path of [...paths, '/console/assets/%2e%2e%2findex.html']) {

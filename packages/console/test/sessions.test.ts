@@ -1,5 +1,6 @@
 // Sessions in the console, in a real browser on a real service.
 import type { Page } from 'playwright-core';
+import { PNG } from 'pngjs';
 import { beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
 import { type Person, startConsole, type TestConsole } from './support/console.ts';
@@ -324,6 +325,39 @@ test('content from an agent, a tool or a program is shown as text', async () => 
   await expectNoHorizontalScroll(page);
   expect(await page.title()).toContain('Sessions');
   expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0);
+});
+
+test('an image of another host is requested after a click, without a referrer, and shown in its place', async () => {
+  const sessionId = await openSession([
+    { text: 'Here: ![The lamp](https://images.example/lamp.png) and ![old](http://images.example/old.png)' },
+  ]);
+  await untilStatus(sessionId, 'idle');
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  const asked: (string | null)[] = [];
+  await page.route(/^https?:\/\/images\.example/, async (route) => {
+    asked.push(route.request().url(), await route.request().headerValue('referer'));
+    const red = new PNG({ width: 300, height: 200 });
+    for (let at = 0; at < red.data.length; at += 4) red.data.set([255, 0, 0, 255], at);
+    await route.fulfill({ contentType: 'image/png', body: PNG.sync.write(red) });
+  });
+  const show = conversation(page).getByRole('button', { name: 'Show image from images.example' });
+  // Not for http, which the frame would not load.
+  await conversation(page).getByRole('link', { name: 'Open image from images.example' }).waitFor();
+  expect(await show.count()).toBe(1);
+  expect(asked).toEqual([]);
+  await show.press('Enter');
+  const frame = conversation(page).locator('iframe[title="The lamp"]');
+  const colour = async () => {
+    const { data, width, height } = PNG.sync.read(await frame.screenshot());
+    const middle = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
+    return [...data.subarray(middle, middle + 3)];
+  };
+  await expect.poll(colour).toEqual([255, 0, 0]);
+  expect(asked).toEqual(['https://images.example/lamp.png', null]);
+  await expectAccessible(page);
+  await conversation(page).getByRole('button', { name: 'Hide' }).press('Enter');
+  await show.and(page.locator(':focus')).waitFor();
+  expect(await frame.count()).toBe(0);
 });
 
 test('ten thousand chunks scroll with at most a hundred in the page, and new ones are appended', async () => {

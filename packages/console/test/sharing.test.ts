@@ -45,7 +45,7 @@ test('a link that a member creates shows the conversation to anyone, follows it,
   await visitor.getByRole('heading', { level: 1, name: 'A parcel' }).waitFor();
   await visitor.getByRole('heading', { name: 'Found' }).waitFor();
   await visitor.getByText('Where is it?').waitFor();
-  await visitor.getByRole('link', { name: 'Open image from tracker.example' }).waitFor();
+  await visitor.getByRole('button', { name: 'Show image from tracker.example' }).waitFor();
   expect(await visitor.locator('body').innerText()).not.toContain('Hidden name');
   expect(await visitor.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
   await expectAccessible(visitor);

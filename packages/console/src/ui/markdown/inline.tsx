@@ -1,7 +1,9 @@
 // The text of a paragraph, heading or cell: emphasis, code, links and images.
 import { Fragment, memo, type ReactNode } from 'react';
 import { visible } from '../text.tsx';
+import { External, hostOf } from './external.tsx';
 import { parseInline, type References, type Token } from './parse.ts';
+import { RemoteImage } from './remote-image.tsx';
 
 const none: References = {};
 
@@ -34,38 +36,23 @@ function nodesOf(tokens: readonly Token[]): ReactNode {
       outer.push(<Fragment key={outer.length}>{wrapped(closed.token!, closed.nodes)}</Fragment>);
     } else if (token.type === 'code_inline') nodes.push(<code key={key}>{visible(token.content)}</code>);
     else if (token.type === 'hardbreak' || token.type === 'softbreak') nodes.push(<br key={key} />);
-    else if (token.type === 'image') nodes.push(<RemoteImage key={key} token={token} />);
+    else if (token.type === 'image') nodes.push(<Fragment key={key}>{imageOf(token, isInLink(open))}</Fragment>);
     else nodes.push(<Fragment key={key}>{visible(token.content)}</Fragment>);
   }
   return root.nodes;
+}
+
+const isInLink = (open: readonly Open[]): boolean => open.some(({ token }) => token?.type === 'link_open');
+
+/** In a link, it is its text. */
+function imageOf(token: Token, inLink: boolean): ReactNode {
+  const address = String(token.attrGet('src') ?? '');
+  if (inLink) return visible(token.content === '' ? `Image from ${hostOf(address)}` : token.content);
+  return <RemoteImage address={address} alt={token.content} />;
 }
 
 function wrapped(token: Token, nodes: ReactNode[]): ReactNode {
   if (token.type === 'link_open') return <External address={String(token.attrGet('href') ?? '')}>{nodes}</External>;
   const Mark = marks[token.type as keyof typeof marks];
   return Mark ? <Mark>{nodes}</Mark> : nodes;
-}
-
-/** A link out of the console. Its address is shown on hover. */
-function External({ address, children }: { address: string; children: ReactNode }) {
-  return (
-    <a href={address} title={address} target="_blank" rel="noopener noreferrer nofollow">
-      {children}
-    </a>
-  );
-}
-
-/** An image elsewhere: loading it would tell its host who reads, and when. The reader opens it in a tab of its own. */
-function RemoteImage({ token }: { token: Token }) {
-  const address = String(token.attrGet('src') ?? '');
-  return (
-    <span className="md-image">
-      {token.content !== '' && <>{visible(token.content)} </>}
-      <External address={address}>Open image from {hostOf(address)}</External>
-    </span>
-  );
-}
-
-function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).host : address;
 }

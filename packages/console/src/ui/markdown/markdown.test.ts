@@ -67,7 +67,27 @@ test('HTML is shown as text, and images elsewhere are not requested', () => {
   );
   expect(shown).not.toMatch(/<script|<img|<b>|src=/);
   expect(shown).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
-  expect(shown).toContain('>Open image from t.example</a>');
+  expect(shown).toContain('>Show image from t.example</button>');
+  // The frame that shows one after a click loads only https.
+  expect(html('![pixel](http://t.example/p.gif)')).toMatch(/<a href="http:[^>]+>Open image from t.example<\/a>/);
+});
+
+test('an image in a link is the text of the link', () => {
+  expect(
+    html('[![Lamp](https://t.example/p.gif)](https://shop.example) [![](https://t.example/q)](https://b.example)'),
+  ).toBe(
+    '<div class="markdown"><p dir="auto">' +
+      [
+        ['https://shop.example', 'Lamp'],
+        ['https://b.example', 'Image from t.example'],
+      ]
+        .map(
+          ([to, text]) =>
+            `<a href="${to}" title="${to}" target="_blank" rel="noopener noreferrer nofollow">${text}</a>`,
+        )
+        .join(' ') +
+      '</p></div>',
+  );
 });
 
 test('invisible and bidirectional control characters are shown as code points, in text and in code', () => {

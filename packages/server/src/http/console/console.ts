@@ -1,11 +1,12 @@
 // The console's files, below /console: one page for all its URLs, and assets with their hash in the name. Nothing is loaded from
-// elsewhere, and the content security policy enforces that.
+// elsewhere but images that the reader asks for, and the content security policy enforces that.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import { pageHeaders } from '../request/page-headers.ts';
+import { addRemoteImage } from './remote-image.ts';
 
 const consoleHeaders = {
   // Nothing in the console is for search engines, and a share link least of all.
@@ -14,6 +15,8 @@ const consoleHeaders = {
     styles: ["style-src 'self'"],
     // The images of conversations, which the page has read through the API.
     images: ['blob:'],
+    // Images of other hosts, which alone can be in a frame (remote-image.ts).
+    frames: ["'self'"],
   }),
 };
 
@@ -38,6 +41,7 @@ export async function addConsole(app: FastifyInstance, directory: string | undef
     }
     return reply.headers(consoleHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
   };
+  addRemoteImage(app);
   app.get('/console', page);
   app.get('/console/*', page);
 }
