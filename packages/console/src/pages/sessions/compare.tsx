@@ -11,7 +11,7 @@ import { SessionLink } from '../../ui/session-link.tsx';
 import { duration } from '../../ui/time.tsx';
 import { costText, number } from './session-text.ts';
 import { LiveConversation, useTurns } from './session-view.tsx';
-import { useDraft } from './use-draft.ts';
+import { useUnsentStore } from './unsent-message.ts';
 import { useFollowing, useSession } from './use-session.ts';
 import './session.css';
 
@@ -117,7 +117,7 @@ function sharedTurns(a: Session, b: Session): number {
 function Side({ session, title, after }: { session: Session; title: string; after: number }) {
   const followed = useFollowing(session);
   const timeline = useTurns(session.sessionId);
-  const draft = useDraft();
+  const unsent = useUnsentStore();
   const turns = (timeline.data ?? []).filter(({ turn }) => turn > after);
   const versions = [...new Set(turns.map(({ agentVersion }) => agentVersion))].toSorted((a, b) => a - b);
   const tokens = turns.reduce((sum, { usage }) => sum + usage.inputTokens + usage.outputTokens, 0);
@@ -153,7 +153,7 @@ function Side({ session, title, after }: { session: Session; title: string; afte
           session={session}
           followed={followed}
           timeline={timeline}
-          draft={draft}
+          unsent={unsent}
           after={after}
           hasStatus
         />

@@ -6,40 +6,31 @@ import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { Interrupt } from './actions.tsx';
-import { AttachButton, type Attachment, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
-import { type Draft, useMessage } from './use-draft.ts';
+import { AttachButton, AttachmentList, contentOf, useAttachments } from './attachments.tsx';
+import { emptyMessage, type UnsentMessage, type UnsentStore, useUnsentMessage } from './unsent-message.ts';
 import { isBusy, isEnded } from './use-session.ts';
 
-/** A message that is not sent yet (use-draft.ts). */
-export interface MessageDraft {
-  text: string;
-  onBusy: 'queue' | 'steer';
-  attachments: readonly Attachment[];
-}
-
-export const emptyDraft: MessageDraft = { text: '', onBusy: 'queue', attachments: [] };
-
-export function Composer({ session, draft: kept, onSent }: { session: Session; draft: Draft; onSent: () => void }) {
+export function Composer({ session, unsent, onSent }: { session: Session; unsent: UnsentStore; onSent: () => void }) {
   const { may } = useOrganization();
   const { sessionId } = session;
-  const draft = useMessage(kept);
-  const set = (changed: Partial<MessageDraft>) => kept.change((before) => ({ ...before, ...changed }));
+  const message = useUnsentMessage(unsent);
+  const set = (changed: Partial<UnsentMessage>) => unsent.change((before) => ({ ...before, ...changed }));
   const box = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const send = useApiMutation(
-    (client, message: MessageDraft) =>
-      client.sessions.sendMessage(sessionId, { content: contentOf(message), onBusy: message.onBusy }),
+    (client, sent: UnsentMessage) =>
+      client.sessions.sendMessage(sessionId, { content: contentOf(sent), onBusy: sent.onBusy }),
     ['sessions'],
   );
-  const { attachments } = draft;
+  const { attachments } = message;
   const files = useAttachments(session.environment, attachments, (change) =>
-    kept.change((before) => ({
+    unsent.change((before) => ({
       ...before,
       attachments: typeof change === 'function' ? change(before.attachments) : change,
     })),
   );
   const isUploading = attachments.some(({ fileId, error }) => !fileId && !error);
-  const isEmpty = draft.text.trim() === '' && !attachments.some(({ fileId }) => fileId);
+  const isEmpty = message.text.trim() === '' && !attachments.some(({ fileId }) => fileId);
   if (isEnded(session)) return <p className="quiet">This session has ended and accepts no more messages.</p>;
   if (!may('write')) {
     return <p className="quiet">You need the member role to send messages.</p>;
@@ -49,8 +40,8 @@ export function Composer({ session, draft: kept, onSent }: { session: Session; d
     if (send.isPending || isUploading || isEmpty) return;
     setError(undefined);
     try {
-      await send.mutateAsync(draft);
-      set(emptyDraft);
+      await send.mutateAsync(message);
+      set(emptyMessage);
       onSent();
     } catch (problem) {
       setError(problem);
@@ -81,7 +72,7 @@ export function Composer({ session, draft: kept, onSent }: { session: Session; d
         <div className="row apart">
           <Segmented
             label="A turn is running. Process the message"
-            value={draft.onBusy}
+            value={message.onBusy}
             onChange={(onBusy) => set({ onBusy })}
             options={[
               { value: 'queue', label: 'After this turn' },
@@ -103,7 +94,7 @@ export function Composer({ session, draft: kept, onSent }: { session: Session; d
             enterKeyHint="send"
             title="Enter to send, Shift Enter for a new line. Drop or paste files to attach them."
             maxLength={500_000}
-            value={draft.text}
+            value={message.text}
             readOnly={send.isPending}
             onChange={(event) => set({ text: event.currentTarget.value })}
             onKeyDown={onKeyDown}

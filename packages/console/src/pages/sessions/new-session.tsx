@@ -21,7 +21,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const agents = (all ?? []).filter(({ archivedAt }) => archivedAt === null);
   const hasNoAgents = all !== undefined && agents.length === 0;
   const environments = useEnvironmentNames() ?? [];
-  const shownEnvironment = useEnvironment();
+  const ofPage = useEnvironment();
   const [chosenAgent, setAgent] = useState(given ?? '');
   const [chosenEnvironment, setEnvironment] = useState('');
   const [input, setInput] = useState('');
@@ -33,7 +33,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [metadata, setMetadata] = useState('');
   const [metadataError, setMetadataError] = useState<string>();
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  const environment = chosenEnvironment || (shownEnvironment ?? preferredEnvironment(environments));
+  const environment = chosenEnvironment || preferredEnvironment(environments, ofPage);
   const files = useAttachments(environment, attachments, setAttachments);
   const isUploading = attachments.some(({ fileId, error }) => !fileId && !error);
   const isEmpty = input.trim() === '' && !attachments.some(({ fileId }) => fileId);

@@ -12,7 +12,7 @@ import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
 import { SessionStatus } from './session-status.tsx';
 import { useShownPart } from './shown-part.ts';
-import { type Draft, useDraft } from './use-draft.ts';
+import { type UnsentStore, useUnsentStore } from './unsent-message.ts';
 import { type FollowedSession, isEnded, useAgent, useFollowing, useSession } from './use-session.ts';
 import './session.css';
 
@@ -51,14 +51,14 @@ export function SessionView({ sessionId, isWatched = false }: { sessionId: strin
 function Contained({ session, isWatched }: { session: Session; isWatched: boolean }) {
   const followed = useFollowing(session);
   const timeline = useTurns(session.sessionId);
-  const draft = useDraft();
+  const unsent = useUnsentStore();
   return (
     <div className="session-view contained">
       <LiveConversation
         session={session}
         followed={followed}
         timeline={timeline}
-        draft={draft}
+        unsent={unsent}
         hasStatus
         isWatched={isWatched}
       />
@@ -71,7 +71,7 @@ export function LiveConversation({
   session,
   followed,
   timeline,
-  draft,
+  unsent,
   after = 0,
   goTo,
   hasStatus = false,
@@ -80,7 +80,7 @@ export function LiveConversation({
   session: Session;
   followed: FollowedSession;
   timeline: ListQuery<SessionTurn>;
-  draft: Draft;
+  unsent: UnsentStore;
   /** Turns up to this one are left out. */
   after?: number;
   /** The turn that a link leads to. */
@@ -130,7 +130,7 @@ export function LiveConversation({
           <ByWorker session={session} />
           <Connection followed={followed} />
         </div>
-        {!isWatched && <Composer session={session} draft={draft} onSent={followed.refresh} />}
+        {!isWatched && <Composer session={session} unsent={unsent} onSent={followed.refresh} />}
       </div>
     </>
   );

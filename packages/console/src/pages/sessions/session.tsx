@@ -14,7 +14,7 @@ import { sessionSearch } from './search-params.ts';
 import { DecideLink, FactsLine, useTitle } from './session-header.tsx';
 import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
-import { useDraft } from './use-draft.ts';
+import { useUnsentStore } from './unsent-message.ts';
 import { useAgent, useFollowing, useSession } from './use-session.ts';
 import { useSubscription } from './use-subscription.ts';
 import './session.css';
@@ -51,7 +51,7 @@ function Shown({ session }: { session: Session }) {
   const timeline = useTurns(sessionId);
   const agent = useAgent(session.agentId).data;
   const title = useTitle(session, agent);
-  const draft = useDraft(sessionId);
+  const unsent = useUnsentStore(sessionId);
   const [isSharing, setSharing] = useState(false);
   const isPhone = useIsPhone();
   const [hasTrace, setTrace] = useState(() => localStorage.getItem(TRACE) !== 'off');
@@ -125,7 +125,7 @@ function Shown({ session }: { session: Session }) {
                       session={session}
                       followed={followed}
                       timeline={timeline}
-                      draft={draft}
+                      unsent={unsent}
                       goTo={turn}
                     />
                   </div>
