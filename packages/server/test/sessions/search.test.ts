@@ -60,6 +60,26 @@ async function find(filters: Filters): Promise<string[]> {
   return ids;
 }
 
+test('a session is written again only if what is found of it has changed', async () => {
+  const { client, db } = service;
+  const one = await open('Written once');
+  const version = async () => {
+    await searchable();
+    const [row] = await db.query<{ version: string }>(sql`
+      select x.xmin::text as version from session_search x
+      where x.organization_id = ${uuidOf('org', service.organizationId)} and x.session_id = ${uuidOf('ses', one.id)}`);
+    return row!.version;
+  };
+  const first = await version();
+  await client.sessions.sendMessage(one.id, { content: 'And again' });
+  await expect.poll(async () => (await client.sessions.get(one.id)).status).not.toBe('running');
+  const second = await version();
+  expect(second).not.toBe(first);
+  await client.sessions.close(one.id);
+  expect(await version()).toBe(second);
+  expect(await find({ q: 'written again' })).toEqual([one.id]);
+});
+
 describe('words', () => {
   test('are found in messages, responses, the end user and metadata, in any case and order', async () => {
     const one = await open('My Order 1042 arrived damaged', {

@@ -123,6 +123,7 @@ interface Searchable {
   position: number;
   /** In its row. */
   words: number;
+  workingMs: number;
   workedTurn: number;
   workedBeforeMs: number;
 }
@@ -157,7 +158,7 @@ async function updateSome(
     select s.session_id as "sessionId", s.environment, s.agent_id as "agentId", s.end_user_id as "endUserId",
       s.end_user_name as "endUserName", s.metadata, s.forked_at_turn as "forkedAtTurn", x.preview,
       coalesce(x.turn, -1) as turn, coalesce(x.position, -1) as position, coalesce(length(x.document), 0) as words,
-      coalesce(x.worked_turn, 0) as "workedTurn", coalesce(x.worked_before_ms, 0) as "workedBeforeMs"
+      coalesce(x.working_ms, 0) as "workingMs", coalesce(x.worked_turn, 0) as "workedTurn", coalesce(x.worked_before_ms, 0) as "workedBeforeMs"
     from sessions s
     left join session_search x on x.organization_id = s.organization_id and x.session_id = s.session_id
     where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[])`);
@@ -168,7 +169,11 @@ async function updateSome(
     for (const draft of open) draft.add(messages.get(draft.sessionId) ?? []);
     open = open.filter((draft) => draft.hasMore);
   }
-  for (const draft of drafts) tx.write(upsert(organizationId, draft, worked.get(draft.sessionId)!));
+  for (const draft of drafts) {
+    const work = worked.get(draft.sessionId)!;
+    // Many records change nothing that is found, such as the end of a session that was idle.
+    if (draft.isChanged(work)) tx.write(upsert(organizationId, draft, work));
+  }
 }
 
 /** What becomes the row of one session. */
@@ -180,10 +185,12 @@ class Draft {
   position: number;
   preview: string | null;
   hasMore = true;
+  readonly #before: Searchable;
   readonly #firstOwnTurn: number;
   readonly #wordsBefore: number;
 
   constructor(organizationId: string, row: Searchable, isReplaced: boolean) {
+    this.#before = row;
     this.sessionId = row.sessionId;
     this.isReplaced = isReplaced;
     this.turn = isReplaced ? -1 : row.turn;
@@ -205,6 +212,20 @@ class Draft {
     }
     const isAll = messages.length < MESSAGES && messages.at(-1)?.isLast !== false;
     this.hasMore = !isAll && this.#wordsBefore + this.words.size < MAX_WORDS;
+  }
+
+  /** Words are new only with messages, or if they are collected anew. */
+  isChanged(work: Work): boolean {
+    const { turn, position, workingMs, workedTurn, workedBeforeMs } = this.#before;
+    return (
+      this.isReplaced ||
+      turn < 0 ||
+      this.turn !== turn ||
+      this.position !== position ||
+      work.workingMs !== workingMs ||
+      work.workedTurn !== workedTurn ||
+      work.workedBeforeMs !== workedBeforeMs
+    );
   }
 }
 
