@@ -2429,6 +2429,10 @@ export interface Operations {
       cursor?: string | undefined;
       /** true: archived agents instead of active ones. */
       archived?: boolean | undefined;
+      /** Only agents with all of these words, or parts of words, in their name, description, model, names of tools or id; in any order and case, with or without accents. */
+      q?: string | undefined;
+      /** Only agents with this model: `provider/model`, or `worker/queue`. Fallbacks do not count. */
+      model?: string | undefined;
     };
     result: {
       data: Agent[];

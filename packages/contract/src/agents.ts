@@ -379,6 +379,21 @@ export const UpdateAgent = Strict(
 export const AgentParams = Strict({ agentId: Id('agt') });
 export const ListAgents = ListQuery({
   archived: Type.Optional(Type.Boolean({ description: 'true: archived agents instead of active ones.' })),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'Only agents with all of these words, or parts of words, in their name, description, model, names of tools or id; in any order and case, with or without accents.',
+    }),
+  ),
+  model: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 300,
+      description: 'Only agents with this model: `provider/model`, or `worker/queue`. Fallbacks do not count.',
+    }),
+  ),
 });
 export const ListAgentVersions = ListQuery({});
 export const AgentPage = Page(Agent);

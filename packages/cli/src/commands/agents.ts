@@ -25,17 +25,26 @@ const list = command({
   name: 'list',
   summary: 'List agents, newest first',
   options: {
+    search: {
+      type: 'string',
+      value: 'WORDS',
+      about: 'only agents with these words in name, description, model, tools or id',
+    },
+    model: { type: 'string', value: 'PROVIDER/MODEL', about: 'only agents with this model' },
     archived: { type: 'boolean', about: 'archived agents instead' },
     ...listOptions,
     ...serviceOptions,
   },
-  examples: [['agents list', 'the agents of the organization']],
+  examples: [
+    ['agents list', 'the agents of the organization'],
+    ['agents list --search refund --model openai/gpt-5', 'those with a word and a model'],
+  ],
   needs: ['agents:read'],
   operations: ['listAgents'],
   run(input) {
-    const { archived } = input.values;
+    const { archived, search, model } = input.values;
     const client = serviceOf(input);
-    return printList(input, (page) => client.agents.list({ archived, ...page }), {
+    return printList(input, (page) => client.agents.list({ archived, q: search, model, ...page }), {
       id: ({ agentId }) => agentId,
       describe: () => columns(input.terminal),
     });

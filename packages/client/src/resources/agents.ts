@@ -24,7 +24,7 @@ export class Agents {
     return (await this.#transport.call('createAgent', { body: params }, options)).agent;
   }
 
-  /** Active agents in their latest versions, newest first; with `archived: true`, archived ones. */
+  /** Active agents in their latest versions, newest first; with `archived: true`, archived ones. `q` and `model` find some of them. */
   list(params: Query<'listAgents'> = {}, options?: RequestOptions): PageRequest<Agent> {
     return new PageRequest(
       (cursor) => this.#transport.call('listAgents', { query: { ...params, cursor } }, options),

@@ -17,6 +17,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, firstBrokenSchema } from './definition.ts';
+import { findAgents } from './find-agents.ts';
 import { complete } from './read-definition.ts';
 
 /** The fields of a version. */
@@ -79,16 +80,25 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
 
 /** Newest agent first, each in its newest version; only those that the key is limited to. */
 export async function listAgents(ctx: Context, input: Input<'listAgents'>): Promise<Result<'listAgents'>> {
-  const request = pageRequest(`agents:${ctx.organizationId}`, input);
+  const { db, organizationId } = ctx;
+  const { archived, q, model } = input;
+  const request = pageRequest(`agents:${organizationId}`, input);
+  const which = sql`
+    and a.archived_at is ${archived ? sql`not null` : sql`null`}
+    ${request.after === undefined ? empty : sql`and a.agent_id < ${request.after}`}
+    ${ctx.agents ? sql`and a.agent_id = any(${[...ctx.agents]}::uuid[])` : empty}`;
+  const found =
+    q === undefined && model === undefined
+      ? undefined
+      : await findAgents(db, organizationId, input, which, request.limit + 1);
   const page = sql`
     ${selectAgents()}
-    where a.organization_id = ${ctx.organizationId}
-      and a.archived_at is ${input.archived ? sql`not null` : sql`null`}
-      ${request.after === undefined ? empty : sql`and a.agent_id < ${request.after}`}
-      ${ctx.agents ? sql`and a.agent_id = any(${[...ctx.agents]}::uuid[])` : empty}
+    where a.organization_id = ${organizationId} ${which}
+      ${found ? sql`and a.agent_id = any(${found.agentIds}::uuid[])` : empty}
     order by a.agent_id desc limit ${request.limit + 1}`;
-  const rows = await ctx.db.query<Row>(firstBytes(page, { order: sql`"agentId" desc`, bytes: definitionBytes }));
-  return pageOf(request, rows, (row) => row.agentId, view);
+  const rows = await db.query<Row>(firstBytes(page, { order: sql`"agentId" desc`, bytes: definitionBytes }));
+  const until = found?.checkedUntil;
+  return pageOf(request, rows, (row) => row.agentId, view, until, until !== undefined);
 }
 
 /** Archived agents can be read too. */

@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { PageRequest } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { findAgents } from '../../src/agents/find-agents.ts';
+import { uuidOf } from '../../src/lib/ids.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -219,4 +221,58 @@ test('the event log is searched by type, actor, resource, session, environment a
   const before = await client.events.list({ until: opened.occurredAt, limit: 1000, order: 'asc' });
   expect(before.data).toEqual(whole.filter(({ occurredAt }) => occurredAt < opened.occurredAt));
   expect(await client.events.get(opened.eventId)).toEqual(opened);
+});
+
+describe('agents', () => {
+  test('are found by parts of words in name, description, model, tools and id, in any case, and by model; page by page', async () => {
+    const { client } = service;
+    const tool = { type: 'client' as const, name: 'find_parcel', description: '', inputSchema: { type: 'object' } };
+    const older = await client.agents.create({
+      name: 'Çaba Desk',
+      description: 'For 100% of parcels_',
+      model: 'openai/gpt-5/large',
+      tools: [tool],
+    });
+    const newer = await client.agents.create({ name: 'çaba desk', model: { provider: 'worker', queue: 'desk' } });
+    const find = async (query: { q?: string; model?: string; archived?: boolean }) => {
+      const ids: string[] = [];
+      for await (const one of client.agents.list({ limit: 1, ...query })) ids.push(one.agentId);
+      return ids;
+    };
+    for (const q of ['find_parcel', 'LARGE caba', '100%', 'parcels_', older.agentId, older.agentId.slice(-6)])
+      expect([q, await find({ q })]).toEqual([q, [older.agentId]]);
+    expect(await find({ q: ' DESK çab ' })).toEqual([newer.agentId, older.agentId]);
+    expect(await find({ model: 'worker/desk' })).toEqual([newer.agentId]);
+    expect(await find({ model: 'openai/gpt-5/large', q: 'caba' })).toEqual([older.agentId]);
+    for (const none of [
+      { q: '%' + '_' },
+      { model: 'openai/gpt-5' },
+      { q: 'caba', archived: true },
+      { q: 'caba nothing' },
+    ])
+      expect([none, await find(none)]).toEqual([none, []]);
+    await client.agents.archive(newer.agentId);
+    expect(await find({ q: 'desk' })).toEqual([older.agentId]);
+    expect(await find({ q: 'desk', archived: true })).toEqual([newer.agentId]);
+    const { secret } = await client.keys.create({ name: 'one', permission: 'read', agents: [older.agentId] });
+    expect((await service.clientWith(secret!).agents.list({ q: 'e' })).data.map((one) => one.agentId)).toEqual([
+      older.agentId,
+    ]);
+  });
+
+  test('one page checks a bounded number of agents, and the next continues after them', async () => {
+    const organizationId = uuidOf('org', service.organizationId);
+    const all: string[] = [];
+    let after = sql``;
+    let pages = 0;
+    for (;;) {
+      const found = await findAgents(service.db, organizationId, { q: 'three' }, after, 5, 1);
+      all.push(...found.agentIds);
+      pages += 1;
+      if (found.checkedUntil === undefined) break;
+      after = sql`and a.agent_id < ${found.checkedUntil}`;
+    }
+    expect(all).toEqual([uuidOf('agt', agentId)]);
+    expect(pages).toBeGreaterThan(3);
+  });
 });

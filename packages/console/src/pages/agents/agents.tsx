@@ -22,15 +22,19 @@ export function AgentsPage() {
   const { organizationId, may } = useOrganization();
   const navigate = useNavigate();
   const { archived = false, q = '', model } = useSearch({ from: '/$organizationId/agents' });
-  const agents = useList<Agent>(['agents', archived], (client, page) => client.agents.list({ ...page, archived }));
   const today = useToday();
   const isFiltered = q !== '' || model !== undefined;
-  const { data, hasNextPage } = agents;
-  const isPartial = isFiltered && hasNextPage;
-  // The filters are applied here, so they need the whole list.
-  useMorePages(agents, isFiltered);
-  const found = data?.filter((agent) => matches(agent, q) && (model === undefined || modelName(agent.model) === model));
-  const models = [...new Set(data?.map((agent) => modelName(agent.model)))].sort();
+  const newest = useList<Agent>(['agents', archived], (client, page) => client.agents.list({ ...page, archived }));
+  const found = useList<Agent>(['agents', archived, ...(isFiltered ? [q, model] : [])], (client, page) =>
+    client.agents.list({ ...page, archived, ...(q && { q }), model }),
+  );
+  const { data, hasNextPage } = found;
+  // The service checks a few thousand agents for each page, so the first pages may be empty.
+  const isSearching = data?.length === 0 && hasNextPage;
+  useMorePages(found, isSearching);
+  const models = [
+    ...new Set([...(newest.data?.map((agent) => modelName(agent.model)) ?? []), ...(model ? [model] : [])]),
+  ];
   const change = (name: 'q' | 'model', value: string | undefined) =>
     void navigate({
       to: '.',
@@ -73,7 +77,7 @@ export function AgentsPage() {
           {
             label: 'Model',
             value: model,
-            options: models.map((value) => ({ value, label: value })),
+            options: models.sort().map((value) => ({ value, label: value })),
             onChange: (value) => change('model', value),
           },
         ]}
@@ -81,7 +85,7 @@ export function AgentsPage() {
       <Table
         name="agents"
         caption={archived ? 'Archived agents' : 'Agents'}
-        query={isFiltered ? { ...agents, data: isPartial && found?.length === 0 ? undefined : found } : agents}
+        query={isSearching ? { ...found, data: undefined } : found}
         columns={agentColumns({ organizationId, archived, today })}
         rowKey={({ agentId }) => agentId}
         rowLink={({ agentId }) => ({ to: '/$organizationId/agents/$agentId', params: { organizationId, agentId } })}
@@ -128,23 +132,6 @@ function useToday() {
     { everyMs: REFRESH_MS },
   );
   return data && new Map(data.groups.map((group) => [group.group, group]));
-}
-
-/** Every word is in the name, the description, the model, a tool's name or the id. */
-function matches(agent: Agent, query: string): boolean {
-  const text = [
-    agent.name,
-    agent.description,
-    modelName(agent.model),
-    agent.agentId,
-    ...agent.tools.map((tool) => tool.name),
-  ]
-    .join('\n')
-    .toLowerCase();
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }
 
 function RowMenu({ agent }: { agent: Agent }) {
