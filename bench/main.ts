@@ -1,8 +1,9 @@
 // `npm run bench` runs all benchmarks, `npm run bench -- NAME …` some. `--parked N` parks another number than a million sessions.
-// `--profile` says where the processor time goes.
+// `--profile` says where the processor time goes. `--against NAME,…` measures other programs instead.
 // Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { parsePeers, runAgainst } from './against/against.ts';
 import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
@@ -48,8 +49,16 @@ const benchmarks = [
 ];
 const { positionals: wanted, values } = parseArgs({
   allowPositionals: true,
-  options: { parked: { type: 'string', default: '1000000' }, profile: { type: 'boolean', default: false } },
+  options: {
+    parked: { type: 'string', default: '1000000' },
+    profile: { type: 'boolean', default: false },
+    against: { type: 'string' },
+  },
 });
+if (values.against !== undefined) {
+  console.log(await runAgainst(parsePeers(values.against)));
+  process.exit();
+}
 const options = { parkedSessions: Number(values.parked) };
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {

@@ -38,7 +38,7 @@ export function rowOfSamples<Sample>(
   );
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
@@ -57,13 +57,17 @@ export function formatTable(rows: readonly Row[]): string {
     ratio ? `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})` : '–',
     target,
   ]);
-  const table = [['name', 'ours', 'limit', 'ratio', 'target'], ...cells];
+  return formatCells([['name', 'ours', 'limit', 'ratio', 'target'], ...cells]);
+}
+
+/** The first line is the head. */
+export function formatCells(table: readonly (readonly string[])[]): string {
   const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)));
   const [head, ...body] = table.map((line) => `| ${line.map((cell, at) => cell.padEnd(widths[at]!)).join(' | ')} |`);
   const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
   return [head, rule, ...body].join('\n');
 }
 
-function formatNumber(value: number): string {
+export function formatNumber(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 10 ? 1 : 2);
 }
