@@ -27,7 +27,8 @@ export function RemoteImage({ address, alt }: { address: string; alt: string }) 
         <Image aria-hidden="true" />
         {alt !== '' && <span>{visible(alt)}</span>}
         {canShow && (
-          <Button small look="bare" onClick={() => setShown(!isShown)}>
+          // A message can put what it knows into the address, so the reader sees all of it before the host does.
+          <Button small look="bare" title={address} onClick={() => setShown(!isShown)}>
             {isShown ? 'Hide' : `Show image from ${host}`}
           </Button>
         )}
