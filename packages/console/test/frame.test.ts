@@ -105,12 +105,17 @@ test('a deletion is shown at once, and what was deleted returns if the service r
   await page.context().close();
 });
 
-test('without a connection the frame says so, and stays', async () => {
+test('without a connection the frame says so, stays, and can still be used on every width', async () => {
   const page = await console.open(console.owner, '/agents');
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
   await page.context().setOffline(true);
   await page.getByText('You are offline.').waitFor();
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.keyboard.press('Escape');
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.getByText('You are offline.').click();
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
   await page.context().setOffline(false);
   await page.getByText('You are offline.').waitFor({ state: 'detached' });
   await page.context().close();
