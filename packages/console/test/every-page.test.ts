@@ -6,7 +6,7 @@ import { firstMessage, refundDesk } from '../src/pages/start/refund-desk.ts';
 import { expectAccessible } from './support/axe.ts';
 import { type Person, startConsole, type TestConsole } from './support/console.ts';
 import { problemsOfStops } from './support/keyboard.ts';
-import { problemsOfReading } from './support/screen-reader.ts';
+import { partsOf, problemsOfReading } from './support/screen-reader.ts';
 
 let console: TestConsole;
 let viewer: Person;
@@ -108,6 +108,59 @@ test('every page has a title and one heading, fits 360 to 1440 px, passes axe in
   }
   await page.context().close();
 }, 300_000);
+
+/** What a screen reader can jump to on the pages that people open most. There may be more. */
+const parts: Record<string, string[]> = {
+  '/': [
+    'radiogroup "Range"',
+    'region "Figures"',
+    'heading "Sessions"',
+    'heading "First token"',
+    'heading "Error rate"',
+    'heading "Cost"',
+    'region "Needs you"',
+    'region "Needs attention"',
+    'region "Latest events"',
+  ],
+  '/approvals': ['navigation "Status"', 'heading "Refund order"', 'article "Refund order"'],
+  '/sessions': [
+    'navigation "Views"',
+    'searchbox "Search messages, end users, metadata, ids"',
+    'table "Sessions, newest first"',
+    'columnheader "Session"',
+    'columnheader "Status"',
+    'columnheader "Opened"',
+  ],
+  '/sessions/$sessionId': [
+    'tab "Conversation"',
+    'tab "Trace"',
+    'region "Conversation"',
+    'heading "Messages"',
+    'heading "Refund order"',
+    'textbox "Message"',
+    'region "Trace"',
+    'treegrid "Turns and their steps"',
+  ],
+  '/agents': [
+    'navigation "Agents by status"',
+    'searchbox "Search names, models, tools, ids"',
+    'table "Agents"',
+    'columnheader "Agent"',
+    'columnheader "Model"',
+  ],
+};
+
+test('a screen reader finds the parts of the main pages by name, in the order of the questions that they answer', async () => {
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  for (const [route, path] of pages) {
+    const expected = parts[route];
+    if (!expected) continue;
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    const found = async () => [...new Set(await partsOf(page))].filter((part) => expected.includes(part));
+    await expect.poll(found, { message: path, timeout: 30_000 }).toEqual(expected);
+  }
+  await page.context().close();
+}, 120_000);
 
 test('a viewer sees every page or the reason why not, and no page makes a request that is refused', async () => {
   const page = await console.open(viewer);

@@ -18,3 +18,12 @@ export async function problemsOfReading(page: Page): Promise<string[]> {
   }
   return problems;
 }
+
+const PART =
+  /^\s*- '?((?:heading|region|navigation|search|searchbox|table|columnheader|tab|article|figure|radiogroup|textbox|treegrid) "[^"]+")/;
+
+/** What a screen reader can jump to within the page, in its order: `region "Needs you"`. */
+export async function partsOf(page: Page): Promise<string[]> {
+  const lines = (await page.locator('main').ariaSnapshot()).split('\n');
+  return lines.flatMap((line) => PART.exec(line)?.[1] ?? []);
+}
