@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { memoryDirectory } from './memory-directory.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [major = '', ...names] = process.argv.slice(2);
@@ -16,6 +17,7 @@ if (!/^\d+$/.test(major) || !existsSync(join(binaries, 'initdb'))) {
   process.exit(2);
 }
 
+Object.assign(process.env, memoryDirectory());
 const directory = mkdtempSync(join(tmpdir(), `signalbox-postgresql-${major}-`));
 const data = join(directory, 'data');
 const passwordFile = join(directory, 'password');

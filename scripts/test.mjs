@@ -7,8 +7,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { memoryDirectory } from './memory-directory.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+Object.assign(process.env, memoryDirectory());
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-check-'));
 const statements = join(scratch, 'statements.jsonl');
 const failedTests = join(scratch, 'failed-tests.json');
