@@ -3,7 +3,7 @@
 // A batch is one transaction: lock some minutes, add them to every interval, delete them. A reader of the minutes that are left and of
 // longer intervals therefore counts each once. One node at a time folds an organization, under the lock of its row; others skip it.
 import sql from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
+import type { Db, Tx } from '../db/db.ts';
 import { deleteAcross } from '../db/delete-in-batches.ts';
 import type { Shards } from '../db/shards.ts';
 import { addPacked } from './histogram.ts';
@@ -31,8 +31,8 @@ const keptMs: ReadonlyMap<number, number> = new Map([
   [HOUR, 94 * DAY_MS],
   ...daysAndLonger.map((seconds) => [seconds, 2 * 366 * DAY_MS] as const),
 ]);
-// Each batch writes every longer interval that it adds to, so few large batches write less.
-const BATCH_ROWS = 5_000;
+// Each batch reads and writes every longer interval that it adds to, so few large batches cost less.
+const BATCH_ROWS = 2_000;
 
 /** The end of the minutes that are folded at a time. */
 export function foldedBefore(now: Date): Date {
@@ -88,30 +88,32 @@ export function foldMinutes(
       where a.organization_id = ${organizationId} and a.interval_seconds = ${MINUTE} and a.starts_at < ${before}
       order by a.starts_at limit ${batchRows} for update skip locked`);
     if (minutes.length === 0) return false;
-    const starts = (seconds: number) => [...new Set(minutes.map((row) => startOf(row.startsAt, seconds)))];
-    const stored = await tx.query<StoredRow>(sql`
-      select ${columns} from analytics a
-      where a.organization_id = ${organizationId} and a.interval_seconds = any(${foldedInto}::int[])
-        and a.starts_at = any(${foldedInto.flatMap(starts).map((ms) => new Date(ms))}::timestamptz[])`);
-    const sums = new Map<string, Row>();
-    for (const row of stored) add(sums, organizationId, row, row.intervalSeconds);
-    const changed = new Set(
-      minutes.flatMap((row) => foldedInto.map((seconds) => add(sums, organizationId, row, seconds))),
-    );
+    // One after the other, because each blocks the event loop while its rows are read and added.
+    for (const seconds of foldedInto) await addTo(tx, organizationId, seconds, minutes);
     const all = <K extends keyof StoredRow>(name: K) => minutes.map((row) => row[name]);
-    await Promise.all([
-      tx.execute(writeRows([...changed])),
-      tx.execute(sql`
-        delete from analytics a
-        using unnest(${all('startsAt')}::timestamptz[], ${all('environment')}::text[], ${all('agentId')}::uuid[],
-          ${all('model')}::text[], ${all('errorCode')}::text[], ${all('countedBy')}::uuid[])
-          as m(starts_at, environment, agent_id, model, error_code, counted_by)
-        where a.organization_id = ${organizationId} and a.interval_seconds = ${MINUTE} and a.starts_at = m.starts_at
-          and a.environment = m.environment and a.agent_id = m.agent_id and a.model = m.model
-          and a.error_code = m.error_code and a.counted_by = m.counted_by`),
-    ]);
+    await tx.execute(sql`
+      delete from analytics a
+      using unnest(${all('startsAt')}::timestamptz[], ${all('environment')}::text[], ${all('agentId')}::uuid[],
+        ${all('model')}::text[], ${all('errorCode')}::text[], ${all('countedBy')}::uuid[])
+        as m(starts_at, environment, agent_id, model, error_code, counted_by)
+      where a.organization_id = ${organizationId} and a.interval_seconds = ${MINUTE} and a.starts_at = m.starts_at
+        and a.environment = m.environment and a.agent_id = m.agent_id and a.model = m.model
+        and a.error_code = m.error_code and a.counted_by = m.counted_by`);
     return minutes.length === batchRows;
   });
+}
+
+/** Adds minutes to their intervals of one length. */
+async function addTo(tx: Tx, organizationId: string, seconds: number, minutes: readonly StoredRow[]): Promise<void> {
+  const starts = [...new Set(minutes.map((row) => startOf(row.startsAt, seconds)))];
+  const stored = await tx.query<StoredRow>(sql`
+    select ${columns} from analytics a
+    where a.organization_id = ${organizationId} and a.interval_seconds = ${seconds}
+      and a.starts_at = any(${starts.map((ms) => new Date(ms))}::timestamptz[])`);
+  const sums = new Map<string, Row>();
+  for (const row of stored) add(sums, organizationId, row, seconds);
+  const changed = new Set(minutes.map((row) => add(sums, organizationId, row, seconds)));
+  await tx.execute(writeRows([...changed]));
 }
 
 /** Adds a row to the sum of a longer interval; later rows come later. */
