@@ -3,7 +3,7 @@
 // Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { parsePeers, runAgainst } from './against/against.ts';
+import { parsePeers, runAgainst, UnknownPeer } from './against/against.ts';
 import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
@@ -56,8 +56,13 @@ const { positionals: wanted, values } = parseArgs({
   },
 });
 if (values.against !== undefined) {
-  console.log(await runAgainst(parsePeers(values.against)));
-  process.exit();
+  try {
+    console.log(await runAgainst(parsePeers(values.against)));
+    process.exit();
+  } catch (error) {
+    console.error(error instanceof UnknownPeer ? error.message : error);
+    process.exit(1);
+  }
 }
 const options = { parkedSessions: Number(values.parked) };
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));

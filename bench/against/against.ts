@@ -13,9 +13,11 @@ import { sampleOf, type Target } from './measure.ts';
 import { type Peer, peers } from './peers.ts';
 import { formatRuns, type Run } from './table.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 // Until a program has also done what it puts off. LangGraph's writes its files 3 s after its last work.
 const SETTLE_MS = 4_000;
+
+export class UnknownPeer extends Error {}
 
 /** The peers of a list like `mastra,eve`. Throws if it has a name that is not known. */
 export function parsePeers(list: string): Peer[] {
@@ -23,7 +25,7 @@ export function parsePeers(list: string): Peer[] {
   const unknown = names.filter((name) => !peers.some((peer) => peer.name === name));
   if (unknown.length > 0) {
     const known = peers.map(({ name }) => name).join(', ');
-    throw new Error(`--against: no program "${unknown.join('", "')}". There are ${known}.`);
+    throw new UnknownPeer(`--against: no program "${unknown.join('", "')}". There are ${known}.`);
   }
   return peers.filter(({ name }) => names.includes(name));
 }
