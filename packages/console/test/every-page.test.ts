@@ -193,7 +193,7 @@ test('pages open in any order and can use each other’s cached data', async () 
   await page.context().close();
 }, 120_000);
 
-test('with the longest names, every list fits 360, 768 and 1440 px, and a row keeps its height and its title', async () => {
+test('with the longest names, every page fits 360, 768 and 1440 px, and a row keeps its height and its title', async () => {
   const { client } = console.service;
   const tool = 'refund_the_whole_order_and_notify_everybody_in_the_company_now';
   const script = [{ toolCalls: [{ name: tool, input: { order: 'x'.repeat(300) } }] }, { text: 'Done' }];
@@ -220,13 +220,14 @@ test('with the longest names, every list fits 360, 768 and 1440 px, and a row ke
     cron: '1,2,3,5,8,13,21,34,55 0-23/2 1-15 1,3,5 1-5',
     timezone: 'America/Argentina/ComodRivadavia',
   });
+  let sessionId = '';
   for (const end of ['a', 'b']) {
-    const { sessionId } = await client.sessions.open({
+    ({ sessionId } = await client.sessions.open({
       agentId: agent.agentId,
       environment,
       input: `${'ההזמנה שלי הגיעה שבורה '.repeat(20)}${end}`,
       endUser: { id: `${'z'.repeat(120)}${end}`, name: 'Maximiliane Freifrau von und zu '.repeat(3) },
-    });
+    }));
     for await (const { chunks } of client.sessions.stream(sessionId)) {
       if (chunks.some(({ type }) => type === 'approval.requested')) break;
     }
@@ -263,6 +264,23 @@ test('with the longest names, every list fits 360, 768 and 1440 px, and a row ke
         rows.filter(({ title, words }) => title < Math.min(100, words)),
         place,
       ).toEqual([]);
+    }
+  }
+  for (const path of [
+    '',
+    `/sessions/${sessionId}`,
+    `/sessions/${sessionId}?tab=trace`,
+    `/agents/${agent.agentId}`,
+    `/webhooks/${environment}`,
+    `/environments/${environment}`,
+  ]) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await expect.poll(() => page.locator('.bone').count(), { timeout: 30_000 }).toBe(0);
+    for (const width of [360, 768, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      const whole = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(whole, `${path} at ${width}`).toBeLessThanOrEqual(width);
     }
   }
   await page.context().close();

@@ -24,8 +24,8 @@ export function Figure({
   /** In small type after the value: "p95 4.1 s". */
   about?: ReactNode;
   change?: Change;
-  /** From old to new. Not shown if all are 0. */
-  points?: readonly number[];
+  /** From old to new, null where there is nothing to measure. Not shown if all are 0. */
+  points?: readonly (number | null)[];
 }) {
   return (
     <div className="figure-card">
@@ -37,7 +37,7 @@ export function Figure({
         <strong>{value}</strong>
         {about && <span className="quiet small">{about}</span>}
       </div>
-      {points && points.length > 1 && points.some((point) => point !== 0) && <Sparkline points={points} />}
+      {isCourse(points) && <Sparkline points={points} />}
     </div>
   );
 }
@@ -68,19 +68,26 @@ function ChangeText({ ratio, good, against }: Change) {
 const WIDTH = 100;
 const HEIGHT = 28;
 
-/** A line without axes, which shows only the course. */
-function Sparkline({ points }: { points: readonly number[] }) {
-  const top = Math.max(...points);
-  const bottom = Math.min(0, ...points);
-  const span = top - bottom || 1;
-  const at = points.map((point, index) => {
+function isCourse(points: readonly (number | null)[] | undefined): points is readonly (number | null)[] {
+  const known = points?.filter((point) => point !== null) ?? [];
+  return known.length > 1 && known.some((point) => point !== 0);
+}
+
+/** A line without axes, which shows only the course. Times without a point are skipped. */
+function Sparkline({ points }: { points: readonly (number | null)[] }) {
+  const known = points.filter((point) => point !== null);
+  const bottom = Math.min(0, ...known);
+  const span = Math.max(...known) - bottom || 1;
+  const at = points.flatMap((point, index) => {
+    if (point === null) return [];
     const x = (index / (points.length - 1)) * WIDTH;
-    return `${x.toFixed(1)},${(HEIGHT - 1 - ((point - bottom) / span) * (HEIGHT - 2)).toFixed(1)}`;
+    return { x: x.toFixed(1), y: (HEIGHT - 1 - ((point - bottom) / span) * (HEIGHT - 2)).toFixed(1) };
   });
+  const line = at.map(({ x, y }) => `${x},${y}`).join(' ');
   return (
     <svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-      <polygon points={`0,${HEIGHT} ${at.join(' ')} ${WIDTH},${HEIGHT}`} />
-      <polyline points={at.join(' ')} />
+      <polygon points={`${at[0]!.x},${HEIGHT} ${line} ${at.at(-1)!.x},${HEIGHT}`} />
+      <polyline points={line} />
     </svg>
   );
 }

@@ -119,8 +119,13 @@ function StatusViews({
           activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
           aria-current={status === current ? 'page' : undefined}
         >
-          {status[0]!.toUpperCase() + status.slice(1)}{' '}
-          {status === 'pending' && pending !== undefined && <span className="count">{pending}</span>}
+          {status[0]!.toUpperCase() + status.slice(1)}
+          {status === 'pending' && pending !== undefined && (
+            <>
+              {' '}
+              <span className="count">{pending}</span>
+            </>
+          )}
         </Link>
       ))}
     </nav>

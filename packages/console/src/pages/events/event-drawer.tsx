@@ -52,24 +52,30 @@ function Details({ event, search }: { event: Event; search: EventsSearch }) {
           <Status value={outcome} />
         </Fact>
         <Fact name="Actor">
-          <Actor actor={actor} />{' '}
-          {actor.id && (
-            <>
-              <IdChip value={actor.id} />{' '}
-              <Only search={search} by={{ actorId: actor.id }} of="all events by this actor" />
-            </>
-          )}
+          <span className="row">
+            <Actor actor={actor} />
+            {actor.id && (
+              <>
+                <IdChip value={actor.id} />
+                <Only search={search} by={{ actorId: actor.id }} of="all events by this actor" />
+              </>
+            )}
+          </span>
         </Fact>
         <Fact name="Resource">
-          <span className="quiet small">{resource.type}</span>{' '}
-          {/_/.test(resource.id) ? <IdChip value={resource.id} /> : resource.id}{' '}
-          <Only search={search} by={{ resourceId: resource.id }} of="all events of this resource" />
+          <span className="row">
+            <span className="quiet small">{resource.type}</span>
+            {/_/.test(resource.id) ? <IdChip value={resource.id} /> : resource.id}
+            <Only search={search} by={{ resourceId: resource.id }} of="all events of this resource" />
+          </span>
         </Fact>
         {environment && <Fact name="Environment">{environment}</Fact>}
         {sessionId && (
           <Fact name="Session">
-            <SessionLink sessionId={sessionId} />{' '}
-            <Only search={search} by={{ sessionId }} of="all events of this session" />
+            <span className="row">
+              <SessionLink sessionId={sessionId} />
+              <Only search={search} by={{ sessionId }} of="all events of this session" />
+            </span>
           </Fact>
         )}
       </dl>

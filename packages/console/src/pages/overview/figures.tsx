@@ -45,7 +45,7 @@ export function Figures({
         value={total.firstToken.p50Ms === null ? '–' : duration(total.firstToken.p50Ms)}
         {...(total.firstToken.p95Ms !== null && { about: `median, p95 ${duration(total.firstToken.p95Ms)}` })}
         change={{ ratio: ratioOf(total.firstToken.p50Ms ?? 0, previous.firstToken.p50Ms ?? 0), good: 'down', against }}
-        points={points.map(({ firstToken }) => firstToken.p50Ms ?? 0)}
+        points={points.map(({ firstToken }) => firstToken.p50Ms)}
       />
       <Figure
         label={
@@ -56,7 +56,7 @@ export function Figures({
         value={total.turns.ended === 0 ? '–' : percent(failed / total.turns.ended)}
         about={`${number(failed)} failed ${failed === 1 ? 'turn' : 'turns'}`}
         change={{ ratio: ratioOf(shareOf(total), shareOf(previous)), good: 'down', against }}
-        points={points.map(shareOf)}
+        points={points.map((point) => (point.turns.ended === 0 ? null : shareOf(point)))}
       />
       <Figure
         label={
