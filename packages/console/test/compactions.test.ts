@@ -32,6 +32,7 @@ test('a conversation shows where its messages were summarised, and the summary, 
   await line.waitFor();
   await idle();
   await client.sessions.sendMessage(sessionId, { content: 'Three' });
+  await conversation.getByText('Three', { exact: true }).waitFor();
   await conversation.getByText('Third.').waitFor();
   const texts = await conversation
     .getByText(/^(One|First\.|Two|Second\.|Messages up to .*|Three|Third\.)/)
