@@ -7,7 +7,7 @@ import { newUuid } from '../../src/lib/ids.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { type Assignment, claimSubscriptions, findClaimable } from '../../src/webhooks/sending/assignments.ts';
 import type { Delivery, FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
-import { fixMany, settleMany } from '../../src/webhooks/sending/progress.ts';
+import { advanceMany } from '../../src/webhooks/sending/progress.ts';
 import type { StoredAttempt } from '../../src/webhooks/sending/stored-attempt.ts';
 import { createWorld, type World } from '../support/webhooks.ts';
 
@@ -44,10 +44,10 @@ beforeAll(async () => {
       const next = deliveryOf(sessionId, seq);
       return { epoch: assignment.epoch, after: next.from, next, done: done[n] };
     });
-    expect(await fixMany(world.db, assignment, inputs, world.clock.now())).toEqual(ids.map(() => true));
+    expect(await advanceMany(world.db, assignment, inputs, world.clock.now())).toEqual(ids.map(() => true));
     done = inputs.map(({ next }) => ({ delivery: next, attempts: [accepted()], through: next.to }));
   }
-  await settleMany(
+  await advanceMany(
     world.db,
     assignment,
     done.map((one) => ({ done: one! })),

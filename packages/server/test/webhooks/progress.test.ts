@@ -14,11 +14,11 @@ import { nextStep } from '../../src/webhooks/sending/batch.ts';
 import type { FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
 import { DestinationHealth } from '../../src/webhooks/sending/destination-health.ts';
 import {
+  type AdvanceInput,
+  advanceMany,
   type DeliveryProgress,
-  type FixInput,
-  fixMany,
+  type NextInput,
   readMany,
-  settleMany,
 } from '../../src/webhooks/sending/progress.ts';
 import { type SenderContext, SessionLoop, type SessionWork } from '../../src/webhooks/sending/session-loop.ts';
 import {
@@ -61,7 +61,7 @@ async function read(assignment: Assignment): Promise<DeliveryProgress> {
   return view!;
 }
 
-function fixOf(view: DeliveryProgress, done?: FinishedDelivery): FixInput {
+function nextOf(view: DeliveryProgress, done?: FinishedDelivery): NextInput {
   const step = nextStep(view, ['session.status'], 100);
   if (step.kind !== 'send') throw new Error(`there is nothing to send: ${step.kind}`);
   return {
@@ -81,11 +81,11 @@ function fixOf(view: DeliveryProgress, done?: FinishedDelivery): FixInput {
   };
 }
 
-const fix = async (assignment: Assignment, input: FixInput) =>
-  (await fixMany(world.db, assignment, [input], world.clock.now()))[0];
-const settle = async (assignment: Assignment, done: FinishedDelivery) =>
-  (await settleMany(world.db, assignment, [{ done }], world.clock.now()))[0];
-const doneOf = ({ next }: FixInput): FinishedDelivery => ({ delivery: next, attempts: [], through: next.to });
+const advance = async (assignment: Assignment, input: AdvanceInput) =>
+  (await advanceMany(world.db, assignment, [input], world.clock.now()))[0];
+const store = async (assignment: Assignment, input: NextInput) => (await advance(assignment, input)) !== undefined;
+const acknowledge = (assignment: Assignment, done: FinishedDelivery) => advance(assignment, { done });
+const doneOf = ({ next }: NextInput): FinishedDelivery => ({ delivery: next, attempts: [], through: next.to });
 
 test('a subscription is assigned to one node; another may claim it when the lease has expired, and a node without a lease has none', async () => {
   const first = await claim();
@@ -146,11 +146,11 @@ test('only one of two nodes that found a subscription unassigned gets it', async
 test('a node that was overtaken stores no delivery, even if it read before', async () => {
   const first = await claim();
   await append(world, session, [status()]);
-  const stale = fixOf(await read(first.assignment));
+  const stale = nextOf(await read(first.assignment));
   await expire(first.nodeId);
   const second = await claim();
-  expect(await fix(first.assignment, stale)).toBe(false);
-  expect(await fix(second.assignment, fixOf(await read(second.assignment)))).toBe(true);
+  expect(await store(first.assignment, stale)).toBe(false);
+  expect(await store(second.assignment, nextOf(await read(second.assignment)))).toBe(true);
   const rows = await world.db.query(sql`select 1 from pending_deliveries`);
   expect(rows).toHaveLength(1);
 });
@@ -160,72 +160,72 @@ test('a change of the filter, a pause and a deletion invalidate what was read be
   await append(world, session, [status()]);
   const view = await read(assignment);
   await updateWebhookSubscription(world.context(), { env: 'production', chunkTypes: ['tool.result'] });
-  expect(await fix(assignment, fixOf(view))).toBe(false);
+  expect(await store(assignment, nextOf(view))).toBe(false);
   const { head, after, epoch } = view;
   const skip = { sessionId: session.sessionId, epoch, after, through: head };
-  expect(await settleMany(world.db, assignment, [skip], world.clock.now())).toEqual([undefined]);
+  expect(await advance(assignment, skip)).toBeUndefined();
 
   const changed = { ...assignment, epoch: assignment.epoch + 1 };
   await updateWebhookSubscription(world.context(), { env: 'production', status: 'paused' });
-  expect(await fix(changed, { ...fixOf(view), epoch: changed.epoch })).toBe(false);
+  expect(await store(changed, { ...nextOf(view), epoch: changed.epoch })).toBe(false);
   await deleteWebhookSubscription(world.context(), { env: 'production' });
   expect(await readMany(world.db, changed, [{ sessionId: session.sessionId, after: undefined }])).toEqual([undefined]);
   expect(await world.db.query(sql`select 1 from pending_deliveries`)).toEqual([]);
 });
 
-test('two concurrent fixes of a session store one delivery, and each acknowledgement counts once', async () => {
+test('two nodes that store the next delivery of a session store one, and each acknowledgement counts once', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
   const view = await read(assignment);
-  const [one, other] = [fixOf(view), fixOf(view)];
-  const fixed = await Promise.all([fix(assignment, one), fix(assignment, other)]);
-  expect(fixed.toSorted()).toEqual([false, true]);
-  const winner = fixed[0] ? one : other;
+  const [one, other] = [nextOf(view), nextOf(view)];
+  const stored = await Promise.all([store(assignment, one), store(assignment, other)]);
+  expect(stored.toSorted()).toEqual([false, true]);
+  const winner = stored[0] ? one : other;
 
   await append(world, session, [status()]);
   const [behind] = await readMany(world.db, assignment, [{ sessionId: session.sessionId, after: winner.next.to }]);
-  const follower = fixOf(behind!, doneOf(winner));
-  expect(await fix(assignment, follower)).toBe(true);
+  const follower = nextOf(behind!, doneOf(winner));
+  expect(await store(assignment, follower)).toBe(true);
   // The previous delivery was acknowledged with it: a late acknowledgement or a second follower no longer finds it.
-  expect(await settle(assignment, doneOf(winner))).toBeUndefined();
-  expect(await fix(assignment, fixOf(behind!, doneOf(winner)))).toBe(false);
-  expect(await settle(assignment, doneOf(follower))).toBe(false);
+  expect(await acknowledge(assignment, doneOf(winner))).toBeUndefined();
+  expect(await store(assignment, nextOf(behind!, doneOf(winner)))).toBe(false);
+  expect(await acknowledge(assignment, doneOf(follower))).toBe(false);
   const rows = await world.db.query(sql`select status from webhook_deliveries order by delivery_id`);
   expect(rows).toEqual([{ status: 'succeeded' }, { status: 'succeeded' }]);
 });
 
-test('only one of many concurrent fixes of a session succeeds', async () => {
+test('of many concurrent attempts to store the next delivery of a session one succeeds', async () => {
   const { assignment } = await claim();
   for (let round = 0; round < 20; round += 1) {
     session = await world.session();
     await append(world, session, [status()]);
     const view = await read(assignment);
-    const fixed = await Promise.all(Array.from({ length: 6 }, () => fix(assignment, fixOf(view))));
-    expect(fixed.filter(Boolean)).toHaveLength(1);
+    const stored = await Promise.all(Array.from({ length: 6 }, () => store(assignment, nextOf(view))));
+    expect(stored.filter(Boolean)).toHaveLength(1);
   }
   expect(await world.db.query(sql`select 1 from pending_deliveries`)).toHaveLength(20);
 });
 
-test('a fix that does not start at the position of the session is refused', async () => {
+test('a delivery that does not start at the position of the session is not stored', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
-  const early = fixOf(await read(assignment));
-  const first = fixOf(await read(assignment));
-  await fix(assignment, first);
-  await settle(assignment, doneOf(first));
-  expect(await fix(assignment, early)).toBe(false);
+  const early = nextOf(await read(assignment));
+  const first = nextOf(await read(assignment));
+  await store(assignment, first);
+  await acknowledge(assignment, doneOf(first));
+  expect(await store(assignment, early)).toBe(false);
 });
 
 test('after an acknowledgement the session is due exactly if more chunks wait', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
-  const first = fixOf(await read(assignment));
-  await fix(assignment, first);
+  const first = nextOf(await read(assignment));
+  await store(assignment, first);
   await append(world, session, [toolResult()], { isQuiet: true });
-  expect(await settle(assignment, doneOf(first))).toBe(true);
+  expect(await acknowledge(assignment, doneOf(first))).toBe(true);
   const { head, after, epoch } = await read(assignment);
   const skip = { sessionId: session.sessionId, epoch, after, through: head };
-  expect(await settleMany(world.db, assignment, [skip], world.clock.now())).toEqual([false]);
+  expect(await advance(assignment, skip)).toBe(false);
 });
 
 test('a read has a maximum size, however large the chunks are', async () => {
@@ -237,7 +237,7 @@ test('a read has a maximum size, however large the chunks are', async () => {
   expect(view!.segments).toHaveLength(100);
 });
 
-test('an acknowledgement waits for fixes in progress, and is combined with the next delivery if a chunk arrives meanwhile', async () => {
+test('an acknowledgement waits for the statement in progress, and is combined with the next delivery if a chunk arrives meanwhile', async () => {
   const { assignment } = await claim();
   const answers: PromiseWithResolvers<EgressResponse>[] = [];
   const request = () => {
@@ -265,8 +265,7 @@ test('an acknowledgement waits for fixes in progress, and is combined with the n
     signal: sender.halted,
   });
   const newWork = (): SessionWork => ({ isWoken: false, since: undefined, isProbe: false, redeliveries: [] });
-  const fixes = world.statementsLike(/^update sessions s set delivery_id = b\.delivery_id/);
-  const acknowledgements = world.statementsLike(/^update sessions s set delivery_id = null/);
+  const advances = world.statementsLike(/^update sessions s set delivery_id = b\.next_id/);
 
   const work = newWork();
   await append(world, session, [status()]);
@@ -284,17 +283,17 @@ test('an acknowledgement waits for fixes in progress, and is combined with the n
   const other = await world.session();
   await append(world, other, [status()]);
   const second = loop.run(other.sessionId, newWork());
-  await world.advanceUntil(() => fixes.count() === 2, 0);
+  await world.advanceUntil(() => advances.count() === 2, 0);
 
   accept(0);
   for (let turn = 0; turn < 10; turn += 1) await world.db.query(sql`select 1`);
-  expect(acknowledgements.count()).toBe(0);
+  expect(advances.count()).toBe(2);
   await append(world, session, [status()]);
   work.isWoken = true;
   unlock.resolve();
   await changing;
   await world.advanceUntil(() => answers.length === 3, 0);
-  expect(acknowledgements.count()).toBe(0);
+  expect(advances.count()).toBe(3);
   accept(1);
   accept(2);
   await Promise.all([first, second]);

@@ -10,7 +10,7 @@ import { attemptText, type StoredAttempt } from './stored-attempt.ts';
 export const maxStoredAttempts = 50;
 
 /**
- * Moves deliveries to the finished ones; run the statements in the transaction that advanced their sessions. A delivery stays if its
+ * Moves deliveries to the finished ones; run the statement in the transaction that advanced their sessions. A delivery stays if its
  * session still refers to it: the session was not advanced, because the subscription has changed or was deleted.
  */
 export function finishDeliveries(
@@ -20,22 +20,24 @@ export function finishDeliveries(
   now: Date,
 ): Sql[] {
   if (done.length === 0) return [];
-  const ids = done.map(({ delivery }) => delivery.deliveryId);
-  const isOver = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-    and d.delivery_id = b.delivery_id and not exists (
-      select 1 from sessions s
-      where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)`;
   return [
     sql`
-      insert into webhook_deliveries (${sharedColumns}, status, attempts, attempt_count, finished_at)
-      select ${sharedColumnsOf('d')}, ${status}::text, ${withAttempts()}, b.attempt_count, ${now}::timestamptz
-      from pending_deliveries d
-      join unnest(${ids}::uuid[], ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
-        ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
-        as b(delivery_id, attempts, attempt_count) on true
-      where ${isOver}
-      on conflict do nothing`,
-    sql`delete from pending_deliveries d using unnest(${ids}::uuid[]) as b(delivery_id) where ${isOver}`,
+      with i as (
+        insert into webhook_deliveries as w (${sharedColumns}, status, attempts, attempt_count, finished_at)
+        select ${sharedColumnsOf('d')}, ${status}::text, ${withAttempts()}, b.attempt_count, ${now}::timestamptz
+        from pending_deliveries d
+        join unnest(${done.map(({ delivery }) => delivery.deliveryId)}::uuid[],
+          ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
+          ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
+          as b(delivery_id, attempts, attempt_count) on d.delivery_id = b.delivery_id
+        where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+          and not exists (
+            select 1 from sessions s
+            where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)
+        returning w.delivery_id)
+      delete from pending_deliveries d using i
+      where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+        and d.delivery_id = i.delivery_id`,
   ];
 }
 

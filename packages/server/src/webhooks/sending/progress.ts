@@ -1,8 +1,7 @@
 // The progress of sessions' deliveries: the statements that read and advance it, each for many sessions of one subscription.
 //
 //   read      reads the chunks that wait, and the current delivery
-//   fix       stores the next delivery and acknowledges the previous one with it
-//   settle    acknowledges a delivery that none follows yet, or skips chunks that don't match the filter
+//   advance   acknowledges the current delivery, stores the next one, or both; or skips chunks that don't match the filter
 //   postpone  an attempt failed; the delivery waits for its retry
 //   giveUp    the last attempt failed; the session continues without this delivery
 //
@@ -127,99 +126,70 @@ function progressOf(row: ProgressRow, environment: string): DeliveryProgress & {
   };
 }
 
-export interface FixInput {
+/** Stores the next delivery of a session, and acknowledges the previous one, if there is one. */
+export interface NextInput {
   /** The epoch of the subscription that the delivery was built for. */
   epoch: number;
   next: Delivery;
   /** The position that its chunks were read from. */
   after: Position;
-  /** The previous delivery, acknowledged by the same statement. */
   done: FinishedDelivery | undefined;
 }
 
-/** True for each delivery that was stored; false if the subscription has changed or another node advanced the session. */
-export async function fixMany(
-  db: Db,
-  assignment: Assignment,
-  inputs: readonly FixInput[],
-  now: Date,
-): Promise<boolean[]> {
-  const { organizationId, webhookSubscriptionId } = assignment;
-  const sorted = inputs.toSorted((a, b) => compareIds(a.next.sessionId, b.next.sessionId));
-  const next = sorted.map((input) => input.next);
-  const done = inputs.flatMap((input) => input.done ?? []);
-  const sessionIds = next.map(({ sessionId }) => sessionId);
-  const deliveryIds = next.map(({ deliveryId }) => deliveryId);
-  const previousCursors = next.map(({ previousCursor }) => previousCursor);
-  const [, fixed] = await db.batch<{ sessionId: string }>([
-    lockSubscription(assignment),
-    sql`
-      update sessions s set delivery_id = b.delivery_id, delivered_turn = b.from_turn, delivered_seq = b.from_seq,
-        acknowledged_cursor = b.previous_cursor
-      from unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[],
-        ${sorted.map((input) => input.done?.delivery.deliveryId)}::uuid[],
-        ${sorted.map((input) => input.after.turn)}::int[], ${sorted.map((input) => input.after.seq)}::bigint[],
-        ${next.map((d) => d.from.turn)}::int[], ${next.map((d) => d.from.seq)}::bigint[], ${previousCursors}::text[],
-        ${sorted.map((input) => input.epoch)}::int[])
-        as b(sid, delivery_id, done_id, after_turn, after_seq, from_turn, from_seq, previous_cursor, epoch)
-      where s.organization_id = ${organizationId} and s.session_id = b.sid
-        and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.done_id
-        and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
-        and ${isUnchanged(assignment)}
-      returning s.session_id as "sessionId"`,
-    sql`
-      insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor,
-        from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
-      select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.session_id, b.previous_cursor,
-        s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(assignment.chunkTypes)}::text, b.occurred_at,
-        ${now}::timestamptz
-      from sessions s
-      join unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[], ${next.map((d) => d.to.turn)}::int[],
-        ${next.map((d) => d.to.seq)}::bigint[], ${previousCursors}::text[],
-        ${next.map((d) => d.occurredAt)}::timestamptz[])
-        as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
-        on s.session_id = b.sid and s.delivery_id = b.delivery_id
-      where s.organization_id = ${organizationId}`,
-    ...finishDeliveries(assignment, done, 'succeeded', now),
-  ]);
-  const sessions = new Set(fixed?.map(({ sessionId }) => sessionId));
-  return inputs.map(({ next: { sessionId } }) => sessions.has(sessionId));
+/** Skips a range of chunks that don't match the filter. */
+export interface SkipInput {
+  sessionId: string;
+  /** The epoch of the subscription with that filter. */
+  epoch: number;
+  after: Position;
+  through: Position;
 }
 
-/** Either an accepted delivery, or a range of chunks that don't match the filter. */
-export type SettleInput =
-  | { done: FinishedDelivery }
-  | { sessionId: string; epoch: number; after: Position; through: Position };
+/** The second acknowledges a delivery that none follows yet. */
+export type AdvanceInput = NextInput | { done: FinishedDelivery } | SkipInput;
 
-/** Whether more chunks wait in each session; undefined if another node advanced the session or it was deleted. */
-export async function settleMany(
+/**
+ * Advances sessions in one transaction. For each: whether chunks wait; undefined if it was not advanced, because the subscription has
+ * changed, another node advanced the session, or it was deleted.
+ */
+export async function advanceMany(
   db: Db,
   assignment: Assignment,
-  inputs: readonly SettleInput[],
+  inputs: readonly AdvanceInput[],
   now: Date,
 ): Promise<(boolean | undefined)[]> {
-  const done = inputs.flatMap((input) => ('done' in input ? input.done : []));
-  const [, settled] = await db.batch<{ sessionId: string; isDue: boolean }>([
+  const moves = inputs.map(moveOf);
+  const done = inputs.flatMap((input) => ('done' in input ? (input.done ?? []) : []));
+  const next = inputs.flatMap((input) => ('next' in input ? input.next : []));
+  const [, advanced] = await db.batch<AdvancedRow>([
     lockSubscription(assignment),
-    advanceSessions(
-      assignment,
-      inputs.map((input) =>
-        'done' in input
-          ? {
-              sessionId: input.done.delivery.sessionId,
-              deliveryId: input.done.delivery.deliveryId,
-              after: input.done.delivery.from,
-              through: input.done.through,
-              cursor: formatCursor(input.done.delivery.to),
-              epoch: null,
-            }
-          : { ...input, deliveryId: null, cursor: null },
-      ),
-    ),
+    advanceSessions(assignment, moves),
+    ...(next.length === 0 ? [] : [insertPending(assignment, next, now)]),
     ...finishDeliveries(assignment, done, 'succeeded', now),
   ]);
-  const due = new Map(settled?.map(({ sessionId, isDue }) => [sessionId, isDue]));
-  return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
+  const isDue = new Map(advanced?.map((row) => [row.sessionId, row.isDue]));
+  return moves.map(({ sessionId }) => isDue.get(sessionId));
+}
+
+/** Stores deliveries of the sessions that were advanced to them. */
+function insertPending(
+  { organizationId, webhookSubscriptionId, chunkTypes }: Assignment,
+  next: readonly Delivery[],
+  now: Date,
+): Sql {
+  return sql`
+    insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor,
+      from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
+    select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.session_id, b.previous_cursor,
+      s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(chunkTypes)}::text, b.occurred_at,
+      ${now}::timestamptz
+    from sessions s
+    join unnest(${next.map((d) => d.sessionId)}::uuid[], ${next.map((d) => d.deliveryId)}::uuid[],
+      ${next.map((d) => d.to.turn)}::int[], ${next.map((d) => d.to.seq)}::bigint[],
+      ${next.map((d) => d.previousCursor)}::text[], ${next.map((d) => d.occurredAt)}::timestamptz[])
+      as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
+      on s.session_id = b.sid and s.delivery_id = b.delivery_id
+    where s.organization_id = ${organizationId}`;
 }
 
 /** A delivery whose attempt failed. `body` is stored with the first failure. */
@@ -262,15 +232,10 @@ export function giveUp(
   done: FinishedDelivery,
   now: Date,
 ): Promise<boolean | undefined> {
-  const { delivery, through } = done;
-  const { sessionId, deliveryId } = delivery;
+  const { sessionId, deliveryId } = done.delivery;
   return db.transaction(async (tx) => {
     await tx.query(lockSubscription(assignment));
-    const [moved] = await tx.query<{ isDue: boolean }>(
-      advanceSessions(assignment, [
-        { sessionId, deliveryId, after: delivery.from, through, cursor: null, epoch: null },
-      ]),
-    );
+    const [moved] = await tx.query<AdvancedRow>(advanceSessions(assignment, [{ ...moveOf({ done }), cursor: null }]));
     if (!moved) return undefined;
     await Promise.all([
       ...finishDeliveries(assignment, [done], 'exhausted', now).map((statement) => tx.query(statement)),
@@ -293,39 +258,74 @@ function lockSubscription(assignment: Assignment): Sql {
   return sql`select 1 from webhook_subscriptions where ${sameSubscription(assignment)} for key share`;
 }
 
-/** The condition that the subscription still has the epoch of the row `b`. */
-function isUnchanged(assignment: Assignment): Sql {
-  return sql`exists (select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = b.epoch)`;
-}
-
-interface SessionAdvance {
+interface SessionMove {
   sessionId: string;
-  /** The finished delivery; null if a range is skipped. */
-  deliveryId: string | null;
+  /** The current delivery, which has ended; null if there is none. */
+  doneId: string | null;
+  /** The delivery that becomes the current one. */
+  nextId: string | null;
+  /** The position of a session without a current delivery. */
   after: Position;
-  through: Position;
+  /** The new position. */
+  to: Position;
   /** The cursor that the receiver acknowledged; null: none. */
   cursor: string | null;
-  /** The epoch of the subscription for which a range was skipped; null for a delivery. */
+  /** The epoch that the subscription must have; null: any, because a delivery has ended whatever has changed since. */
   epoch: number | null;
 }
 
-function advanceSessions(assignment: Assignment, moves: readonly SessionAdvance[]): Sql {
-  const { organizationId, webhookSubscriptionId } = assignment;
+function moveOf(input: AdvanceInput): SessionMove {
+  if ('through' in input) {
+    const { sessionId, epoch, after, through } = input;
+    return { sessionId, doneId: null, nextId: null, after, to: through, cursor: null, epoch };
+  }
+  const { done } = input;
+  const acknowledged = {
+    doneId: done?.delivery.deliveryId ?? null,
+    cursor: done ? formatCursor(done.delivery.to) : null,
+  };
+  if ('next' in input) {
+    const { next, epoch, after } = input;
+    const { sessionId, deliveryId: nextId, from: to } = next;
+    return { ...acknowledged, sessionId, nextId, after, to, epoch };
+  }
+  const { delivery, through } = input.done;
+  return {
+    ...acknowledged,
+    sessionId: delivery.sessionId,
+    nextId: null,
+    after: delivery.from,
+    to: through,
+    epoch: null,
+  };
+}
+
+interface AdvancedRow {
+  sessionId: string;
+  isDue: boolean;
+}
+
+function advanceSessions(
+  { organizationId, environment, webhookSubscriptionId }: Assignment,
+  moves: readonly SessionMove[],
+): Sql {
   const sorted = moves.toSorted((a, b) => compareIds(a.sessionId, b.sessionId));
   return sql`
-    update sessions s set delivery_id = null, delivered_turn = b.turn, delivered_seq = b.seq,
+    update sessions s set delivery_id = b.next_id, delivered_turn = b.turn, delivered_seq = b.seq,
       delivery_due = (s.turn, s.next_seq - 1) > (b.turn, b.seq),
       acknowledged_cursor = coalesce(b.cursor, s.acknowledged_cursor)
-    from unnest(${sorted.map((m) => m.sessionId)}::uuid[], ${sorted.map((m) => m.deliveryId)}::uuid[],
-      ${sorted.map((m) => m.after.turn)}::int[], ${sorted.map((m) => m.after.seq)}::bigint[],
-      ${sorted.map((m) => m.through.turn)}::int[], ${sorted.map((m) => m.through.seq)}::bigint[],
-      ${sorted.map((m) => m.cursor)}::text[], ${sorted.map((m) => m.epoch)}::int[])
-      as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
-    where s.organization_id = ${organizationId} and s.session_id = b.sid
-      and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.delivery_id
-      and exists (select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = coalesce(b.epoch, epoch))
-      and (b.delivery_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
+    from webhook_subscriptions w
+    cross join unnest(${sorted.map((m) => m.sessionId)}::uuid[], ${sorted.map((m) => m.doneId)}::uuid[],
+      ${sorted.map((m) => m.nextId)}::uuid[], ${sorted.map((m) => m.after.turn)}::int[],
+      ${sorted.map((m) => m.after.seq)}::bigint[], ${sorted.map((m) => m.to.turn)}::int[],
+      ${sorted.map((m) => m.to.seq)}::bigint[], ${sorted.map((m) => m.cursor)}::text[],
+      ${sorted.map((m) => m.epoch)}::int[])
+      as b(sid, done_id, next_id, after_turn, after_seq, turn, seq, cursor, epoch)
+    where w.organization_id = ${organizationId} and w.environment = ${environment}
+      and w.webhook_subscription_id = ${webhookSubscriptionId} and w.epoch = coalesce(b.epoch, w.epoch)
+      and s.organization_id = ${organizationId} and s.session_id = b.sid
+      and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.done_id
+      and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
 }
 

@@ -19,16 +19,14 @@ import type { Delivery, FinishedDelivery } from './delivery.ts';
 import { readBody } from './delivery-body.ts';
 import type { DestinationHealth } from './destination-health.ts';
 import {
+  type AdvanceInput,
+  advanceMany,
   type DeliveryProgress,
-  type FixInput,
-  fixMany,
   giveUp,
   type PostponeInput,
   postponeMany,
   type ReadInput,
   readMany,
-  type SettleInput,
-  settleMany,
 } from './progress.ts';
 import { finishRedelivery, readRedelivery } from './redeliveries.ts';
 import { disableSubscription } from './subscription-changes.ts';
@@ -102,22 +100,18 @@ export class SessionLoop {
   readonly #read = gather((inputs: readonly ReadInput[]) =>
     readMany(this.#platform.db, this.#sender.assignment, inputs),
   );
-  readonly #fix = gather((inputs: readonly FixInput[]) => {
-    const fixing = fixMany(this.#platform.db, this.#sender.assignment, inputs, this.#platform.clock.now());
-    this.#fixing = fixing.catch(() => {});
-    return fixing;
-  });
-  #fixing: Promise<unknown> = Promise.resolve();
-  readonly #settle = gather((inputs: readonly SettleInput[]) =>
-    settleMany(this.#platform.db, this.#sender.assignment, inputs, this.#platform.clock.now()),
-  );
-  /** Acknowledges if the session was not woken before the statement runs; returns `more` if it was. */
-  readonly #settleUnlessWoken = gather(async (inputs: readonly { done: FinishedDelivery; work: SessionWork }[]) => {
-    const quiet = inputs.filter(({ work }) => !work.isWoken || !this.#sender.isActive);
+  /**
+   * Returns `woken` instead of advancing if it is a lone acknowledgement and chunks arrived while it waited for its turn: then one
+   * statement can acknowledge and store the next delivery.
+   */
+  readonly #advance = gather(async (inputs: readonly { advance: AdvanceInput; unlessWoken?: SessionWork }[]) => {
+    const due = inputs.filter(({ unlessWoken }) => !(unlessWoken?.isWoken && this.#sender.isActive));
+    const advances = due.map(({ advance }) => advance);
     const now = this.#platform.clock.now();
-    const settled = quiet.length === 0 ? [] : await settleMany(this.#platform.db, this.#sender.assignment, quiet, now);
-    const isDue = new Map(quiet.map((input, index) => [input, settled[index]]));
-    return inputs.map((input) => (isDue.has(input) ? isDue.get(input) : 'more'));
+    const advanced =
+      advances.length === 0 ? [] : await advanceMany(this.#platform.db, this.#sender.assignment, advances, now);
+    const isDue = new Map(due.map((input, index) => [input, advanced[index]]));
+    return inputs.map((input) => (isDue.has(input) ? isDue.get(input) : 'woken'));
   });
   readonly #postpone = gather(async (inputs: readonly PostponeInput[]) => {
     await postponeMany(this.#platform.db, this.#sender.assignment, inputs);
@@ -225,19 +219,17 @@ export class SessionLoop {
     let done = before;
     for (;;) {
       if (work.redeliveries.length > 0) {
-        if (done) await this.#settle({ done });
+        if (done) await this.#advance({ advance: { done } });
         done = undefined;
         await this.#redeliver(sessionId, work);
       }
-      // While deliveries of other sessions are being stored, more chunks may arrive; then one statement acknowledges and stores.
-      if (done && !work.isWoken) await this.#fixing;
       if (done && !(work.isWoken && this.#sender.isActive)) {
-        const isDue = await this.#settleUnlessWoken({ done, work });
+        const isDue = await this.#advance({ advance: { done }, unlessWoken: work });
         if (!isDue) return undefined;
-        if (isDue !== 'more') done = undefined;
+        if (isDue !== 'woken') done = undefined;
       }
       if (!this.#sender.maySend(sessionId, work)) {
-        if (done) await this.#settle({ done });
+        if (done) await this.#advance({ advance: { done } });
         return undefined;
       }
       work.isWoken = false;
@@ -246,7 +238,7 @@ export class SessionLoop {
       const { epoch, chunkTypes } = this.#sender.assignment;
       const progress = await this.#read({ sessionId, after: done?.through });
       if (progress?.epoch !== epoch) {
-        if (done) await this.#settle({ done });
+        if (done) await this.#advance({ advance: { done } });
         done = undefined;
         if (this.#isStillStale(epoch)) return undefined;
         continue;
@@ -264,21 +256,23 @@ export class SessionLoop {
           nextAttemptAt: null,
           body: null,
         };
-        if (await this.#fix({ epoch, next: delivery, after: progress.after, done })) {
+        const isDue = await this.#advance({ advance: { epoch, next: delivery, after: progress.after, done } });
+        if (isDue !== undefined) {
           return { ...step, delivery, isEarly: false, traceParent: progress.traceParent };
         }
-        if (done) await this.#settle({ done });
+        if (done) await this.#advance({ advance: { done } });
         done = undefined;
         if (this.#isStillStale(epoch)) return undefined;
         continue;
       }
       if (done) {
         // The chunks after it don't match the filter or wait for more text; the acknowledgement must not wait with them.
-        const isDue = await this.#settle({ done });
+        const isDue = await this.#advance({ advance: { done } });
         done = undefined;
         if (!isDue) return undefined;
       } else if (step.kind === 'skip') {
-        const isDue = await this.#settle({ sessionId, epoch, after: progress.after, through: step.through });
+        const skip = { sessionId, epoch, after: progress.after, through: step.through };
+        const isDue = await this.#advance({ advance: skip });
         if (isDue === false || (isDue === undefined && this.#isStillStale(epoch))) return undefined;
       } else if (step.kind === 'nothing') {
         return undefined;
