@@ -185,11 +185,11 @@ async function databaseMs(dataDir: string): Promise<number> {
 }
 
 /** Measures both alternately after a warm-up: A B A B …, so that other load on the machine affects both. */
-export async function measurePairs<T>(
-  ours: () => Promise<T>,
-  limit: () => Promise<T>,
-): Promise<{ ours: T; limit: T }[]> {
-  const pairs: { ours: T; limit: T }[] = [];
+export async function measurePairs<Ours, Limit = Ours>(
+  ours: () => Promise<Ours>,
+  limit: () => Promise<Limit>,
+): Promise<{ ours: Ours; limit: Limit }[]> {
+  const pairs: { ours: Ours; limit: Limit }[] = [];
   for (let pair = 0; pair <= PAIRS; pair += 1) {
     const measured = { ours: await ours(), limit: await limit() };
     if (pair > 0) pairs.push(measured);
