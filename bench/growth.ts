@@ -1,4 +1,4 @@
-// The cost of a long session: 100,000 chunks compared with 100. Each chunk is a segment of its own, the worst case.
+// The cost of a long session: 1,000,000 chunks compared with 100. Each chunk is a segment of its own, the worst case.
 //
 // `append` is the commit of one more, `resume` a stream that begins after the second to last chunk until it has the last, `page` a
 // page of 50 from the middle of the list.
@@ -13,7 +13,7 @@ import { type Bench, type Benchmark, durations, measurePairs, startBench } from 
 import { createScriptedAgent } from './support/session-client.ts';
 import { quantile, rowOf } from './support/table.ts';
 
-const LONG = 100_000;
+const LONG = 1_000_000;
 const SHORT = 100;
 const PAGE = 50;
 const TIMES = 100;
