@@ -43,6 +43,23 @@ export function sizeErrors(schema: SchemaObject, value: unknown, max: number): F
   return errors;
 }
 
+/**
+ * Whether a part has more items or fields than its schema allows; a full check would read all of them first. Parts for which the
+ * schema has alternatives are not looked at, so a valid value is never too large.
+ */
+export function isTooLarge(schema: SchemaObject, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) {
+    const { items, maxItems = Number.POSITIVE_INFINITY } = schema;
+    return value.length > maxItems || (items !== undefined && value.some((item) => isTooLarge(items, item)));
+  }
+  const { properties = {}, additionalProperties: others, maxProperties = Number.POSITIVE_INFINITY } = schema;
+  const known = Object.entries(properties);
+  if (Object.keys(value).length > (others === false ? known.length : maxProperties)) return true;
+  const fields = value as Record<string, unknown>;
+  return known.some(([name, inner]) => Object.hasOwn(fields, name) && isTooLarge(inner, fields[name]));
+}
+
 // A longer list is easier to find in the reference than to read in an error.
 const MAX_NAMES_LISTED = 16;
 

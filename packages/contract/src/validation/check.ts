@@ -6,6 +6,8 @@ import type { FieldError } from '../errors.ts';
 import { sizeErrors, unknownField } from '../size.ts';
 import { narrow } from './narrow.ts';
 
+export { isTooLarge } from '../size.ts';
+
 const MAX_ERRORS = 20;
 
 /**

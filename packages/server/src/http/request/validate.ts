@@ -1,7 +1,7 @@
 // Checks a request against the contract: bodies strictly; values of paths and query strings, which are all text, are converted. A refusal
 // names each wrong field and what it must be.
-import type { FieldError, Route } from '@signalbox/contract';
-import { fieldErrors } from '@signalbox/contract/check';
+import type { FieldError, Route, SchemaObject } from '@signalbox/contract';
+import { fieldErrors, isTooLarge } from '@signalbox/contract/check';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
@@ -33,6 +33,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
     refuseForbiddenText(converted);
     if (!query.Check(converted)) refuse(route.query ?? emptySchema, converted);
 
+    if (body && isTooLarge(route.body as SchemaObject, raw.body)) refuse(route.body!, raw.body);
     if (raw.body !== undefined && raw.body !== null) refuseForbiddenText(raw.body);
     if (!body) {
       if (raw.body !== undefined && raw.body !== null && !isEmptyObject(raw.body)) {

@@ -13,6 +13,8 @@ const PLACEHOLDER =
   /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63})|(session)(\.endUser\.(?:id|name)))\}\}/g;
 
 export function splitPlaceholders(text: string): Part[] {
+  // Most texts have none; a template can have a hundred thousand texts.
+  if (!text.includes('{{')) return text === '' ? [] : [text];
   const parts: Part[] = [];
   let end = 0;
   for (const match of text.matchAll(PLACEHOLDER)) {
@@ -38,7 +40,7 @@ export function hasPlaceholder(text: string): boolean {
 }
 
 /** The first braces that are not a placeholder, with enough of the following text to recognize them. */
-export function strayBraces(text: string): string | undefined {
-  const stray = splitPlaceholders(text).find((part) => typeof part === 'string' && part.includes('{{'));
+export function strayBraces(parts: readonly Part[]): string | undefined {
+  const stray = parts.find((part) => typeof part === 'string' && part.includes('{{'));
   return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
 }

@@ -91,13 +91,15 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
     if (problems.length < MAX_PROBLEMS) problems.push({ path, message });
   };
   const checkText = (path: string, text: string) => {
-    const stray = strayBraces(text);
+    if (problems.length === MAX_PROBLEMS) return;
+    const parts = splitPlaceholders(text);
+    const stray = strayBraces(parts);
     if (stray !== undefined)
       problem(
         path,
         `holds ${stray}, which is not {{input.x}}, {{secrets.NAME}}, {{session.endUser.id}} or {{session.endUser.name}}, without spaces and NAME in capitals`,
       );
-    for (const part of splitPlaceholders(text)) {
+    for (const part of parts) {
       if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
       problem(path, `holds {{${part.text}}}, which the inputSchema does not allow`);
     }
