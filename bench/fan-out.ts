@@ -58,7 +58,7 @@ export const fanOut: Benchmark = {
     await bench.stop();
     return [
       rowOf({ name: 'fan-out', unit: 'ms, p99', target: '≤ 100 ms' }, samples),
-      rowOf({ name: 'fan-out-memory', unit: 'KB a stream', target: '≤ 25 KB' }, [{ ours: kilobytes }]),
+      rowOf({ name: 'fan-out-memory', unit: 'KB a stream', target: '≤ 18 KB' }, [{ ours: kilobytes }]),
     ];
   },
 };

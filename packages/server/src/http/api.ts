@@ -27,7 +27,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import type { PlannedChange } from '../db/planned-change.ts';
 import type { OpenFile } from '../files/content.ts';
-import type { JournalStream } from '../journal/live.ts';
+import type { JournalStream } from '../journal/stream.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import type { ExportedFile } from '../lib/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
@@ -36,7 +36,7 @@ import type { Platform } from '../platform.ts';
 import { checks, eachResults, handlers, plans } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
 import { agentGateOf } from './request/agent-gate.ts';
-import { type Authorizer, callerOf } from './request/auth.ts';
+import { type Authorizer, type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { type EachResult, eachOf, type Steps } from './request/each.ts';
@@ -238,6 +238,15 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     });
   }
 
+  /** Outlives the request, so it is a function of its own: a closure keeps all that the functions around it use. */
+  function accessOf(ctx: PoolContext, caller: Caller, given: Input, wantsEvents: boolean): OpenAccess {
+    return reauthorisation.start(ctx, async () => {
+      const again = await authorizer.authorize(route, caller);
+      if (wantsEvents) await authorizer.requireAlso(routes.streamSession, again);
+      return enterReach(again, given);
+    });
+  }
+
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const ctx = request.ctx!;
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
@@ -251,15 +260,13 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
       return sendJson(reply, status, body);
     }
 
-    const wantsEvents = route.canStream && acceptsEvents(request.headers);
-    const authorise = async () => {
-      const again = await authorizer.authorize(route, callerOf(request, reply));
-      if (wantsEvents) await authorizer.requireAlso(routes.streamSession, again);
-      return enterReach(again, given);
-    };
-    const access = reauthorisation.start(ctx, authorise);
+    const wantsEvents = route.canStream === true && acceptsEvents(request.headers);
+    const caller = route.stream || wantsEvents ? lastingCallerOf(request) : callerOf(request);
+    const access = accessOf(ctx, caller, given, wantsEvents);
     if (route.stream === 'sse') {
       const from = withLastEventId(input, request.headers);
+      // It has ended when the stream begins, so that its connection can be taken (outlet.ts).
+      request.raw.resume();
       const events = await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, signal }, from));
       return events ? streams.sendEvents(request, reply, access, events as JournalStream) : reply.code(204).send();
     }

@@ -36,7 +36,7 @@ import {
 import { createSlowBodies } from './request/slow-bodies.ts';
 import { createStalledReaders } from './request/stalled-readers.ts';
 import { createStreams } from './request/streams.ts';
-import { recordRequest } from './request/telemetry.ts';
+import { factsOf, recordRequest } from './request/telemetry.ts';
 import { createUnreadBound } from './request/unread-bound.ts';
 
 // How long a stop waits for requests in flight; then their connections are closed.
@@ -81,7 +81,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const stalledReaders = createStalledReaders(platform.clock);
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
   const slowBodies = createSlowBodies(platform.clock, options.limits.requestTimeoutSeconds * 1000);
-  const streams = createStreams(platform, unreadBound);
+  const streams = createStreams({ platform, unreadBound, limits, stalledReaders });
   const loopQueue = createLoopQueue();
   const loopTurn = ({ ctx, ip }: FastifyRequest) => loopQueue.next(ctx?.organizationId ?? networkOf(ip));
   let draining = false;
@@ -106,17 +106,16 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
 
   prepareServer(app.server, options.limits);
+  app.server.on('connection', (connection) => stalledReaders.watch(connection));
   readJsonStrictly(app, loopTurn);
   app.decorateRequest('ctx', undefined);
   app
     .decorateRequest('slot', undefined)
     .decorateRequest('rawBody', undefined)
     .decorateRequest('span', undefined)
-    .decorateRequest('isStream', false)
-    .decorateRequest('isOver', false);
+    .decorateRequest('isStream', false);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
-    stalledReaders.watch(reply.raw);
     slowBodies.watch(request.raw);
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
@@ -134,7 +133,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
   app.addHook('onResponse', async (request, reply) => {
     discardRest(platform.clock, request);
-    recordRequest(platform, request, reply);
+    if (!request.isStream) recordRequest(platform, factsOf(platform, request, reply), reply.elapsedTime);
   });
   // The onRequest hook above has already refused the request.
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
@@ -177,13 +176,15 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       streams.endAll();
       const closed = new AbortController();
       void platform.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(
-        () => app.server.closeAllConnections(),
+        () => {
+          app.server.closeAllConnections();
+          streams.closeConnections();
+        },
         () => {},
       );
       await app.close();
       closed.abort(OVER);
-      reauthorisation.stop();
-      await Promise.all([stalledReaders.stop(), slowBodies.stop()]);
+      await Promise.all([reauthorisation.stop(), stalledReaders.stop(), slowBodies.stop()]);
       await authenticator.close();
     },
   };

@@ -10,9 +10,9 @@
 //
 // Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts). It limits how many read the journal or get a
 // part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
-import { type ChunkType, chunkForToken, type Input } from '@signalbox/contract';
+import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { OVER, onceAborted } from '../lib/aborted.ts';
+import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { createFairGate } from '../lib/fair-gate.ts';
@@ -20,21 +20,10 @@ import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginning, comparePositions, endOfJournal, formatCursor, type Position } from './cursor.ts';
 import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSome, typesOf } from './read.ts';
-import { createRecent, type Text } from './recent.ts';
-import { chunksOf, envelopeOf, type Segment } from './segment.ts';
-
-/** A part of an envelope as JSON, with the envelope's cursor. A string is a whole envelope, or if it is empty only a cursor. */
-export interface StreamPart {
-  cursor: string;
-  json: string | Buffer;
-  isFirst: boolean;
-  isLast: boolean;
-}
-
-export interface JournalStream {
-  /** Ends after the terminal status, or when the signal is aborted. */
-  read(signal: AbortSignal): AsyncGenerator<StreamPart>;
-}
+import { createRecent } from './recent.ts';
+import type { Segment } from './segment.ts';
+import type { JournalStream, StreamEnd, StreamPart, StreamReader } from './stream.ts';
+import { partOf, textOf } from './text.ts';
 
 export interface Live {
   /** Called after the commit with which this node began to run a session: only this node writes to its journal, which ends here. */
@@ -63,10 +52,15 @@ export interface FollowOptions {
   readonly untilIdle?: boolean;
 }
 
+/** A reader that may be able to take more. */
+interface Waker {
+  wake(): void;
+}
+
 /** A session that has readers on this node. */
 interface Feed {
   readonly head: JournalInfo;
-  readonly readers: Set<Reader>;
+  readonly readers: Set<Waker>;
   /** Where its journal ends, as far as this node knows. */
   end: Position;
   /** The journal has been read to its end since the feed was created, so no earlier segment is missing. */
@@ -75,29 +69,12 @@ interface Feed {
   isOver: boolean;
 }
 
-interface Reader extends FollowOptions {
-  at: Position;
-  /** The position in a long text's bytes: everything before it has been returned. */
-  offset: number;
-  /** It has read up to where it ends. */
-  isDone: boolean;
-  /** The name of the texts for its types and its view. */
-  readonly name: string;
-  /** How many more bytes it may get before it waits at the gate again. */
-  allowance: number;
-  wake(): void;
-}
-
 const POLL_MS = 1_000;
 const READ_SEGMENTS = 200;
 // How much of the journal is read at once: this, plus at most one segment.
 const READ_BYTES = 64 * 1024;
 // Fewer than the connections of the pool, so that some are left for everything else.
 const MAX_AT_ONCE = 8;
-// A connection takes 16 KiB before it says to wait (http/request/server.ts). With one more part it buffers less than 64 KiB.
-const PART_BYTES = 47 * 1024;
-// With characters of three bytes it is still not longer than a part.
-const SHORT_CHARACTERS = 15 * 1024;
 
 /** The response of the stream route: undefined if nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
@@ -120,6 +97,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   /** Reads of the journal in progress, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
+  /** Readers that can take more, until the current code has run: a commit does not wait for its readers. */
+  const woken = new Set<Waker>();
   /**
    * The ends of journals whose sessions this node has just started: their first readers need not look there. Kept until the next commit
    * or poll. The poll also finds what another node commits if it takes the session over.
@@ -152,48 +131,90 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   function moveEnd(feed: Feed, end: Position): void {
     if (comparePositions(end, feed.end) <= 0) return;
     feed.end = end;
-    for (const reader of feed.readers) reader.wake();
+    for (const reader of feed.readers) wakeSoon(reader);
   }
 
   // ── A reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function* read(
-    head: JournalInfo,
-    after: Position,
-    options: FollowOptions,
-    signal: AbortSignal,
-  ): AsyncGenerator<StreamPart> {
-    let woken = Promise.withResolvers<void>();
-    const name = (options.forToken ? 'token ' : '') + (options.types ? [...options.types].sort().join() : '');
-    const wake = () => woken.resolve();
-    const reader: Reader = { ...options, at: after, offset: 0, isDone: false, name, allowance: READ_BYTES, wake };
-    const feed = feedOf(head);
-    feed.readers.add(reader);
-    const forget = onceAborted(signal, reader.wake);
-    try {
-      while (!signal.aborted) {
-        woken = Promise.withResolvers();
-        // Nothing else stays in memory while the reader is slow.
-        const part = nextPart(feed, reader);
-        if (part) {
-          yield part;
-        } else if (reader.isDone) {
-          return;
-        } else if (isAtEnd(feed, reader)) {
-          if (feed.isOver) return;
-          reader.allowance = READ_BYTES;
-          await woken.promise;
-        } else {
-          const isThere = await waitAtGate(feed, reader, signal);
-          // It was deleted.
-          if (!isThere && reader.offset > 0) return;
-        }
-      }
-    } finally {
-      forget();
-      feed.readers.delete(reader);
-      if (feed.readers.size === 0) feeds.delete(head.sessionId);
+  class Reader implements StreamReader {
+    readonly #feed: Feed;
+    readonly #onMore: () => void;
+    readonly options: FollowOptions;
+    at: Position;
+    /** The position in a long text's bytes: everything before it has been returned. */
+    offset = 0;
+    /** It has read up to where it ends. */
+    isDone = false;
+    /** The name of the texts for its types and its view. */
+    readonly name: string;
+    /** How many more bytes it may get before it waits at the gate again. */
+    allowance = READ_BYTES;
+    /** Set while it waits at the gate. */
+    #waiting: AbortController | undefined;
+    #isClosed = false;
+    end: StreamEnd | undefined;
+
+    constructor(feed: Feed, after: Position, options: FollowOptions, onMore: () => void) {
+      this.#feed = feed;
+      this.at = after;
+      this.options = options;
+      this.#onMore = onMore;
+      this.name = (options.forToken ? 'token ' : '') + (options.types ? [...options.types].sort().join() : '');
+      feed.readers.add(this);
     }
+
+    take(): StreamPart | undefined {
+      if (this.end || this.#waiting || this.#isClosed) return undefined;
+      const part = nextPart(this.#feed, this);
+      if (part) return part;
+      if (this.isDone) {
+        this.end = {};
+      } else if (!isAtEnd(this.#feed, this)) {
+        void this.#waitAtGate();
+      } else if (this.#feed.isOver) {
+        this.end = {};
+      } else {
+        this.allowance = READ_BYTES;
+      }
+      return undefined;
+    }
+
+    async #waitAtGate(): Promise<void> {
+      this.#waiting = new AbortController();
+      try {
+        const isThere = await waitAtGate(this.#feed, this, this.#waiting.signal);
+        // It was deleted.
+        if (!isThere && this.offset > 0) this.end = {};
+      } catch (error) {
+        this.end = { error };
+      }
+      this.#waiting = undefined;
+      this.wake();
+    }
+
+    wake(): void {
+      if (!this.#isClosed && !this.#waiting) this.#onMore();
+    }
+
+    close(): void {
+      if (this.#isClosed) return;
+      this.#isClosed = true;
+      this.#waiting?.abort(OVER);
+      const { readers, head } = this.#feed;
+      readers.delete(this);
+      if (readers.size === 0) feeds.delete(head.sessionId);
+    }
+  }
+
+  function wakeSoon(reader: Waker): void {
+    if (woken.size === 0) queueMicrotask(wakeAll);
+    woken.add(reader);
+  }
+
+  function wakeAll(): void {
+    const readers = [...woken];
+    woken.clear();
+    for (const reader of readers) reader.wake();
   }
 
   function feedOf(head: JournalInfo): Feed {
@@ -216,13 +237,13 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       const following = recent.get(feed.head.sessionId, reader.at);
       if (!following) return undefined;
       const { segment } = following;
-      const text = recent.text(following, reader.name, () => textOf(feed.head, segment, reader));
+      const text = recent.text(following, reader.name, () => textOf(feed.head, segment, reader.at, reader.options));
       const part = text && partOf(text, reader.offset);
       reader.allowance -= part ? part.json.length : segment.body.length;
       if (!part || part.isLast) {
         reader.at = { turn: segment.turn, seq: segment.seqTo };
         reader.offset = 0;
-        if (reader.untilIdle && following.endsWork) reader.isDone = true;
+        if (reader.options.untilIdle && following.endsWork) reader.isDone = true;
       } else {
         reader.offset += part.json.length;
       }
@@ -311,7 +332,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     if (!feed) return;
     feed.isOver = true;
     feed.end = beginning;
-    for (const reader of feed.readers) reader.wake();
+    for (const reader of feed.readers) wakeSoon(reader);
   }
 
   async function poll(): Promise<void> {
@@ -357,7 +378,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     startsHere: (sessionId, end) => void started.set(sessionId, formatCursor(end)),
     committed,
     throughGate: inPlace,
-    follow: (head, after, options = {}) => ({ read: (signal) => read(head, after, options, signal) }),
+    follow: (head, after, options = {}) => ({ open: (onMore) => new Reader(feedOf(head), after, options, onMore) }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
       unsubscribe = wake.subscribe('journal', (hint, here) => {
@@ -374,26 +395,4 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       await fetching;
     },
   };
-}
-
-/** Undefined if no chunk is of the types. */
-function textOf(
-  head: JournalInfo,
-  segment: Segment,
-  { at, types, forToken }: Pick<Reader, 'at' | 'types' | 'forToken'>,
-): Text | undefined {
-  const all = chunksOf(segment, at, types);
-  if (all.length === 0) return undefined;
-  const chunks = forToken ? all.map(chunkForToken) : all;
-  const end = { turn: segment.turn, seq: segment.seqTo };
-  const json = JSON.stringify(envelopeOf(head, end, segment.createdAt, chunks));
-  return { cursor: formatCursor(end), json: json.length <= SHORT_CHARACTERS ? json : Buffer.from(json) };
-}
-
-/** A copy: a view would keep a whole long text in memory until its reader has taken it. */
-function partOf({ cursor, json }: Text, offset: number): StreamPart {
-  if (typeof json === 'string') return { cursor, json, isFirst: true, isLast: true };
-  const end = offset + PART_BYTES;
-  const part = Buffer.from(json.subarray(offset, end));
-  return { cursor, json: part, isFirst: offset === 0, isLast: end >= json.length };
 }

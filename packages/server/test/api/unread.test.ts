@@ -17,11 +17,18 @@ import { createTenant, type Tenant } from '../support/tenant.ts';
 let service: TestService;
 let clock: ManualClock;
 const sockets: Socket[] = [];
+/** Of the requests since `note` was subscribed. */
+const connections: Socket[] = [];
 const responses: ServerResponse[] = [];
-const note = (message: unknown) => responses.push((message as { response: ServerResponse }).response);
+const note = (message: unknown) => {
+  const { response, socket } = message as { response: ServerResponse; socket: Socket };
+  responses.push(response);
+  connections.push(socket);
+};
 afterEach(async () => {
   unsubscribe('http.server.request.start', note);
   responses.length = 0;
+  connections.length = 0;
   for (const socket of sockets.splice(0)) socket.destroy();
   await clock.passWhile(service.stop());
 });
@@ -61,8 +68,8 @@ function ask(path: string, key = service.adminKey): Socket {
 
 /** Resolves when each of them waits for its reader, and nothing more is written. */
 async function allWait(): Promise<void> {
-  const wait = () => responses.every(({ writableLength, destroyed }) => destroyed || writableLength > 0);
-  const written = () => responses.map(({ socket }) => socket?.bytesWritten).join();
+  const wait = () => connections.every(({ writableLength, destroyed }) => destroyed || writableLength > 0);
+  const written = () => connections.map(({ bytesWritten }) => bytesWritten).join();
   for (let before = ''; !wait() || before !== written(); ) {
     before = written();
     for (let turn = 0; turn < 200; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
@@ -106,12 +113,12 @@ test('60 unread streams of a session buffer 64 KiB each, and are closed a minute
   ]);
   subscribe('http.server.request.start', note);
   for (let n = 0; n < 60; n += 1) ask(`/sessions/${sessionId}/stream`);
-  await expect.poll(() => responses.length).toBe(60);
+  await expect.poll(() => connections.length).toBe(60);
   await allWait();
-  const held = responses.map(({ writableLength }) => writableLength);
+  const held = connections.map(({ writableLength }) => writableLength);
   expect(Math.max(...held)).toBeLessThanOrEqual(64 * KIB);
 
-  const closed = Promise.all(responses.map((response) => once(response, 'close')));
+  const closed = Promise.all(connections.map((connection) => once(connection, 'close')));
   await letStall();
   await closed;
 });
@@ -124,10 +131,10 @@ test('200 unread streams cost 64 KiB each in addition to what they share, and re
   const reads = countReads();
   const before = memoryInUse();
   for (let n = 0; n < 200; n += 1) ask(`/sessions/${sessionId}/stream`);
-  await expect.poll(() => responses.length).toBe(200);
+  await expect.poll(() => connections.length).toBe(200);
   await allWait();
   reads.stop();
-  expect(Math.max(...responses.map(({ writableLength }) => writableLength))).toBeLessThanOrEqual(64 * KIB);
+  expect(Math.max(...connections.map(({ writableLength }) => writableLength))).toBeLessThanOrEqual(64 * KIB);
   expect(memoryInUse() - before).toBeLessThan(200 * 64 * KIB + 64 * KIB * KIB);
   expect(reads.count).toBeLessThanOrEqual(chunks.length);
 });
@@ -139,17 +146,17 @@ test('unread data has a bound: beyond it only the slowest client of the organiza
   const [own, others] = [await sessionOf(chunks), await sessionOf(chunks, few)];
   subscribe('http.server.request.start', note);
   for (let n = 0; n < 10; n += 1) ask(`/sessions/${others}/stream`, few.key);
-  await expect.poll(() => responses.length).toBe(10);
+  await expect.poll(() => connections.length).toBe(10);
   await allWait();
   for (let n = 0; n < 80; n += 1) ask(`/sessions/${own}/stream`);
-  await expect.poll(() => responses.length).toBe(90);
+  await expect.poll(() => connections.length).toBe(90);
   await allWait();
-  const open = responses.filter(({ destroyed }) => !destroyed);
+  const open = connections.filter(({ destroyed }) => !destroyed);
   const held = open.reduce((sum, { writableLength }) => sum + writableLength, 0);
   // What a connection accepts before it signals back pressure is added to this.
   expect(held).toBeLessThanOrEqual((2 * KIB + open.length * 16) * KIB);
   expect(open.length).toBeGreaterThan(30);
-  expect(responses.slice(0, 10).every(({ destroyed }) => !destroyed)).toBe(true);
+  expect(connections.slice(0, 10).every(({ destroyed }) => !destroyed)).toBe(true);
 });
 
 test('unread responses release their slot', async () => {

@@ -17,6 +17,7 @@ import { installShards, type ShardedDb, shardedDb } from '../support/lost-server
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { answering } from '../support/session-world.ts';
+import { partsOf } from '../support/stream-parts.ts';
 
 let clock: ManualClock;
 let world: TestPlatform;
@@ -185,7 +186,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     const heads = await Promise.all(
       sessions.map(({ ctx, sessionId }) => readJournalInfo(world.platform.db, ctx.organizationId, sessionId)),
     );
-    const [stream, other] = heads.map((head) => node.live.follow(head, beginning, undefined).read(over.signal));
+    const [stream, other] = heads.map((head) => partsOf(node.live.follow(head, beginning), over.signal));
     for (const one of [stream!, other!]) expect((await one.next()).done).toBe(false);
     const next = [stream!.next(), other!.next()];
     await losing();

@@ -8,7 +8,7 @@ import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { wholeOf } from '../support/stream-parts.ts';
+import { partsOf, wholeOf } from '../support/stream-parts.ts';
 
 const ACTIVE = 500;
 const IDLE = 1_000;
@@ -51,7 +51,7 @@ async function follow(node: Platform, sessionIds: readonly string[], signal: Abo
   const position = { turn: 1, seq: 0 };
   const streams = sessionIds.map(async (sessionId) => {
     const head = await readJournalInfo(node.db, world.organizationId, sessionId);
-    for await (const { json } of wholeOf(node.live.follow(head, position, undefined).read(signal))) {
+    for await (const { json } of wholeOf(partsOf(node.live.follow(head, position), signal))) {
       for (const { delta = '' } of (JSON.parse(json) as { chunks: { delta?: string }[] }).chunks)
         textOf.set(sessionId, (textOf.get(sessionId) ?? 0) + delta.length);
     }

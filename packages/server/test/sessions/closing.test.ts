@@ -1,11 +1,13 @@
 // Readers that disconnect, and shutdown: the service waits for neither without a limit.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Sql } from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import { createKey } from '../../src/keys/keys.ts';
+import { uuidOf } from '../../src/lib/ids.ts';
 import type { Identity } from '../../src/people/identity.ts';
 import type { Platform } from '../../src/platform.ts';
 import { createWorld, type World } from '../support/session-world.ts';
@@ -52,14 +54,21 @@ beforeEach(async () => {
       follow(...of) {
         const stream = platform.live.follow(...of);
         return {
-          async *read(signal) {
+          open(onMore) {
             following += 1;
-            try {
-              yield* stream.read(signal);
-            } finally {
+            const reader = stream.open(onMore);
+            const close = () => {
+              reader.close();
               following -= 1;
               ended.resolve();
-            }
+            };
+            return {
+              take: () => reader.take(),
+              get end() {
+                return reader.end;
+              },
+              close,
+            };
           },
         };
       },
@@ -137,4 +146,29 @@ test('an endless request does not delay the shutdown', async () => {
   const closed = app.close();
   graceOver.resolve();
   await closed;
+});
+
+test('a stream whose client takes nothing does not delay the shutdown', async () => {
+  gate.resolve();
+  await world.platform.db.execute(sql`
+    insert into segments (organization_id, session_id, turn, seq_from, seq_to, body, created_at)
+    select ${world.organizationId}, ${uuidOf('ses', sessionId)}, 9, n, n, '["' || repeat('a', 450000) || '"]', now()
+    from generate_series(1, 30) as n`);
+  await world.platform.db.execute(sql`
+    update sessions set turn = 9, next_seq = 31
+    where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)}`);
+  let connection: Socket | undefined;
+  const note = (message: unknown) => {
+    connection = (message as { socket: Socket }).socket;
+  };
+  subscribe('http.server.request.start', note);
+  const client = await request(`/sessions/${sessionId}/stream`);
+  client.pause();
+  await expect.poll(() => connection?.writableLength).toBeGreaterThan(0);
+  unsubscribe('http.server.request.start', note);
+  const closed = app.close();
+  await ended.promise;
+  graceOver.resolve();
+  await closed;
+  expect(connection!.destroyed).toBe(true);
 });

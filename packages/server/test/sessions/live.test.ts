@@ -10,7 +10,7 @@ import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
 import { deleteSession } from '../../src/sessions/sessions.ts';
 import { createWorld, usage, type World } from '../support/session-world.ts';
-import { wholeOf } from '../support/stream-parts.ts';
+import { partsOf, wholeOf } from '../support/stream-parts.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -36,7 +36,7 @@ async function read(
 ): Promise<Envelope[]> {
   const stream = await streamSession(ctx, { sessionId, ...query });
   const envelopes: Envelope[] = [];
-  for await (const { cursor, json } of wholeOf(stream!.read(new AbortController().signal))) {
+  for await (const { cursor, json } of wholeOf(partsOf(stream!, new AbortController().signal))) {
     const envelope = JSON.parse(json) as Envelope;
     expect(envelope.cursor).toBe(cursor);
     envelopes.push(envelope);
@@ -125,7 +125,7 @@ test('a slow reader loses nothing, and its backlog is bounded', async () => {
     },
   });
   const sessionId = await world.open(await world.agent());
-  const stream = wholeOf((await streamSession(world.ctx, { sessionId }))!.read(new AbortController().signal));
+  const stream = wholeOf(partsOf((await streamSession(world.ctx, { sessionId }))!, new AbortController().signal));
   const first = (await stream.next()).value!;
   for (let turn = 2; turn <= 12; turn += 1) await sendMessage(world.ctx, { sessionId, content: 'more' });
   await closeSession(world.ctx, { sessionId });
@@ -141,7 +141,7 @@ test('the stream of a deleted session ends, also on a node that received no wake
   const sessionId = await world.open(await world.agent());
   await world.until(sessionId, (chunk) => chunk.type === 'session.status' && chunk.status === 'idle');
   const stream = await streamSession(elsewhere, { sessionId });
-  const reader = stream!.read(new AbortController().signal);
+  const reader = partsOf(stream!, new AbortController().signal);
   await reader.next();
   await cancelSession(world.ctx, { sessionId });
   await deleteSession(world.ctx, { sessionId });
@@ -184,7 +184,7 @@ test('long chunks are read a few at a time, and lists and streams are still comp
   await closeSession(world.ctx, { sessionId });
   const stream = (await streamSession(world.ctx, { sessionId }))!;
   const streamed: Chunk[] = [];
-  for await (const { json } of wholeOf(stream.read(new AbortController().signal))) {
+  for await (const { json } of wholeOf(partsOf(stream, new AbortController().signal))) {
     streamed.push(...(JSON.parse(json) as Envelope).chunks);
   }
   expect(streamed.slice(0, -1)).toEqual(listed);

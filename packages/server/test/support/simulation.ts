@@ -36,7 +36,7 @@ import { createManualClock } from './manual-clock.ts';
 import { createRandom, type Random } from './random.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import { createWorld, httpTool, usage, type World } from './session-world.ts';
-import { wholeOf } from './stream-parts.ts';
+import { partsOf, wholeOf } from './stream-parts.ts';
 
 export interface SimulationOptions {
   seed: number;
@@ -337,7 +337,7 @@ class Simulation {
         (async () => {
           const stream = await streamSession(ctx, { sessionId, ...(at && { cursor: cursorOf(at) }) });
           if (!stream) ended = true;
-          for await (const { json } of stream ? wholeOf(stream.read(signal)) : []) {
+          for await (const { json } of stream ? wholeOf(partsOf(stream, signal)) : []) {
             for (const chunk of (JSON.parse(json) as { chunks: Chunk[] }).chunks) {
               at = { turn: chunk.turn, seq: chunk.seq };
               chunks.push(chunk);

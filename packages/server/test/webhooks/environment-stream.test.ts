@@ -6,6 +6,7 @@ import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { createEnvironmentStreams, streamEnvironment } from '../../src/webhooks/listening/environment-streams.ts';
 import { costOf, listenTo } from '../support/plans.ts';
+import { partsOf } from '../support/stream-parts.ts';
 import { append, createWorld, status, type TestSession, text, toolResult, type World } from '../support/webhooks.ts';
 
 let world: World;
@@ -42,7 +43,7 @@ async function listen(query: Query = {}, caller = ctx): Promise<Listening> {
   let cursor = '';
   const connected = Promise.withResolvers<void>();
   const read = (async () => {
-    for await (const part of stream.read(over.signal)) {
+    for await (const part of partsOf(stream, over.signal)) {
       cursor = part.cursor;
       connected.resolve();
       if (part.json !== '') envelopes.push(JSON.parse(String(part.json)) as Envelope);
@@ -167,7 +168,7 @@ test('nothing is read for a listener that takes nothing', async () => {
   const session = await world.session();
   const stream = await streamEnvironment(ctx, { env: 'production' });
   const over = new AbortController();
-  const reading = stream.read(over.signal);
+  const reading = partsOf(stream, over.signal);
   expect((await reading.next()).value?.json).toBe('');
   const reads = world.statementsLike(/from segments/);
   await append(world, session, [status()]);

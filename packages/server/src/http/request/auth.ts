@@ -21,7 +21,7 @@ import { roleIn } from '../../people/memberships.ts';
 import { actorOf } from '../../people/records.ts';
 import type { Platform } from '../../platform.ts';
 import { allowOrigin } from './cors.ts';
-import { ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
+import { CSRF_HEADER, ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
 import { contextOfToken, requireTokenScope, sessionTokenIn } from './token-caller.ts';
 
 export interface Caller {
@@ -39,6 +39,24 @@ export function callerOf(request: FastifyRequest, reply?: FastifyReply): Caller 
     headers: request.headers,
     ...(reply && { allowOrigin: (origin) => allowOrigin(reply, origin) }),
   };
+}
+
+/** The headers that `authorize` reads. */
+const CALLER_HEADERS = [
+  'authorization',
+  'cookie',
+  'host',
+  'origin',
+  'sec-fetch-site',
+  'user-agent',
+  CSRF_HEADER,
+  ORGANIZATION_HEADER,
+];
+
+/** The caller of a stream, to authorise it again: without the request, which would be kept in memory while the stream is open. */
+export function lastingCallerOf({ id, ip, headers }: FastifyRequest): Caller {
+  const own = CALLER_HEADERS.filter((name) => headers[name] !== undefined);
+  return { requestId: id, ipAddress: ip, headers: Object.fromEntries(own.map((name) => [name, headers[name]])) };
 }
 
 export interface Authorizer {

@@ -10,7 +10,8 @@ export function onceClosed(response: ServerResponse | Socket, fn: () => void): (
     fn();
     return () => {};
   }
-  response.once('close', fn);
+  // Not `once`, which would keep two more objects for each listener.
+  response.on('close', fn);
   return () => void response.off('close', fn);
 }
 

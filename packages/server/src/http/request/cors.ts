@@ -76,7 +76,5 @@ export function varyByOrigin(reply: FastifyReply): void {
 
 /** Lets the page of an allowed origin read the response. */
 export function allowOrigin(reply: FastifyReply, origin: string): void {
-  // A stream has sent its headers when its caller is authorised again.
-  if (reply.sent || reply.raw.headersSent) return;
   reply.header('Access-Control-Allow-Origin', origin).header('Access-Control-Expose-Headers', RESPONSE_HEADERS);
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Session } from '@signalbox/contract';
 import { beginning, parseCursor } from '../../journal/cursor.ts';
-import type { JournalStream } from '../../journal/live.ts';
+import { emptyStream, type JournalStream } from '../../journal/stream.ts';
 import type { Context } from '../../lib/context.ts';
 import { uuidOf } from '../../lib/ids.ts';
 
@@ -21,7 +21,7 @@ export function acceptsEvents({ accept = '' }: IncomingHttpHeaders): boolean {
 export function eventsAfter(ctx: Context, { body }: { body: string }): JournalStream {
   const { session } = JSON.parse(body) as { session: Session };
   const { sessionId, agentId, environment, cursor, status } = session;
-  if (status !== 'running' && status !== 'waiting') return { read: async function* () {} };
+  if (status !== 'running' && status !== 'waiting') return emptyStream;
   const after = cursor === null ? beginning : parseCursor(cursor);
   const head = {
     organizationId: ctx.organizationId,

@@ -16,6 +16,7 @@
 // What the HTTP parser itself refuses (headers, slow requests) is in server.ts.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
@@ -70,8 +71,8 @@ export interface Limits {
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
   /** The same for a key with a limit of its own. */
   countRequestOfKey(ctx: Context, reply: FastifyReply): Promise<void>;
-  /** Counts a stream or long poll until its response is closed. Throws 429 `rate_limited`. */
-  countStream(ctx: Context, response: ServerResponse): void;
+  /** Counts a stream or long poll until its response, or the connection that it has taken, is closed. Throws 429 `rate_limited`. */
+  countStream(ctx: Context, response: ServerResponse | Socket): void;
 }
 
 // Failures from one address may be a mistyped password. From many addresses they are an attack, and a limit on all of them together

@@ -1,9 +1,15 @@
 // Responses that stay open for as long as the client waits: streams and long polls. A node that stops ends them.
 import type { Clock } from '../../lib/clock.ts';
 
+export interface OpenResponse {
+  end(): void;
+}
+
 export interface OpenResponses {
-  /** `end` is called at most once. Returns a function that removes the response when it has ended. */
-  add(end: () => void): () => void;
+  /** It is ended at most once. */
+  add(response: OpenResponse): void;
+  /** It has ended. */
+  remove(response: OpenResponse): void;
   endAll(): void;
   /** Ends those that are open now, spread over `ms`, so that their clients do not all reconnect to other nodes at once. */
   endOver(ms: number): Promise<void>;
@@ -12,19 +18,15 @@ export interface OpenResponses {
 const STEPS = 20;
 
 export function createOpenResponses(clock: Clock): OpenResponses {
-  const open = new Set<() => void>();
+  const open = new Set<OpenResponse>();
 
-  function end(response: () => void): void {
-    if (open.delete(response)) response();
+  function end(response: OpenResponse): void {
+    if (open.delete(response)) response.end();
   }
 
   return {
-    add(endResponse) {
-      // A new function for each: two responses may share one.
-      const own = () => endResponse();
-      open.add(own);
-      return () => void open.delete(own);
-    },
+    add: (response) => void open.add(response),
+    remove: (response) => void open.delete(response),
     endAll() {
       for (const response of open) end(response);
     },

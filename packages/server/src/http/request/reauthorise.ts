@@ -1,13 +1,15 @@
 // A stream may stay open for days, and a long poll for 20 seconds. Meanwhile the caller's key may be rotated, deleted or limited, and
 // a person may be removed or signed out. A response that takes so long authorises its caller again: a stream every 30 seconds, and as
 // soon as a node announces a change of its caller; a long poll before it responds. The streams of a session token end when it expires.
-import { OVER, onceAborted } from '../../lib/aborted.ts';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Context } from '../../lib/context.ts';
 import type { Platform } from '../../platform.ts';
 
 /** How long a stream outlives its key at most: with 5,000 streams on a node this is 166 look-ups a second, in far fewer queries. */
 const REAUTHORISE_EVERY_MS = 30_000;
+/** How often those are searched for whose turn it is. One timer for all of them, but often, so that few have their turn at once. */
+const CHECK_EVERY_MS = 250;
 // A caller that was authorised more recently is not looked up again. A long poll waits longer than this.
 const REAUTHORISE_AFTER_MS = 250;
 const LOST: ReadonlySet<number> = new Set([401, 403, 404]);
@@ -18,7 +20,7 @@ export interface Reauthorisation {
   start(ctx: Context, authorise: () => Promise<unknown>): OpenAccess;
   /** A key or a person was changed: their streams, on every node, are authorised again now. */
   announceAccessChange(callerId: string): void;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** How access ends. */
@@ -32,70 +34,118 @@ export interface AccessEnd {
 export interface OpenAccess {
   /** Throws 401, 403 or 404 if the caller has lost access; looks nothing up within 250 ms of the first authorisation. */
   reauthorise(): Promise<void>;
-  /** Authorises the caller again until `signal` is aborted or access ends. */
-  watch(end: AccessEnd, signal: AbortSignal): void;
+  /** Authorises the caller again until access ends or the returned function is called. */
+  watch(end: AccessEnd): () => void;
+}
+
+/** An open stream. */
+interface WatchedAccess {
+  readonly callerId: string;
+  /** Of a session token, by the clock. */
+  readonly expiresAt: number | undefined;
+  readonly authorise: () => Promise<unknown>;
+  readonly end: AccessEnd;
+  /** When the caller is authorised again; infinite while it is. */
+  dueAt: number;
+  /** A change was announced while the caller was being authorised: that look-up may have been too early. */
+  hasChanged: boolean;
 }
 
 export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 'wake'>): Reauthorisation {
-  const listeners = new Map<string, Set<() => void>>();
+  const watched = new Set<WatchedAccess>();
+  const byCaller = new Map<string, Set<WatchedAccess>>();
+  const stopping = new AbortController();
+  const now = () => clock.now().getTime();
 
   // Without a hint any caller may have changed. A hint that is lost costs up to 30 seconds.
   const unsubscribe = wake.subscribe('access', (hint) => {
-    const changed = hint ? [listeners.get(hint.callerId) ?? []] : listeners.values();
-    for (const onChange of [...changed].flatMap((own) => [...own])) onChange();
+    const changed = hint ? (byCaller.get(hint.callerId) ?? []) : watched;
+    for (const access of [...changed]) {
+      access.hasChanged = true;
+      void authoriseIfDue(access);
+    }
   });
 
-  /** Calls `onChange` at each announced change of a caller's access, until `signal` is aborted. */
-  function onAccessChange(callerId: string, onChange: () => void, signal: AbortSignal): void {
-    const own = listeners.get(callerId) ?? new Set();
-    listeners.set(callerId, own.add(onChange));
-    onceAborted(signal, () => {
-      own.delete(onChange);
-      if (own.size === 0 && listeners.get(callerId) === own) listeners.delete(callerId);
-    });
-  }
-
-  async function watch(
-    { keyId, callerId, token }: Context,
-    authorise: () => Promise<unknown>,
-    { lost, expired }: AccessEnd,
-    signal: AbortSignal,
-  ): Promise<void> {
-    // A change that is announced while the caller is being authorised makes the next pause none: that look-up may have been too early.
-    let pause = new AbortController();
-    const endPause = () => pause.abort(OVER);
-    // A token is valid for as long as its key.
-    onAccessChange((keyId ?? callerId)!, endPause, signal);
-    onceAborted(signal, endPause);
-    while (!signal.aborted) {
-      const leftMs = token ? token.expiresAt.getTime() - clock.now().getTime() : REAUTHORISE_EVERY_MS;
-      await clock.sleep(Math.min(REAUTHORISE_EVERY_MS, Math.max(0, leftMs)), pause.signal).catch(() => {});
-      if (signal.aborted) return;
-      if (token && token.expiresAt <= clock.now()) return expired();
-      pause = new AbortController();
-      try {
-        await authorise();
-      } catch (error) {
-        if (signal.aborted) return;
-        // If the database is unavailable, nothing is known about the key. 404: a token lost the scope of the route.
-        if (error instanceof ApiError && LOST.has(error.status)) return lost();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(CHECK_EVERY_MS, stopping.signal).catch(() => {});
+      for (const access of watched) {
+        endIfExpired(access);
+        void authoriseIfDue(access);
       }
     }
   }
 
+  async function authoriseIfDue(access: WatchedAccess): Promise<void> {
+    if (access.dueAt === Number.POSITIVE_INFINITY) return;
+    while (watched.has(access) && (access.hasChanged || access.dueAt <= now())) {
+      access.hasChanged = false;
+      access.dueAt = Number.POSITIVE_INFINITY;
+      try {
+        await access.authorise();
+      } catch (error) {
+        // If the database is unavailable, nothing is known about the key. 404: a token lost the scope of the route.
+        if (error instanceof ApiError && LOST.has(error.status)) return end(access, () => access.end.lost());
+      }
+      access.dueAt = now() + REAUTHORISE_EVERY_MS;
+    }
+  }
+
+  /** A token that expires before the next check gets a timer of its own, so that its stream ends in time. */
+  function endIfExpired(access: WatchedAccess): void {
+    if (access.expiresAt === undefined) return;
+    const leftMs = access.expiresAt - now();
+    if (leftMs > CHECK_EVERY_MS) return;
+    if (leftMs <= 0) {
+      end(access, () => access.end.expired());
+      return;
+    }
+    void clock.sleep(leftMs, stopping.signal).then(
+      () => endIfExpired(access),
+      () => {},
+    );
+  }
+
+  function end(access: WatchedAccess, how: () => void): void {
+    if (forget(access)) how();
+  }
+
+  /** False if it was forgotten before. */
+  function forget(access: WatchedAccess): boolean {
+    const own = byCaller.get(access.callerId);
+    own?.delete(access);
+    if (own?.size === 0) byCaller.delete(access.callerId);
+    return watched.delete(access);
+  }
+
+  function watch(access: WatchedAccess): () => void {
+    watched.add(access);
+    const own = byCaller.get(access.callerId) ?? new Set();
+    byCaller.set(access.callerId, own.add(access));
+    // Not before this returns.
+    queueMicrotask(() => endIfExpired(access));
+    return () => void forget(access);
+  }
+
+  const running = run();
   return {
-    start(ctx, authorise) {
-      const authorisedAt = clock.now().getTime();
+    start({ keyId, callerId, token }, authorise) {
+      const authorisedAt = now();
+      // A token is valid for as long as its key.
+      const [of, expiresAt] = [(keyId ?? callerId)!, token?.expiresAt.getTime()];
       return {
         async reauthorise() {
-          if (clock.now().getTime() - authorisedAt > REAUTHORISE_AFTER_MS) await authorise();
+          if (now() - authorisedAt > REAUTHORISE_AFTER_MS) await authorise();
         },
-        watch(end, signal) {
-          void watch(ctx, authorise, end, signal);
-        },
+        watch: (end) =>
+          watch({ callerId: of, expiresAt, authorise, end, dueAt: now() + REAUTHORISE_EVERY_MS, hasChanged: false }),
       };
     },
     announceAccessChange: (callerId) => wake.publish('access', { callerId }),
-    stop: unsubscribe,
+    async stop() {
+      unsubscribe();
+      stopping.abort(OVER);
+      await running;
+    },
   };
 }

@@ -10,7 +10,7 @@ import type { Identity, SignIn, Visitor } from '../../people/identity.ts';
 import { endSignIn } from '../../people/sign-ins.ts';
 import type { Caller } from './auth.ts';
 
-const CSRF_HEADER = 'x-signalbox-csrf';
+export const CSRF_HEADER = 'x-signalbox-csrf';
 export const ORGANIZATION_HEADER = 'x-signalbox-organization';
 
 const MAX_USER_AGENT = 300;

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test, vi } from 'vitest';
-import { writeEvents } from './sse.ts';
-import { createUnreadBound } from './unread-bound.ts';
+import { type StreamPart, streamOf } from '../../journal/stream.ts';
+import { beginEvents, EventStream } from './sse.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -24,23 +24,27 @@ function openResponse() {
   });
 }
 
+/** Writes what the generator yields, to the end. */
+async function write(response: ReturnType<typeof openResponse>, read: () => AsyncGenerator<StreamPart>): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const outlet = beginEvents(response as unknown as ServerResponse, {});
+  const stream = new EventStream(outlet!, streamOf(read), {
+    wait: () => expect.unreachable(),
+    onEnd: () => over.resolve(),
+  });
+  stream.start();
+  await over.promise;
+}
+
 test('a blank line ends an event and nothing else: comments make no empty message', async () => {
   vi.useFakeTimers();
   const response = openResponse();
   const more = Promise.withResolvers<void>();
-  const done = writeEvents(
-    response as unknown as ServerResponse,
-    {},
-    new AbortController().signal,
-    createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
-    {
-      async *read() {
-        yield { cursor: 'turn_1:seq_1', json: '{"n":1}', isFirst: true, isLast: true };
-        await more.promise;
-        yield { cursor: 'turn_1:seq_2', json: '{"n":2}', isFirst: true, isLast: true };
-      },
-    },
-  );
+  const done = write(response, async function* () {
+    yield { cursor: 'turn_1:seq_1', json: '{"n":1}', isFirst: true, isLast: true };
+    await more.promise;
+    yield { cursor: 'turn_1:seq_2', json: '{"n":2}', isFirst: true, isLast: true };
+  });
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;
@@ -57,19 +61,11 @@ test('no heartbeat comes between the parts of an event, however long the next on
   const response = openResponse();
   const more = Promise.withResolvers<void>();
   const part = { cursor: 'turn_1:seq_1', isFirst: false, isLast: false };
-  const done = writeEvents(
-    response as unknown as ServerResponse,
-    {},
-    new AbortController().signal,
-    createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
-    {
-      async *read() {
-        yield { ...part, json: Buffer.from('{"n":'), isFirst: true };
-        await more.promise;
-        yield { ...part, json: Buffer.from('1}'), isLast: true };
-      },
-    },
-  );
+  const done = write(response, async function* () {
+    yield { ...part, json: Buffer.from('{"n":'), isFirst: true };
+    await more.promise;
+    yield { ...part, json: Buffer.from('1}'), isLast: true };
+  });
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
 import { createStalledReaders, type StalledReaders } from './stalled-readers.ts';
@@ -12,25 +12,19 @@ beforeEach(() => {
 });
 afterEach(() => unread.stop());
 
-/** An answer of which so much waits to be taken. */
-function answer() {
-  const socket = {
+/** A connection on which so much waits to be taken. */
+function connection() {
+  const socket = Object.assign(new EventEmitter(), {
     bytesWritten: 0,
     writableLength: 0,
     destroyed: false,
     destroy() {
       socket.destroyed = true;
     },
-  };
-  const response = Object.defineProperty(
-    Object.assign(new EventEmitter(), { socket, destroyed: false }),
-    'writableLength',
-    { get: () => socket.writableLength },
-  );
-  unread.watch(response as unknown as ServerResponse);
+  });
+  unread.watch(socket as unknown as Socket);
   return {
     socket,
-    response,
     write(bytes: number) {
       socket.bytesWritten += bytes;
       socket.writableLength += bytes;
@@ -49,7 +43,7 @@ async function pass(seconds: number): Promise<void> {
 }
 
 test('a client that takes nothing is closed after a minute, also while more is written for it', async () => {
-  const { socket, write } = answer();
+  const { socket, write } = connection();
   write(100);
   await pass(40);
   write(100);
@@ -60,7 +54,7 @@ test('a client that takes nothing is closed after a minute, also while more is w
 });
 
 test('a client that takes a little from time to time is waited for', async () => {
-  const { socket, write, take } = answer();
+  const { socket, write, take } = connection();
   write(1000);
   for (let n = 0; n < 9; n += 1) {
     await pass(50);
@@ -72,7 +66,7 @@ test('a client that takes a little from time to time is waited for', async () =>
 });
 
 test('a client that has taken everything is not closed, and a response of 1 MiB has two minutes more', async () => {
-  const [idle, long] = [answer(), answer()];
+  const [idle, long] = [connection(), connection()];
   long.write(1024 * 1024);
   await pass(180);
   expect([idle.socket.destroyed, long.socket.destroyed]).toEqual([false, false]);

@@ -1,13 +1,13 @@
 // Closes the connections of clients that do not read. The service waits for a slow client, and unread-bound.ts limits
 // what waits in memory for it. A client that takes nothing is disconnected, so that it keeps neither memory nor a slot forever.
-import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 
 export interface StalledReaders {
-  /** Watches a response until it is closed. */
-  watch(response: ServerResponse): void;
+  /** Watches a connection until it is closed. */
+  watch(connection: Socket): void;
   stop(): Promise<void>;
 }
 
@@ -17,16 +17,16 @@ const STALLED_MS = 60_000;
 // Node reports only whole writes, and a response may be a single write of several MiB: a slow connection gets this much longer.
 const LEAST_BYTES_A_SECOND = 8 * 1024;
 
-interface WatchedResponse {
-  readonly response: ServerResponse;
-  /** By its connection, at the last check. */
+interface WatchedConnection {
+  readonly connection: Socket;
+  /** At the last check. */
   takenBytes: number;
   /** When `takenBytes` was first seen. */
   since: number;
 }
 
 export function createStalledReaders(clock: Clock): StalledReaders {
-  const watched = new Set<WatchedResponse>();
+  const watched = new Set<WatchedConnection>();
   const stopping = new AbortController();
 
   async function run(): Promise<void> {
@@ -37,25 +37,24 @@ export function createStalledReaders(clock: Clock): StalledReaders {
     }
   }
 
-  function check(entry: WatchedResponse, now: number): void {
-    const { response } = entry;
-    const { socket } = response;
-    if (!socket) return;
-    const takenBytes = socket.bytesWritten - socket.writableLength;
-    if (response.writableLength === 0 || takenBytes !== entry.takenBytes) {
+  function check(entry: WatchedConnection, now: number): void {
+    const { connection } = entry;
+    const { writableLength } = connection;
+    const takenBytes = connection.bytesWritten - writableLength;
+    if (writableLength === 0 || takenBytes !== entry.takenBytes) {
       entry.takenBytes = takenBytes;
       entry.since = now;
-    } else if (now - entry.since >= STALLED_MS + (response.writableLength / LEAST_BYTES_A_SECOND) * 1000) {
-      socket.destroy();
+    } else if (now - entry.since >= STALLED_MS + (writableLength / LEAST_BYTES_A_SECOND) * 1000) {
+      connection.destroy();
     }
   }
 
   const running = run();
   return {
-    watch(response) {
-      const entry = { response, takenBytes: -1, since: 0 };
+    watch(connection) {
+      const entry = { connection, takenBytes: -1, since: 0 };
       watched.add(entry);
-      onceClosed(response, () => watched.delete(entry));
+      onceClosed(connection, () => watched.delete(entry));
     },
     async stop() {
       stopping.abort(OVER);

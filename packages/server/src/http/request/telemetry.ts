@@ -10,11 +10,25 @@ import type { Platform } from '../../platform.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     span: Span | undefined;
-    /** Whether the response is a stream. */
+    /** Whether the response is a stream, which records the request when it ends. */
     isStream: boolean;
-    /** Whether it has been recorded: a stream that ends by itself is reported twice. */
-    isOver: boolean;
   }
+}
+
+/** What is recorded of a request. A stream keeps it instead of the request. */
+export interface RequestFacts {
+  readonly requestId: string;
+  readonly callerRequestId: string | undefined;
+  readonly method: string;
+  /** Null: there is no such route. */
+  readonly route: string | null;
+  readonly organizationId: string | undefined;
+  readonly actorId: string | null | undefined;
+  readonly status: number;
+  readonly isStream: boolean;
+  /** By the clock, in milliseconds. */
+  readonly startedAt: number;
+  readonly span: Span | undefined;
 }
 
 /** A child of the caller's span, if the request names one. */
@@ -36,44 +50,57 @@ export function beginSpan(
   );
 }
 
-/** Records a request once, when its response was sent or its stream has ended. */
-export function recordRequest(
-  { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
+/** Once the status of its response is known. */
+export function factsOf(
+  { clock }: Pick<Platform, 'clock'>,
   request: FastifyRequest,
   reply: FastifyReply,
+): RequestFacts {
+  const { id, ctx, method, isStream, span } = request;
+  return {
+    requestId: id,
+    callerRequestId: callerRequestIdOf(request),
+    method: METHODS.includes(method) ? method : 'other',
+    route: request.is404 ? null : (request.routeOptions.url ?? null),
+    organizationId: ctx?.organizationId,
+    actorId: ctx?.actor.id,
+    status: reply.raw.statusCode,
+    isStream,
+    startedAt: clock.now().getTime() - reply.elapsedTime,
+    span,
+  };
+}
+
+/** Records a request, when its response was sent or its stream has ended. */
+export function recordRequest(
+  { clock, log, metrics }: Pick<Platform, 'clock' | 'log' | 'metrics'>,
+  facts: RequestFacts,
+  durationMs = clock.now().getTime() - facts.startedAt,
 ): void {
-  if (request.isOver) return;
-  request.isOver = true;
-  const { statusCode } = reply.raw;
-  const method = METHODS.includes(request.method) ? request.method : 'other';
-  const organizationId = request.ctx && formatId('org', request.ctx.organizationId);
+  const { requestId, callerRequestId, method, route, status, actorId } = facts;
+  const organizationId = facts.organizationId && formatId('org', facts.organizationId);
   log.info(
-    {
-      requestId: request.id,
-      callerRequestId: callerRequestIdOf(request),
-      method,
-      route: request.routeOptions.url ?? null,
-      status: statusCode,
-      durationMs: Math.round(reply.elapsedTime),
-      organizationId,
-      actorId: request.ctx?.actor.id,
-    },
+    { requestId, callerRequestId, method, route, status, durationMs: Math.round(durationMs), organizationId, actorId },
     'request',
   );
   // A request without a route can have any method.
-  const labels = request.is404 ? { route: 'none', method: 'other' } : { route: patternOf(request), method };
-  metrics.requests.inc({ ...labels, status: statusCode });
+  const labels = route === null ? { route: 'none', method: 'other' } : { route: templateOf(route), method };
+  metrics.requests.inc({ ...labels, status });
   // The duration of a stream depends on its client.
-  if (!request.isStream) metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
-  request.span?.end(
-    { 'http.response.status_code': statusCode, 'signalbox.organization.id': organizationId },
-    statusCode >= 500 ? String(statusCode) : undefined,
+  if (!facts.isStream) metrics.requestSeconds.observe(labels, durationMs / 1000);
+  facts.span?.end(
+    { 'http.response.status_code': status, 'signalbox.organization.id': organizationId },
+    status >= 500 ? String(status) : undefined,
   );
 }
 
 /** The route's path as the contract has it. */
 function patternOf(request: FastifyRequest): string {
-  return (request.routeOptions.url ?? 'none').replaceAll(/:(\w+)/g, '{$1}');
+  return templateOf(request.routeOptions.url ?? 'none');
+}
+
+function templateOf(route: string): string {
+  return route.replaceAll(/:(\w+)/g, '{$1}');
 }
 
 // The forms that load balancers and tracing libraries use: UUIDs, hexadecimal, base64url, nginx's and AWS's. Anything else is omitted, so

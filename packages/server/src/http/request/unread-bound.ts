@@ -3,6 +3,7 @@
 // has taken nothing for longest. Clients of a stream resume at their cursor.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Log } from '../../lib/log.ts';
 import { onceClosed } from './closed.ts';
 
@@ -10,13 +11,15 @@ import { onceClosed } from './closed.ts';
 export type Write = (part: string | Uint8Array, closed: AbortSignal) => Promise<void>;
 
 export interface UnreadBound {
+  /** Counts bytes that wait for a client, until the returned function is called. May close the connection at once. */
+  wait(response: ServerResponse | Socket, organizationId: string, bytes: number): () => void;
   writerOf(response: ServerResponse, organizationId: string): Write;
   /** Counts a response that is sent as a whole, if it is long, until its connection has taken it. */
   count(response: ServerResponse, organizationId: string, payload: unknown): void;
 }
 
 interface Waiting {
-  readonly response: ServerResponse;
+  readonly response: ServerResponse | Socket;
   readonly bytes: number;
 }
 
@@ -34,13 +37,13 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
   const shares = new Map<string, Share>();
   let total = 0;
 
-  /** Returns a function that stops counting it. */
-  function wait(organizationId: string, waiting: Waiting): () => void {
+  function wait(response: ServerResponse | Socket, organizationId: string, bytes: number): () => void {
+    const waiting = { response, bytes };
     const share = shares.get(organizationId) ?? { bytes: 0, waiting: new Set() };
     shares.set(organizationId, share);
     share.waiting.add(waiting);
-    share.bytes += waiting.bytes;
-    total += waiting.bytes;
+    share.bytes += bytes;
+    total += bytes;
     while (total > maxMegabytes * MEGABYTE) closeSlowest();
     return () => forget(organizationId, waiting);
   }
@@ -64,9 +67,10 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
   }
 
   return {
+    wait,
     writerOf: (response, organizationId) => async (part, closed) => {
       if (response.write(part)) return;
-      const done = wait(organizationId, { response, bytes: Buffer.byteLength(part) });
+      const done = wait(response, organizationId, Buffer.byteLength(part));
       try {
         await once(response, 'drain', { signal: closed });
       } finally {
@@ -75,7 +79,7 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
     },
     count(response, organizationId, payload) {
       if (typeof payload !== 'string' || payload.length <= LONG_CHARACTERS) return;
-      onceClosed(response, wait(organizationId, { response, bytes: Buffer.byteLength(payload) }));
+      onceClosed(response, wait(response, organizationId, Buffer.byteLength(payload)));
     },
   };
 }

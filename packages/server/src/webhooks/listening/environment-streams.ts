@@ -5,7 +5,7 @@
 // any node, gets the chunks since then, of which it may know some.
 import { type ChunkType, defaultChunkTypes, type Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { JournalStream } from '../../journal/live.ts';
+import { type JournalStream, type StreamPart, streamOf } from '../../journal/stream.ts';
 import { ApiError, notFound } from '../../lib/api-error.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
 import { uuidOf } from '../../lib/ids.ts';
@@ -22,7 +22,7 @@ const MAX_OF_ORGANIZATION = 20;
 export function createEnvironmentStreams(platform: ReaderPlatform): EnvironmentStreams {
   const openOf = new Map<string, number>();
 
-  async function* counted(listener: Listener, signal: AbortSignal): ReturnType<JournalStream['read']> {
+  async function* counted(listener: Listener, signal: AbortSignal): AsyncGenerator<StreamPart> {
     const { organizationId } = listener;
     openOf.set(organizationId, (openOf.get(organizationId) ?? 0) + 1);
     try {
@@ -43,7 +43,7 @@ export function createEnvironmentStreams(platform: ReaderPlatform): EnvironmentS
           { retryAfterSeconds: 5 },
         );
       }
-      return { read: (signal) => counted(listener, signal) };
+      return streamOf((signal) => counted(listener, signal));
     },
   };
 }

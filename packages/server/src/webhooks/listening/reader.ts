@@ -10,9 +10,9 @@
 // A client that reads nothing stops the loop in the middle of a batch: nothing more is read for it, and only ids are collected.
 import type { ChunkType } from '@signalbox/contract';
 import { comparePositions, type Position } from '../../journal/cursor.ts';
-import type { StreamPart } from '../../journal/live.ts';
 import { readAfterEach } from '../../journal/read.ts';
 import type { Segment } from '../../journal/segment.ts';
+import type { StreamPart } from '../../journal/stream.ts';
 import { OVER, onceAborted } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
 import { maxTextWaitMs, nextStep } from '../sending/batch.ts';
