@@ -18,6 +18,7 @@ const proofs = [
   { name: 'forks', files: ['proofs/forks.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'compactions', files: ['proofs/compactions.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
+  { name: 'soak', files: ['proofs/soak.test.ts'], env: { SIGNALBOX_SOAK_MINUTES: '60' } },
   { name: 'poolers', files: ['proofs/poolers.test.ts'], env: { SIGNALBOX_POOLERS: '1' } },
   {
     name: 'upgrade',
