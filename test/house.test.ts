@@ -299,7 +299,7 @@ test('only runtime/schemas/ compiles schemas and patterns of users, because it c
   const allowed = {
     'packages/contract/src/validation/check.ts': 'schemas of the contract, values of limited size',
     'packages/server/src/http/request/validate.ts': 'schemas of the contract',
-    'packages/server/src/http/api.ts': 'schemas of the contract',
+    'packages/server/src/http/route-steps.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
     'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it is cheap',
   };

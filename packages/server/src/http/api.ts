@@ -7,6 +7,8 @@
 //     slot            503 if this node has too many requests in flight                request/admission.ts
 //     caller          401; 403 without the route's scope, 404 for a session token;    request/auth.ts, request/token-caller.ts,
 //                     429 by address                                                  request/limits.ts
+//                     a key that the node remembers, for a change that is planned:    request/recalled-caller.ts
+//                     before anything is refused, or with the change itself
 //                     what a stream needs, if the caller asks for one                 request/event-stream.ts
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
 //   when it has arrived
@@ -22,30 +24,32 @@
 //                     a route with `each`: reach, check and act for each id           request/each.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
 //                     authorised again                                                request/reauthorise.ts
-import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contract';
+import { type Route, type RouteName, routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Compile } from 'typebox/compile';
 import type { PlannedChange } from '../db/planned-change.ts';
 import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/stream.ts';
-import type { Context, PoolContext } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import type { ExportedFile } from '../lib/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
-import { checks, eachResults, handlers, plans } from './handlers.ts';
 import type { Admission } from './request/admission.ts';
-import { agentGateOf } from './request/agent-gate.ts';
-import { type Authorizer, type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
+import { type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
-import { type EachResult, eachOf, type Steps } from './request/each.ts';
-import { type EnvironmentGate, environmentGateOf } from './request/environment-gate.ts';
 import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
 import { responseOfExport } from './request/file.ts';
-import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
-import { type Limits, mayWait, requireBudgets, requireRoom } from './request/limits.ts';
+import {
+  actAsPlanned,
+  actOnce,
+  type IdempotentRequest,
+  type IdempotentResponse,
+  idempotencyKeyOf,
+} from './request/idempotency.ts';
+import { mayWait, requireBudgets } from './request/limits.ts';
 import type { OpenAccess, Reauthorisation } from './request/reauthorise.ts';
+import { hasArrived, identify } from './request/recalled-caller.ts';
 import { pathOf } from './request/server.ts';
 import type { SlowBodies } from './request/slow-bodies.ts';
 import { withLastEventId } from './request/sse.ts';
@@ -55,33 +59,40 @@ import { refusingFor } from './request/token-errors.ts';
 import { tokenGateOf } from './request/token-gate.ts';
 import { contentIdOf, keepOrDiscard, receiveUpload } from './request/upload.ts';
 import { validatorOf } from './request/validate.ts';
+import { forEachOf, type Plan, planOf, type StepParts, stepsOf } from './route-steps.ts';
 
 export const API_PREFIX = '/api/v1';
 
 /** What the steps of a request share on a node. */
-export interface ApiParts {
+export interface ApiParts extends StepParts {
   readonly platform: Platform;
   readonly identity: Identity;
   readonly admission: Admission;
-  readonly authorizer: Authorizer;
-  readonly limits: Limits;
   readonly reauthorisation: Reauthorisation;
   readonly streams: Streams;
   readonly slowBodies: SlowBodies;
   /** Waits until the event loop has time for this request's organization. */
   readonly loopTurn: (request: FastifyRequest) => Promise<void> | undefined;
-  /** Of an organization; 0 is no limit. */
-  readonly maxOpenSessions: number;
-  /** Fails a request whose response differs from the contract: for tests. */
-  readonly checkResponses: boolean;
 }
 
-type Handler = (ctx: Context, input: unknown) => Promise<unknown>;
 type Input = Record<string, unknown>;
+
+interface Entered {
+  /** The input as it was validated. */
+  given: Input;
+  /** With what the key's limits fill in. */
+  input: Input;
+}
+
+interface Prepared extends Entered {
+  planned?: PlannedChange<unknown>;
+  once?: IdempotentRequest | undefined;
+}
 
 export function addApi(app: FastifyInstance, parts: ApiParts): void {
   for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
-    const steps = { onRequest: admit(route, parts), handler: respond(name, route, parts) };
+    const plan = planOf(name, route, parts);
+    const steps = { onRequest: admit(route, plan, parts), handler: respond(name, route, plan, parts) };
     const addTo = (scope: FastifyInstance) => {
       for (const path of [`${API_PREFIX}${route.path}`, ...(route.alsoAtRoot ? [route.path] : [])]) {
         scope.route({ method: route.method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), ...steps });
@@ -94,20 +105,43 @@ export function addApi(app: FastifyInstance, parts: ApiParts): void {
 }
 
 /** Before the body is read: slot, caller, limits. */
-function admit(route: Route, { platform, admission, authorizer, limits, streams }: ApiParts) {
+function admit(route: Route, plan: Plan, parts: ApiParts) {
+  const { platform, admission, authorizer, limits, streams } = parts;
   const waits = mayWait(route);
+  const mayRecall = plan !== undefined && !limits.counts(route);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     request.span = beginSpan(platform, request, route);
     if (route.token) varyByOrigin(reply);
     const caller = callerOf(request, reply);
     const slot = admission.of(request, reply);
-    slot.identifyCaller(limits.isTrusted(caller));
-    const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
-    request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
+    const isTrusted = limits.isTrusted(caller);
+    slot.identifyCaller(isTrusted);
     const wantsEvents = route.canStream && acceptsEvents(request.headers);
-    if (wantsEvents) await authorizer.requireAlso(routes.streamSession, ctx);
-    limits.countRequest(ctx, route, reply);
-    await limits.countRequestOfKey(ctx, reply);
+    const enterAs = (ctx: PoolContext) => {
+      request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
+    };
+    const lookUp = async (): Promise<void> => {
+      const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
+      enterAs(ctx);
+      if (wantsEvents) await authorizer.requireAlso(routes.streamSession, ctx);
+      limits.countRequest(ctx, route, reply);
+      await limits.countRequestOfKey(ctx, reply);
+    };
+    const recalled =
+      mayRecall && isTrusted
+        ? authorizer.recall(wantsEvents ? [route, routes.streamSession] : [route], caller)
+        : undefined;
+    if (recalled && (await hasArrived(request.raw))) {
+      enterAs({ ...recalled.ctx, isRecalled: true });
+      const confirm = () => {
+        request.recalled = undefined;
+        enterAs(recalled.ctx);
+        limits.trust(caller);
+        recalled.confirm();
+      };
+      request.recalled = { ...recalled, confirm, lookUp };
+    } else await lookUp();
+    const ctx = request.ctx!;
     if (route.upload) return slot.upload(ctx.callerId!);
     if (waits || wantsEvents) {
       streams.requireServing();
@@ -118,43 +152,14 @@ function admit(route: Route, { platform, admission, authorizer, limits, streams 
   };
 }
 
-/** What the route does with an input that is valid. */
-function stepsOf(name: RouteName, route: Route, parts: ApiParts): Steps & Pick<EnvironmentGate, 'leave'> {
-  const { authorizer } = parts;
-  const gate = environmentGateOf(route);
-  const enterAgents = agentGateOf(route);
-  const check = checks[name] as ((ctx: PoolContext, input: unknown) => Promise<void>) | undefined;
-  return {
-    name,
-    route,
-    leave: gate.leave,
-    async enterReach(ctx, input) {
-      if (!ctx.environments && !ctx.agents) return input;
-      return authorizer.auditDenials(route, ctx, async () => enterAgents(ctx, await gate.enter(ctx, input)));
-    },
-    async check(ctx, input) {
-      if (check) await authorizer.auditDenials(route, ctx, () => check(ctx, input));
-    },
-    act: actionOf(name, route, parts),
-  };
-}
-
 /** When the body has arrived: input, environment, check, act, respond. */
-function respond(name: RouteName, route: Route, parts: ApiParts) {
-  const { platform, identity, authorizer, limits, reauthorisation, streams, slowBodies, loopTurn } = parts;
+function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
+  const { platform, identity, authorizer, reauthorisation, streams, slowBodies, loopTurn } = parts;
   const waits = mayWait(route);
   const validate = validatorOf(route);
   const tokenGate = tokenGateOf(route);
   const { enterReach, check, act, leave } = stepsOf(name, route, parts);
-  const plan = planOf(name, route, parts);
-  const forEach =
-    route.each &&
-    eachOf(
-      route.each,
-      innerSteps(route.each, parts),
-      limits,
-      eachResults[name as keyof typeof eachResults] as EachResult,
-    );
+  const forEach = forEachOf(name, route, parts);
 
   /** Without an idempotency record, so in no transaction of one. */
   async function actDirectly(ctx: PoolContext, input: Input): Promise<unknown> {
@@ -164,24 +169,59 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     return value;
   }
 
-  async function actWithKey(
-    key: string,
-    request: FastifyRequest,
-    input: Input,
-    body: unknown,
-  ): Promise<IdempotentResponse> {
+  /** Undefined without an idempotency key. */
+  function onceOf(request: FastifyRequest, body: unknown = request.body ?? null): IdempotentRequest | undefined {
     const { raw, rawBody } = request;
-    const credential = credentialOf(request);
-    const once = { key, method: route.method, path: pathOf(raw), body, rawBody, credential };
-    const ctx = request.ctx!;
-    const response = await actOnce(
-      ctx,
-      route,
-      once,
-      (inner) => act(inner, input),
-      () => plan?.(ctx, input),
-    );
+    const key = idempotencyKeyOf(request.headers['idempotency-key']);
+    if (key === undefined) return undefined;
+    return { key, method: route.method, path: pathOf(raw), body, rawBody, credential: credentialOf(request) };
+  }
+
+  async function actWithKey(once: IdempotentRequest, ctx: PoolContext, input: Input): Promise<IdempotentResponse> {
+    const response = await actOnce(ctx, route, once, (inner) => act(inner, input));
     announceAccessChange(reauthorisation, input);
+    return response;
+  }
+
+  /** The input, and what it may reach. */
+  async function enter(request: FastifyRequest): Promise<Entered> {
+    const ctx = request.ctx!;
+    const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
+    if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
+    const input = await enterReach(ctx, given);
+    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, input));
+    return { given, input };
+  }
+
+  /** All that comes before the change, which is planned if it can be. */
+  async function prepare(request: FastifyRequest): Promise<Prepared> {
+    const ctx = request.ctx!;
+    const entered = await enter(request);
+    const planned = plan?.(ctx, entered.input);
+    if (!planned) return entered;
+    await check(ctx, entered.input);
+    return { ...entered, planned, once: onceOf(request) };
+  }
+
+  /** Acts by a plan if there is one that applies. Without a `response`, nothing was changed, and the caller has been looked up. */
+  async function begin(request: FastifyRequest): Promise<Prepared & { response?: IdempotentResponse | undefined }> {
+    const { recalled } = request;
+    // What is refused here is refused again below, to a caller who is known by then.
+    const prepared = await (recalled ? prepare(request).catch(() => undefined) : prepare(request));
+    const response = prepared && (await commit(request, prepared));
+    if (prepared && (response || !recalled)) return { ...prepared, response };
+    await identify(request);
+    return enter(request);
+  }
+
+  async function commit(
+    { ctx, recalled }: FastifyRequest,
+    { planned, once }: Prepared,
+  ): Promise<IdempotentResponse | undefined> {
+    if (!planned) return undefined;
+    const requires = recalled ? [recalled.check, ...planned.requires] : planned.requires;
+    const response = await actAsPlanned(ctx!, route, once, { ...planned, requires });
+    if (response) recalled?.confirm();
     return response;
   }
 
@@ -196,12 +236,10 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     run: NonNullable<typeof forEach>,
   ): Promise<IdempotentResponse> {
     const ctx = request.ctx!;
-    const { raw, rawBody, body } = request;
-    const key = idempotencyKeyOf(request.headers['idempotency-key']);
-    const credential = credentialOf(request);
-    const all = async () => run({ ctx, reply, input, idempotencyKey: key, credential });
-    if (key === undefined) return { status: route.status, body: JSON.stringify(await all()), replayed: false };
-    return actOnce(ctx, route, { key, method: route.method, path: pathOf(raw), body, rawBody, credential }, all);
+    const once = onceOf(request);
+    const all = async () => run({ ctx, reply, input, idempotencyKey: once?.key, credential: credentialOf(request) });
+    if (!once) return { status: route.status, body: JSON.stringify(await all()), replayed: false };
+    return actOnce(ctx, route, once, all);
   }
 
   /** `body`: what makes two requests with the same key the same. */
@@ -210,12 +248,12 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
     reply: FastifyReply,
     access: OpenAccess,
     input: Input,
-    body: unknown = request.body ?? null,
+    body?: unknown,
   ): Promise<IdempotentResponse> {
     const ctx = request.ctx!;
-    const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
-    if (key !== undefined && !route.repeatable) return actWithKey(key, request, input, body);
-    const own = key === undefined ? {} : { idempotencyKey: key };
+    const once = route.method === 'POST' ? onceOf(request, body) : undefined;
+    if (once && !route.repeatable) return actWithKey(once, ctx, input);
+    const own = once ? { idempotencyKey: once.key } : {};
     const value = route.repeatable
       ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
       : await actDirectly(ctx, input);
@@ -248,12 +286,9 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   }
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { given, input, response: done } = await begin(request);
     const ctx = request.ctx!;
-    const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
-    if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
-    const input = await enterReach(ctx, given);
-    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, input));
-    await check(ctx, input);
+    if (!done) await check(ctx, input);
     if (forEach) {
       const { status, body, replayed } = await runForEach(request, reply, input, forEach);
       if (replayed) reply.header('Idempotent-Replayed', 'true');
@@ -278,7 +313,7 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
       const file = responseOfContent(request, reply, (await actDirectly(ctx, input)) as OpenFile);
       return file ? streams.sendFile(request, reply, access, file) : reply;
     }
-    const response = await (route.upload ? runUpload : run)(request, reply, access, input);
+    const response = done ?? (await (route.upload ? runUpload : run)(request, reply, access, input));
     if (response.replayed) reply.header('Idempotent-Replayed', 'true');
     if (wantsEvents && response.status < 400) {
       request.slot?.release();
@@ -288,11 +323,6 @@ function respond(name: RouteName, route: Route, parts: ApiParts) {
   };
 }
 
-function innerSteps({ route }: NonNullable<Route['each']>, parts: ApiParts): Steps {
-  const name = route as RouteName;
-  return stepsOf(name, routes[name], parts);
-}
-
 /** The route reads the body itself, whatever its type. */
 function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
   scope.removeAllContentTypeParsers();
@@ -300,50 +330,6 @@ function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
     done(null),
   );
   return scope;
-}
-
-/** The route's handler, with what applies around it inside the same transaction. */
-function actionOf(name: RouteName, route: Route, parts: ApiParts): Handler {
-  const { maxOpenSessions } = parts;
-  const handle = handlers[name as keyof typeof handlers] as Handler;
-  const checkResponse = responseCheckOf(name, route, parts);
-  const isLimited = maxOpenSessions > 0 && ['openSession', 'forkSession', 'runSchedule'].includes(name);
-  return async (ctx, input) => {
-    const value = await refusingFor(ctx, async () => {
-      if (isLimited) await requireRoom(ctx, maxOpenSessions);
-      return handle(ctx, input);
-    });
-    checkResponse(value);
-    const view = ctx.token && (tokenViews as Partial<Record<RouteName, (value: unknown) => unknown>>)[name];
-    if (!view) return value;
-    const shown = view(value);
-    checkResponse(shown);
-    return shown;
-  };
-}
-
-/** In tests, throws if a response differs from the contract. */
-function responseCheckOf(name: RouteName, route: Route, { checkResponses }: ApiParts): (value: unknown) => void {
-  if (!checkResponses || route.stream) return () => {};
-  const expected = Compile(route.result);
-  return (value) => {
-    if (expected.Check(value)) return;
-    throw new Error(`The response of ${name} differs from the contract: ${JSON.stringify(expected.Errors(value))}`);
-  };
-}
-
-/** What the route changes, if it can be planned and nothing else applies around it. */
-function planOf(name: RouteName, route: Route, parts: ApiParts) {
-  const plan = plans[name as keyof typeof plans] as
-    | ((ctx: Context, input: unknown) => PlannedChange<unknown> | undefined)
-    | undefined;
-  if (!plan || parts.maxOpenSessions > 0) return undefined;
-  const checkResponse = responseCheckOf(name, route, parts);
-  return (ctx: Context, input: unknown) => {
-    const planned = ctx.token ? undefined : plan(ctx, input);
-    if (planned) checkResponse(planned.result);
-    return planned;
-  };
 }
 
 /** Streams of the key or person that the request named are authorised again, on every node: the request may have changed it. */

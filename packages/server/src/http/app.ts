@@ -24,6 +24,7 @@ import { createLimits, type LimitSettings } from './request/limits.ts';
 import { createLoopQueue } from './request/loop-queue.ts';
 import { parseQuery } from './request/query.ts';
 import { createReauthorisation } from './request/reauthorise.ts';
+import { identify } from './request/recalled-caller.ts';
 import {
   dataHeaders,
   pathOf,
@@ -111,10 +112,17 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.decorateRequest('ctx', undefined);
   app
     .decorateRequest('slot', undefined)
+    .decorateRequest('recalled', undefined)
     .decorateRequest('rawBody', undefined)
     .decorateRequest('span', undefined)
     .decorateRequest('isStream', false);
-  app.setErrorHandler(handleError);
+  app.setErrorHandler((error, request, reply) => {
+    if (!request.recalled) return handleError(error, request, reply);
+    return identify(request).then(
+      () => handleError(error, request, reply),
+      (refusal: unknown) => handleError(refusal, request, reply),
+    );
+  });
   app.addHook('onRequest', async (request, reply) => {
     slowBodies.watch(request.raw);
     reply.headers(dataHeaders).header('X-Request-Id', request.id);

@@ -1,6 +1,8 @@
-// Finds the key of a request. It is looked up in the database for every request and never cached, so that a rotated or deleted key is
-// refused at once on every node. The database also decides whether it has expired: a node whose clock is slow accepts no key for
-// longer. Look-ups in the same tick share a round trip, and those of the same key share a statement.
+// Finds the key of a request. The database decides about it for every request, so that a rotated or deleted key is refused at once on
+// every node, and a node whose clock is slow accepts no expired key for longer. Either the key is looked up first: look-ups in the same
+// tick share a round trip, and those of the same key share a statement. Or the transaction of the request checks that nothing has changed
+// since the last look-up (http/request/recalled-caller.ts).
+import { hash } from 'node:crypto';
 import type { Scope } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -49,6 +51,17 @@ export class KnownKeyRefused extends ApiError {
   }
 }
 
+/** A key as this node last read it. It may have changed since. */
+export interface RecalledKey {
+  readonly key: AuthenticatedKey;
+  /** Finds a row if the key is valid by now, and nothing has changed that `key` says. */
+  readonly check: Sql;
+  /** Call it when the check has found one. */
+  noteUse(): void;
+  /** Call it if not: the key is looked up instead. */
+  forget(): void;
+}
+
 /** The key that created a session token, and whether the token is still valid. */
 export interface TokenKey {
   readonly key: AuthenticatedKey;
@@ -65,6 +78,8 @@ export interface Authenticator {
    * whole secret matched).
    */
   authenticate(authorization: string | undefined, ipAddress: string): Promise<AuthenticatedKey>;
+  /** The key that this header was last valid for; undefined if that is unknown, or the key could not be used from this address. */
+  recall(authorization: string, ipAddress: string): RecalledKey | undefined;
   /** Looks up the key of a token that this service signed. Throws `session_token_revoked` if it no longer exists. */
   keyOfToken(claims: SessionTokenClaims): Promise<TokenKey>;
   /** Writes the pending values of `lastUsedAt`. */
@@ -75,6 +90,8 @@ interface Row extends Omit<AuthenticatedKey, 'scopes'>, StoredGrant {
   secretHash: Buffer;
   /** Of the secret before the last rotation, while it still works by the clock of the database. */
   oldSecretHash: Buffer | null;
+  /** What it can do and is limited to, as one text. */
+  reach: string;
   /** By the clock of the database. */
   expired: boolean;
   lastUsedAt: Date | null;
@@ -97,6 +114,16 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
   const writes = new Set<Promise<unknown>>();
   // Keys whose use was recorded in this minute, so that a busy key is not written repeatedly before its row is read again.
   const notedAt = new Map<string, number>();
+  /** By the hash of the header. Never a reason to accept a key. */
+  const recalled = new Map<string, { row: Row; secretHash: Buffer }>();
+
+  function remember(authorization: string, row: Row, secretHash: Buffer): void {
+    const credential = credentialOf(authorization);
+    recalled.delete(credential);
+    recalled.set(credential, { row, secretHash });
+    const [oldest] = recalled.keys();
+    if (recalled.size > MAX_REMEMBERED && oldest !== undefined) recalled.delete(oldest);
+  }
 
   /** Concurrent, so that a shard that hangs holds up only the keys of its own organizations. */
   const lookUp = gather<KeyName, Row | undefined>((names) => lookUpAll<Row>(names, readKey), { isConcurrent: true });
@@ -177,7 +204,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
       if (expired) {
         throw new KnownKeyRefused('token_expired', 'This key has expired. Use another key.', key);
       }
-      if (key.allowedIps && !isWithin(key.allowedIps.map(parseNetwork), ipAddress)) {
+      if (!isAllowed(key, ipAddress)) {
         throw new KnownKeyRefused(
           'ip_not_allowed',
           `This key may not be used from ${ipAddress}: its allowedIps have no such address.`,
@@ -185,7 +212,21 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
         );
       }
       noteUse(row!, now);
+      remember(authorization!, row!, secret.hash);
       return { ...key, secretHash: secret.hash };
+    },
+
+    recall(authorization, ipAddress) {
+      const credential = credentialOf(authorization);
+      const known = recalled.get(credential);
+      if (!known || !isAllowed(known.row, ipAddress)) return undefined;
+      const { row, secretHash } = known;
+      return {
+        key: { ...keyOf(row), secretHash },
+        check: stillValid(row, secretHash),
+        noteUse: () => noteUse(row, clock.now()),
+        forget: () => void recalled.delete(credential),
+      };
     },
 
     async keyOfToken(claims) {
@@ -203,11 +244,17 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
   };
 }
 
+// Every column that an `AuthenticatedKey` has, except for its secret. Compared as a whole because no column tells of every change: also one
+// that was made in the database, or twice in a millisecond.
+const REACH = sql`row(k.name, k.permission, k.scopes, k.allowed_ips, k.environments, k.agents, k.created_by, k.requests_per_minute,
+  k.max_cost_usd_per_day)::text`;
+
 const keyColumns = sql`k.organization_id as "organizationId", k.key_id as "keyId", k.name, k.permission, k.scopes,
   k.allowed_ips as "allowedIps", k.environments, k.agents, k.created_by as "createdBy",
   k.requests_per_minute as "requestsPerMinute", k.max_cost_usd_per_day::float8 as "maxCostUsdPerDay", k.secret_hash as "secretHash",
   case when k.old_secret_expires_at > now() then k.old_secret_hash end as "oldSecretHash",
-  coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"`;
+  ${REACH} as reach, coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt",
+  k.deleted_at as "deletedAt"`;
 
 // One statement per key. PostgreSQL would plan a statement over arrays of keys on every use: it assumes that the generic plan reads
 // ten keys, so planning for the one that most look-ups have seems cheaper. Planning takes several times as long as the look-up.
@@ -221,6 +268,15 @@ function readKeyOfToken({ organizationId, keyId }: KeyName): Sql {
     select ${keyColumns}, o.allowed_origins as "allowedOrigins"
     from api_keys k join organizations o on o.organization_id = k.organization_id
     where k.organization_id = ${organizationId} and k.key_id = ${keyId}`;
+}
+
+function stillValid({ organizationId, keyId, reach }: Row, secretHash: Buffer): Sql {
+  return sql`
+    select 1 from api_keys k
+    where k.organization_id = ${organizationId} and k.key_id = ${keyId} and k.deleted_at is null
+      and (k.expires_at is null or k.expires_at > now())
+      and (k.secret_hash = ${secretHash} or (k.old_secret_hash = ${secretHash} and k.old_secret_expires_at > now()))
+      and ${REACH} = ${reach}`;
 }
 
 function idOf({ organizationId, keyId }: Pick<Row, 'organizationId' | 'keyId'>): string {
@@ -259,6 +315,14 @@ function keyOf(row: Row): AuthenticatedKey {
   const { requestsPerMinute, maxCostUsdPerDay } = row;
   const access = { scopes: scopesOf(grantOf(row)), allowedIps, environments, agents };
   return { organizationId, keyId, secretHash, name, ...access, createdBy, requestsPerMinute, maxCostUsdPerDay };
+}
+
+function isAllowed({ allowedIps }: Pick<Row, 'allowedIps'>, ipAddress: string): boolean {
+  return allowedIps === null || isWithin(allowedIps.map(parseNetwork), ipAddress);
+}
+
+function credentialOf(authorization: string): string {
+  return hash('sha256', authorization, 'base64');
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

@@ -45,6 +45,8 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly keyCreatedBy?: readonly string[];
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
+  /** The key was not looked up yet (http/request/recalled-caller.ts): nothing may be recorded about the caller. */
+  readonly isRecalled?: boolean;
   /** What the caller can do. */
   readonly scopes: ReadonlySet<Scope>;
   /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */

@@ -145,16 +145,21 @@ export function planSession(
   const opening = { sessionId: newUuid(), agentId, version, pinnedVersion: null, content };
   const { session, statements, done } = plan(ctx, input, opener, opening, ctx.clock.now());
   // The environment is locked so that it is there at the commit; the agent by the session's foreign key.
-  const check = requireRow(sql`
+  const newestInEnvironment = sql`
     select 1 from environments e
     join agents a on a.organization_id = e.organization_id and a.agent_id = ${agentId} and a.version = ${version}
       and a.archived_at is null
-    where e.organization_id = ${organizationId} and e.name = ${environment} for key share of e`);
+    where e.organization_id = ${organizationId} and e.name = ${environment} for key share of e`;
   // After the environment is locked, as requireNotErasing has to be.
   const notErasing = endUser
     ? [requireRow(sql`select 1 where not exists (${erasureOf(organizationId, endUser.id)})`)]
     : [];
-  return { statements: [check, ...notErasing, ...statements], result: { session: viewSession(session.row) }, done };
+  return {
+    requires: [newestInEnvironment],
+    statements: [...notErasing, ...statements],
+    result: { session: viewSession(session.row) },
+    done,
+  };
 }
 
 interface Chosen {

@@ -21,6 +21,7 @@ import { roleIn } from '../../people/memberships.ts';
 import { actorOf } from '../../people/records.ts';
 import type { Platform } from '../../platform.ts';
 import { allowOrigin } from './cors.ts';
+import type { RecalledCaller } from './recalled-caller.ts';
 import { CSRF_HEADER, ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
 import { contextOfToken, requireTokenScope, sessionTokenIn } from './token-caller.ts';
 
@@ -62,6 +63,8 @@ export function lastingCallerOf({ id, ip, headers }: FastifyRequest): Caller {
 export interface Authorizer {
   /** Throws 401, or 403 if the key or the person may not use the route, or 404 if a session token may not. */
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
+  /** The caller as `authorize` would find it for all of these routes, if this node remembers its key. It may have changed since. */
+  recall(needed: readonly Route[], caller: Caller): RecalledCaller | undefined;
   /** Throws as `authorize` does if a caller that was authorised for one route may not use this one as well. */
   requireAlso(route: Route, ctx: PoolContext): Promise<void>;
   /** Runs `fn`, and records a 403 that it throws in the event log. */
@@ -95,7 +98,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     try {
       return await fn();
     } catch (error) {
-      if (error instanceof ApiError && error.status === 403) await noteDenied(ctx, error, route);
+      if (error instanceof ApiError && error.status === 403 && !ctx.isRecalled) await noteDenied(ctx, error, route);
       throw error;
     }
   }
@@ -152,15 +155,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       return contextOfToken(platform, authenticator, { route, caller, token }, auditDenials);
     }
     const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
-    await auditDenials(route, ctx, () => {
-      requireScope(ctx, route);
-      if (route.byPerson && !ctx.person) {
-        throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
-      }
-      if (route.byKey && ctx.person) {
-        throw new ApiError('api_key_required', 'This needs an API key: what it creates ends with the key.');
-      }
-    });
+    await auditDenials(route, ctx, () => requireUse(ctx, route));
     return ctx;
   }
 
@@ -176,9 +171,27 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
         throw error;
       }
     },
+    recall(needed, caller) {
+      const { authorization, cookie } = caller.headers;
+      if (authorization === undefined || identity.cookieIn(cookie) !== undefined) return undefined;
+      const recalled = authenticator.recall(authorization, caller.ipAddress);
+      // A request that counts towards a limit must be that of a known caller.
+      if (!recalled || recalled.key.requestsPerMinute !== null) return undefined;
+      const ctx = contextOf(recalled.key, caller);
+      if (needed.some((route) => refusalOf(ctx, route))) return undefined;
+      return {
+        ctx,
+        check: recalled.check,
+        confirm() {
+          platform.metrics.authentications.inc({ code: 'ok' });
+          recalled.noteUse();
+        },
+        forget: recalled.forget,
+      };
+    },
     requireAlso: (route, ctx) =>
       auditDenials(route, ctx, () =>
-        ctx.token ? requireTokenScope(route, ctx.token, ctx.scopes) : requireScope(ctx, route),
+        ctx.token ? requireTokenScope(route, ctx.token, ctx.scopes) : requireUse(ctx, route),
       ),
     auditDenials,
   };
@@ -191,15 +204,32 @@ function organizationOf(headers: IncomingMessage['headers']): string {
   return organizationId;
 }
 
-function requireScope(ctx: Context, route: Route): void {
-  for (const scope of scopesOf(route)) {
-    if (ctx.scopes.has(scope)) continue;
-    const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
-    throw new ApiError(
-      'insufficient_permission',
-      `This needs the scope "${scope}", which the permission "${scopeFacts[scope].permission}" includes; ${has} ${inWords(ctx.scopes)}.`,
-    );
+function requireUse(ctx: Context, route: Route): void {
+  const refusal = refusalOf(ctx, route);
+  if (refusal) throw refusal;
+}
+
+/** Why a key or a person may not use the route. */
+function refusalOf(ctx: Context, route: Route): ApiError | undefined {
+  const missing = missingScope(ctx, route);
+  if (missing) return missing;
+  if (route.byPerson && !ctx.person) {
+    return new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
   }
+  if (route.byKey && ctx.person) {
+    return new ApiError('api_key_required', 'This needs an API key: what it creates ends with the key.');
+  }
+  return undefined;
+}
+
+function missingScope(ctx: Context, route: Route): ApiError | undefined {
+  const scope = scopesOf(route).find((needed) => !ctx.scopes.has(needed));
+  if (scope === undefined) return undefined;
+  const has = ctx.person ? `a ${ctx.person.role} has` : 'the key has';
+  return new ApiError(
+    'insufficient_permission',
+    `This needs the scope "${scope}", which the permission "${scopeFacts[scope].permission}" includes; ${has} ${inWords(ctx.scopes)}.`,
+  );
 }
 
 /** The permission that is exactly these scopes, or else their names. */

@@ -71,19 +71,10 @@ export async function actOnce(
   route: Route,
   request: IdempotentRequest,
   act: (ctx: Context) => Promise<unknown>,
-  plan?: () => PlannedChange<unknown> | undefined,
 ): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
   const fingerprint = fingerprintOf(request);
   if (route.actsOutside || route.each) return await actOutsideOnce(ctx, route, request, fingerprint, act);
-  const planned = plan?.();
-  if (planned) {
-    const body = JSON.stringify(planned.result);
-    const record = requireRow(insertOf(ctx, request.key, fingerprint, { status: route.status, body }));
-    const statements = [record, ...planned.statements];
-    if (await commitPlanned(ctx, ctx.organizationId, { ...planned, statements }))
-      return { status: route.status, body, replayed: false };
-  }
   try {
     return await ctx.db.transaction(async (tx) => {
       if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
@@ -102,6 +93,19 @@ export async function actOnce(
     if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) throw inProgress();
     throw error;
   }
+}
+
+/** The same in one round trip, for a planned change. Undefined, and nothing is changed, for a repetition or if something differs. */
+export async function actAsPlanned(
+  ctx: PoolContext,
+  route: Route,
+  request: IdempotentRequest | undefined,
+  planned: PlannedChange<unknown>,
+): Promise<IdempotentResponse | undefined> {
+  const response = { status: route.status, body: JSON.stringify(planned.result), replayed: false };
+  const record = request && requireRow(insertOf(ctx, request.key, fingerprintOf(request), response));
+  const statements = record ? [record, ...planned.statements] : planned.statements;
+  return (await commitPlanned(ctx, ctx.organizationId, { ...planned, statements })) ? response : undefined;
 }
 
 function fingerprintOf({ method, path, body, rawBody }: IdempotentRequest): Buffer {

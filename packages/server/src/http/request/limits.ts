@@ -14,7 +14,7 @@
 //
 // Costly work takes turns on the event loop (loop-queue.ts), so that it delays its own caller first.
 // What the HTTP parser itself refuses (headers, slow requests) is in server.ts.
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
@@ -53,6 +53,8 @@ export interface Limits {
   isTrusted(caller: Caller): boolean;
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttle(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
+  /** Remembers that the caller's credential is valid. */
+  trust(caller: Caller): void;
   /**
    * Runs `attempt` to sign in, which resolves to undefined if it was refused and throws if it failed otherwise; only refusals count.
    * Without an email it is counted by its address alone: passkeys can't be guessed, and everyone who has one would share a limit
@@ -69,6 +71,8 @@ export interface Limits {
   readShare(ipAddress: string): void;
   /** Counts the request and sets the `RateLimit` headers. Throws 429 `rate_limited`. */
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
+  /** Whether `countRequest` counts requests of keys for this route. */
+  counts(route: Route): boolean;
   /** The same for a key with a limit of its own. */
   countRequestOfKey(ctx: Context, reply: FastifyReply): Promise<void>;
   /** Counts a stream or long poll until its response, or the connection that it has taken, is closed. Throws 429 `rate_limited`. */
@@ -113,12 +117,13 @@ export function createLimits(settings: LimitSettings, { db, clock }: Pick<Platfo
   return {
     isTrusted: (caller) => trusted.has(credentialOf(caller)),
 
+    trust: (caller) => trusted.add(credentialOf(caller)),
+
     async throttle(caller, authenticate) {
-      if (authFailuresPerMinute === 0) return authenticate();
       const credential = credentialOf(caller);
       const network = networkOf(caller.ipAddress);
       const { used, resetSeconds } = failures.peek(network);
-      if (used >= authFailuresPerMinute && !trusted.has(credential)) {
+      if (authFailuresPerMinute > 0 && used >= authFailuresPerMinute && !trusted.has(credential)) {
         throw new ApiError('rate_limited', 'Too many requests from your address were refused. Retry later.', {
           retryAfterSeconds: resetSeconds,
         });
@@ -193,6 +198,8 @@ export function createLimits(settings: LimitSettings, { db, clock }: Pick<Platfo
         });
       }
     },
+
+    counts: (route) => Boolean(rateLimits[rateClassOf(route)]),
 
     async countRequestOfKey({ organizationId, keyId, requestsPerMinute: limit }, reply) {
       if (keyId === null || limit === undefined) return;
@@ -317,9 +324,7 @@ function addToHeader(reply: FastifyReply, name: string, item: string): void {
 
 /** A hash of it. */
 function credentialOf({ headers: { authorization, cookie } }: Caller): string {
-  return createHash('sha256')
-    .update(authorization ?? cookie ?? '')
-    .digest('base64');
+  return hash('sha256', authorization ?? cookie ?? '', 'base64');
 }
 
 /** Hashes of credentials that were valid recently: never a reason to accept one, only to look it up. */
