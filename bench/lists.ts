@@ -86,6 +86,7 @@ function requests([even, odd]: readonly [string, string]): Record<string, string
       'metadata[tenant]=3&status=failed',
       'metadata[tenant]=3&environment=rare',
       `metadata[tenant]=3&agentId=${even}`,
+      'metadata[tenant]=3&status=idle',
     ],
     '/approvals': [
       'limit=100',
@@ -177,9 +178,10 @@ async function fill(
       (case n when 77 then ${pairOf('order', '77')} else n end)) p(pair)`);
   await database.query(`
     insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
-      requested_at)
+      requested_at, resolved_at, resolved_by)
     select organization_id, session_id, session_id, agent_id, environment, 'pay', '{}', false,
-      case status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, created_at
+      case status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, created_at,
+      case when status <> 'failed' then created_at end, case when status <> 'failed' then '{}'::json end
     from sessions`);
   // Every fifth record occurred two minutes before the one before it.
   await database.query('delete from events_pending');
