@@ -4,11 +4,13 @@
 // columns, the page is merged: the newest of each matching environment and status, then the newest of these. There are few
 // environments, and one index look-up finds each, including deleted ones.
 //
-// A filter by draft uses sessions_drafts, one by error sessions_with_error, one by origin session_forks, one by end user
-// session_end_users. A filter by metadata uses session_metadata: it reads the sessions that have the first pair, newest first, until the
-// page is full, and compares each with the other filters. Ids sort by time, so a period is a range of ids.
+// A filter by draft uses sessions_drafts, one by error sessions_with_error, one by parent sessions_by_parent, one by origin
+// session_forks, one by end user session_end_users, and one by metadata session_metadata. With filters of several indexes, the sessions
+// that the first finds are compared with the others, until the page is full. If many have to be compared, hardly any match all: then
+// the ids that all indexes have are found in the indexes alone. Ids sort by time, so a period is a range of ids.
 import { type Input, type Session, sessionStatuses } from '@signalbox/contract';
 import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
 import { firstUuidOf, idRange, uuidOf } from '../lib/ids.ts';
 import { pairOf } from './metadata.ts';
 import { sessionColumns } from './state/session.ts';
@@ -22,6 +24,8 @@ export type SessionFilters = Input<'countSessions'> & {
 export interface SessionQuery {
   /** The sessions with all their columns, without a search for words. */
   list(limit: number): Sql;
+  /** Then `list` reads everything that they have, so some `candidates` are checked first; it needs `withValuesPlanned`. */
+  hasSeveralIndexes: boolean;
   /** The ids of sessions to compare with `filters`, in the order of the list. */
   candidates(limit: number): Sql;
   /** `and …` for the cursor and the period, on the column with the id. */
@@ -32,6 +36,16 @@ export interface SessionQuery {
   notInWords: Sql[];
   /** `order by …` the column with the id. */
   order(id: Sql): Sql;
+}
+
+/** The sessions that an index finds for one of the filters. */
+interface Index {
+  /** All ids, in any order. */
+  ids: Sql;
+  /** The first ids, in the order of the list. */
+  first(limit: number): Sql;
+  /** As many ids in the order of the list as it takes to find `limit` sessions that match all other filters. */
+  page(limit: number): Sql;
 }
 
 // A session's id is assigned just before or after its time of creation, on some node.
@@ -68,112 +82,116 @@ export function sessionQuery(input: SessionFilters, { organizationId, order = 'd
   const ofDraft = draft === undefined ? empty : draft ? sql`and s.pinned_version < 0` : notDraft;
   const ofEnvironment = environment === undefined ? empty : sql`and s.environment = ${environment}`;
   const ofEndUser = endUserId === undefined ? empty : sql`and s.end_user_id = ${endUserId}`;
+  const ofStatus = statuses === undefined ? empty : sql`and s.status = any(${[...statuses]}::text[])`;
+  const ofIds =
+    sessionIds === undefined
+      ? empty
+      : sql`and s.session_id = any(${sessionIds.map((id) => uuidOf('ses', id))}::uuid[])`;
+  const since = input.since === undefined ? empty : sql`and s.created_at >= ${new Date(input.since)}`;
+  const until = input.until === undefined ? empty : sql`and s.created_at < ${new Date(input.until)}`;
   const inWords = [ofAgent, ofEnvironment, ofEndUser];
   const others: Sql[] = [
     ofDraft,
     ...inWords,
-    statuses === undefined ? empty : sql`and s.status = any(${[...statuses]}::text[])`,
+    ofStatus,
     parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', parentSessionId)}`,
     forkedFromSessionId === undefined
       ? empty
       : sql`and s.forked_from_session_id = ${uuidOf('ses', forkedFromSessionId)}`,
     hasError === true ? sql`and s.error is not null` : empty,
-    input.since === undefined ? empty : sql`and s.created_at >= ${new Date(input.since)}`,
-    input.until === undefined ? empty : sql`and s.created_at < ${new Date(input.until)}`,
-    sessionIds === undefined
-      ? empty
-      : sql`and s.session_id = any(${sessionIds.map((id) => uuidOf('ses', id))}::uuid[])`,
+    since,
+    until,
+    ofIds,
     // Compared again, because two pairs may have the same hash.
     ...pairs.map(([key, value]) => sql`and s.metadata->>${key} = ${value}`),
   ].filter((condition) => condition !== empty);
-  const isFiltered = statuses !== undefined || agentId !== undefined || environment !== undefined;
+  const inOrder = (id: Sql): Sql => sql`order by ${id} ${direction}`;
 
-  /** One of the indexes: a table under an alias, its column with the id, and what its rows have to match. */
-  function source(): { table: Sql; id: Sql; where: Sql } | undefined {
-    if (sessionIds !== undefined) return undefined;
-    if (pairs.length > 0) {
-      const [first, ...more] = pairs.map(([key, value]) => pairOf(key, value));
-      const haveMore = more.map(
-        (pair) => sql`
-          and exists (
-            select 1 from session_metadata o
-            where o.organization_id = ${organizationId} and o.pair = ${pair} and o.session_id = m.session_id)`,
-      );
-      const where = sql`m.organization_id = ${organizationId} and m.pair = ${first} ${join([empty, ...haveMore], ' ')}`;
-      return { table: sql`session_metadata m`, id: sql`m.session_id`, where };
-    }
-    if (forkedFromSessionId !== undefined) {
-      const where = sql`f.organization_id = ${organizationId} and f.origin_session_id = ${uuidOf('ses', forkedFromSessionId)}`;
-      return { table: sql`session_forks f`, id: sql`f.session_id`, where };
-    }
-    if (endUserId !== undefined) {
-      const where = sql`u.organization_id = ${organizationId} and u.end_user_id = ${endUserId}`;
-      return { table: sql`session_end_users u`, id: sql`u.session_id`, where };
-    }
-    return undefined;
-  }
-
-  const isMerged =
-    isFiltered && draft !== true && parentSessionId === undefined && hasError !== true && sessionIds === undefined;
-  const merged = (limit: number): Sql => {
-    const of = { organizationId, ofAgent, environment, statuses: statuses ?? sessionStatuses };
-    return newestOfEach(of, { within: sql`${within(sql`s.session_id`)} ${ofDraft}`, direction, limit });
+  /** `where` is what the index finds in a table with the alias i. */
+  const indexOf = (table: Sql, where: Sql): Index => {
+    const ids = sql`
+      select i.session_id from ${table} i
+      where i.organization_id = ${organizationId} and ${where} ${within(sql`i.session_id`)}`;
+    const page = () => sql`${ids} ${inOrder(sql`i.session_id`)}`;
+    return { ids, first: (limit) => sql`${page()} limit ${limit}`, page };
   };
+
+  function* indexes(): Generator<Index> {
+    if (sessionIds !== undefined) return;
+    for (const [key, value] of pairs) yield indexOf(sql`session_metadata`, sql`i.pair = ${pairOf(key, value)}`);
+    if (forkedFromSessionId !== undefined) {
+      yield indexOf(sql`session_forks`, sql`i.origin_session_id = ${uuidOf('ses', forkedFromSessionId)}`);
+    }
+    if (endUserId !== undefined) yield indexOf(sql`session_end_users`, sql`i.end_user_id = ${endUserId}`);
+    if (parentSessionId !== undefined) {
+      yield indexOf(sql`sessions`, sql`i.parent_session_id = ${uuidOf('ses', parentSessionId)}`);
+    }
+    if (draft === true) yield indexOf(sql`sessions`, sql`i.pinned_version < 0`);
+    if (hasError === true) yield indexOf(sql`sessions`, sql`i.error is not null`);
+    if (statuses !== undefined || agentId !== undefined || environment !== undefined) {
+      const of = { organizationId, ofAgent, environment, statuses: statuses ?? sessionStatuses };
+      const rest = join([within(sql`s.session_id`), ofDraft], ' ');
+      const first = (limit: number) => newestOfEach(of, { within: rest, direction, limit });
+      yield {
+        ids: sql`
+          select s.session_id from sessions s
+          where s.organization_id = ${organizationId} ${ofAgent} ${ofEnvironment} ${ofStatus} ${within(sql`s.session_id`)}`,
+        first,
+        page: first,
+      };
+    }
+  }
+  const [index, ...more] = indexes();
 
   return {
     within,
     filters: others,
     notInWords: others.filter((condition) => !inWords.includes(condition)),
-    order: (id) => sql`order by ${id} ${direction}`,
+    order: inOrder,
+    hasSeveralIndexes: more.length > 0,
 
     list(limit) {
-      const index = source();
-      if (index) {
+      if (!index) {
         return sql`
-          select ${sessionColumns} from ${index.table}
-          join sessions s on s.organization_id = ${organizationId} and s.session_id = ${index.id}
-          where ${index.where} ${within(index.id)} ${join([empty, ...others], ' ')}
-          order by ${index.id} ${direction} limit ${limit}`;
+          select ${sessionColumns} from sessions s
+          where s.organization_id = ${organizationId} ${within(sql`s.session_id`)} ${join([empty, ...others], ' ')}
+          ${inOrder(sql`s.session_id`)} limit ${limit}`;
       }
+      // Ids alone are joined, for which the indexes are enough. Rows are read only until the page is full.
+      const joined = more.reduce(
+        (found, { ids }) => sql`select session_id from (${found}) i join (${ids}) m using (session_id)`,
+        index.ids,
+      );
+      const ids =
+        more.length === 0
+          ? index.page(limit)
+          : sql`with found as materialized (${joined}) select session_id from found ${inOrder(sql`session_id`)}`;
       // `limit 1` makes the planner look up each id by the key; a join on any number of ids could scan the whole table.
-      if (isMerged) {
-        return sql`
-          select ${sessionColumns} from (${merged(limit)}) found
-          cross join lateral (
-            select * from sessions s
-            where s.organization_id = ${organizationId} and s.session_id = found.session_id limit 1) s
-          where true ${join([empty, ...others], ' ')}
-          order by s.session_id ${direction}`;
-      }
       return sql`
-        select ${sessionColumns} from sessions s
-        where s.organization_id = ${organizationId} ${within(sql`s.session_id`)} ${join([empty, ...others], ' ')}
-        order by s.session_id ${direction} limit ${limit}`;
+        select ${sessionColumns} from (${ids}) c
+        cross join lateral (
+          select * from sessions s where s.organization_id = ${organizationId} and s.session_id = c.session_id limit 1) s
+        where true ${join([empty, ...others], ' ')}
+        ${inOrder(sql`c.session_id`)} limit ${limit}`;
     },
 
-    candidates(limit) {
-      const index = source();
-      if (index) {
-        return sql`
-          select ${index.id} from ${index.table} where ${index.where} ${within(index.id)}
-          order by ${index.id} ${direction} limit ${limit}`;
-      }
-      if (isMerged) return merged(limit);
-      // Conditions that an index has; the others are compared later, so that the limit bounds what is read.
-      const indexed = [
-        draft === true ? ofDraft : empty,
-        hasError === true ? sql`and s.error is not null` : empty,
-        parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', parentSessionId)}`,
-        sessionIds === undefined
-          ? empty
-          : sql`and s.session_id = any(${sessionIds.map((id) => uuidOf('ses', id))}::uuid[])`,
-      ].filter((condition) => condition !== empty);
-      return sql`
-        select s.session_id from sessions s
-        where s.organization_id = ${organizationId} ${within(sql`s.session_id`)} ${join([empty, ...indexed], ' ')}
-        order by s.session_id ${direction} limit ${limit}`;
-    },
+    candidates: (limit) =>
+      index
+        ? index.first(limit)
+        : sql`
+            select s.session_id from sessions s
+            where s.organization_id = ${organizationId} ${within(sql`s.session_id`)}
+              ${sessionIds === undefined ? empty : ofIds}
+            ${inOrder(sql`s.session_id`)} limit ${limit}`,
   };
+}
+
+/** How many rows its values match decides how the statement joins indexes. A plan for any values could look up each row of a large one. */
+export function withValuesPlanned<Row>(db: Db, statement: Sql): Promise<Row[]> {
+  return db.transaction((tx) => {
+    tx.write(sql`select set_config('plan_cache_mode', 'force_custom_plan', true)`);
+    return tx.query<Row>(statement);
+  });
 }
 
 /** There are few drafts to skip. Those alone have an index. */

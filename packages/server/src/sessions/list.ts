@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
 import { idRange, uuidOf } from '../lib/ids.ts';
 import { type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
-import { type SessionFilters, sessionQuery } from './list-query.ts';
+import { type SessionFilters, sessionQuery, withValuesPlanned } from './list-query.ts';
 import { countFound, type Found, findSessions } from './search/find.ts';
 import { previewOf } from './search/texts.ts';
 import { searchFor } from './search/words.ts';
@@ -29,7 +29,8 @@ export async function findPage(
   const query = sessionQuery(filters, { organizationId, order, after });
   const words = wordsIn(organizationId, filters);
   if (words === 'none') return { rows: [] };
-  if (words === undefined) return { rows: await db.query<SessionRow>(query.list(limit + 1)) };
+  if (words === undefined && !query.hasSeveralIndexes)
+    return { rows: await db.query<SessionRow>(query.list(limit + 1)) };
   return findSessions(db, { organizationId, words, ...query }, limit + 1);
 }
 
@@ -49,8 +50,10 @@ export async function countSessions(ctx: PoolContext, input: Input<'countSession
   const words = wordsIn(organizationId, input);
   if (words === 'none') return { count: 0, isExact: true };
   if (words !== undefined) return countFound(db, { organizationId, words, ...query }, maxCount);
-  const [row] = await db.query<{ count: number }>(sql`
-    select count(*)::int as count from (${query.list(maxCount + 1)}) c`);
+  const statement = sql`select count(*)::int as count from (${query.list(maxCount + 1)}) c`;
+  const [row] = query.hasSeveralIndexes
+    ? await withValuesPlanned<{ count: number }>(db, statement)
+    : await db.query<{ count: number }>(statement);
   return { count: Math.min(row!.count, maxCount), isExact: row!.count <= maxCount };
 }
 

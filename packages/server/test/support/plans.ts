@@ -46,12 +46,16 @@ export function listenTo(db: Db): { db: Db; statements: Sql[] } {
 
 /**
  * Runs the statement and rolls it back. `asIfLarge`: with the plan for a table that is too large for a sequential scan, if it has
- * the indexes for one.
+ * the indexes for one. `forValues`: with the plan for its values instead of one for any.
  */
-export async function costOf(db: Db, { text, values }: Sql, { asIfLarge = false } = {}): Promise<Cost> {
+export async function costOf(
+  db: Db,
+  { text, values }: Sql,
+  { asIfLarge = false, forValues = false } = {},
+): Promise<Cost> {
   const client = await db.connect();
   try {
-    await client.query('set plan_cache_mode = force_generic_plan');
+    await client.query(`set plan_cache_mode = force_${forValues ? 'custom' : 'generic'}_plan`);
     if (asIfLarge) {
       await client.query('set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off');
     }

@@ -1,11 +1,13 @@
-// Finds the sessions with some words, newest or oldest first, with at most a few thousand look-ups however many sessions there are and
-// however many have the words.
+// Finds the sessions that no single index has in the order of the list, newest or oldest first: with some words, or with filters of
+// several indexes. Words take at most a few thousand look-ups, however many sessions there are and however many have the words.
 //
-// First the first sessions in the order of the list are checked one by one, which finds a page of words that many sessions have. If that
-// is not enough, the index of words finds all that have them, if these are not many; otherwise the words are so frequent that further sessions are checked
-// one by one. Whatever was not checked is for the next page, which begins after the last one that was.
+// First the first sessions in the order of the list are checked one by one, which finds a page of what many sessions have. If that is
+// not enough, the indexes find all that match: those of filters as list-query.ts says, and that of words if not many have them.
+// Otherwise the words are so frequent that further sessions are checked one by one. Whatever was not checked is for the next page, which
+// begins after the last one that was.
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import { CANCELLED, type Db } from '../../db/db.ts';
+import { type SessionQuery, withValuesPlanned } from '../list-query.ts';
 import { type SessionRow, sessionColumns } from '../state/session.ts';
 
 // Takes some milliseconds.
@@ -16,21 +18,12 @@ const MAX_FOUND = 10_000;
 // Hundreds of thousands of sessions with several words, or thousands of words with the same beginning.
 const MAX_INDEX_MS = 250;
 
-export interface Search {
+interface Search extends SessionQuery {
   organizationId: string;
   /** The text of a tsquery. */
-  words: string;
-  /** Sessions in the order of the list, after the cursor. The statement has one column, `session_id`. */
-  candidates(limit: number): Sql;
-  /** `and …` for the cursor and the period, on the column with the id. */
-  within(id: Sql): Sql;
-  /** `and …` on `s`, a row of sessions, with everything but the words and the ids. */
-  filters: readonly Sql[];
-  /** Those of the filters that are not among the words. */
-  notInWords: readonly Sql[];
-  /** `order by …` the column with the id. */
-  order(id: Sql): Sql;
+  words?: string | undefined;
 }
+type WordSearch = Search & { words: string };
 
 export interface Found {
   rows: SessionRow[];
@@ -42,7 +35,9 @@ export interface Found {
 export async function findSessions(db: Db, search: Search, limit: number): Promise<Found> {
   const first = await checkOneByOne(db, search, limit, CHECKED_FIRST);
   if (first.rows.length === limit || first.checkedUntil === undefined) return { rows: first.rows };
-  const found = await findByIndex(db, search, limit);
+  const { words } = search;
+  if (words === undefined) return { rows: await withValuesPlanned(db, search.list(limit)) };
+  const found = await findByIndex(db, { ...search, words }, limit);
   if (found) return { rows: found };
   const { rows, checkedUntil } = await checkOneByOne(db, search, limit, CHECKED);
   return rows.length === limit ? { rows } : { rows, checkedUntil };
@@ -50,16 +45,18 @@ export async function findSessions(db: Db, search: Search, limit: number): Promi
 
 async function checkOneByOne(db: Db, search: Search, limit: number, checked: number): Promise<Found> {
   const { organizationId, words, filters, order } = search;
-  // `offset 0` keeps each step a look-up by key.
-  const rows = await db.query<SessionRow>(sql`
-    select ${sessionColumns} from (${search.candidates(checked)}) c
+  const document = sql`
     cross join lateral (
       select x.document from session_search x
-      where x.organization_id = ${organizationId} and x.session_id = c.session_id offset 0) x
+      where x.organization_id = ${organizationId} and x.session_id = c.session_id offset 0) x`;
+  const hasWords = sql`and x.document @@ ${words}::tsquery`;
+  // `offset 0` keeps each step a look-up by key.
+  const rows = await db.query<SessionRow>(sql`
+    select ${sessionColumns} from (${search.candidates(checked)}) c ${words === undefined ? empty : document}
     cross join lateral (
       select * from sessions s where s.organization_id = ${organizationId} and s.session_id = c.session_id offset 0) s
-    where x.document @@ ${words}::tsquery ${join([empty, ...filters], ' ')}
-    ${order(sql`s.session_id`)} limit ${limit}`);
+    where true ${words === undefined ? empty : hasWords} ${join([empty, ...filters], ' ')}
+    ${order(sql`c.session_id`)} limit ${limit}`);
   if (rows.length === limit) return { rows };
   const [last] = await db.query<{ sessionId: string }>(sql`
     select c.session_id as "sessionId" from (${search.candidates(checked)}) c offset ${checked - 1} limit 1`);
@@ -67,14 +64,14 @@ async function checkOneByOne(db: Db, search: Search, limit: number, checked: num
 }
 
 /** Rows of session_search with the words, in no order. */
-function withWords({ organizationId, words }: Pick<Search, 'organizationId' | 'words'>): Sql {
+function withWords({ organizationId, words }: Pick<WordSearch, 'organizationId' | 'words'>): Sql {
   return sql`
     select x.session_id from session_search x
     where x.organization_id = ${organizationId} and x.document @@ ${words}::tsquery limit ${MAX_FOUND + 1}`;
 }
 
 /** Undefined if the words are too frequent. */
-async function findByIndex(db: Db, search: Search, limit: number): Promise<SessionRow[] | undefined> {
+async function findByIndex(db: Db, search: WordSearch, limit: number): Promise<SessionRow[] | undefined> {
   const { organizationId, within, notInWords, order } = search;
   // Without further filters, only the sessions of the page are looked up.
   const first = notInWords.length > 0 ? empty : sql`${order(sql`f.session_id`)} limit ${limit}`;
@@ -111,7 +108,11 @@ async function inTime<Row>(db: Db, statement: Sql): Promise<Row[] | undefined> {
 }
 
 /** How many there are, up to `max`; not exact if the words are so frequent that not all that have them are compared. */
-export async function countFound(db: Db, search: Search, max: number): Promise<{ count: number; isExact: boolean }> {
+export async function countFound(
+  db: Db,
+  search: WordSearch,
+  max: number,
+): Promise<{ count: number; isExact: boolean }> {
   const { organizationId, within, notInWords } = search;
   const rows = await inTime<{ found: number; count: number }>(
     db,
