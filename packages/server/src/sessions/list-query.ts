@@ -130,7 +130,7 @@ export function sessionQuery(input: SessionFilters, { organizationId, order = 'd
     if (hasError === true) yield indexOf(sql`sessions`, sql`i.error is not null`);
     if (statuses !== undefined || agentId !== undefined || environment !== undefined) {
       const of = { organizationId, ofAgent, environment, statuses: statuses ?? sessionStatuses };
-      const rest = join([within(sql`s.session_id`), ofDraft], ' ');
+      const rest = join([within(sql`s.session_id`), ofDraft, since, until], ' ');
       const first = (limit: number) => newestOfEach(of, { within: rest, direction, limit });
       yield {
         ids: sql`

@@ -208,6 +208,21 @@ describe('sessions by filters of several indexes', () => {
   });
 });
 
+test('the sessions of an environment until a moment are found, although others were opened within a minute after it', async () => {
+  const { db, organizationId } = ctx;
+  const id = sql`(lpad(to_hex(${START}::bigint + n * 1000), 12, '0') || '7000' || '8' || lpad(to_hex(n), 15, '0'))::uuid`;
+  await db.execute(sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at, updated_at)
+    select ${organizationId}::uuid, ${id}, ${agents[0]}::uuid, 'timed', 'idle', false, '{}',
+      ${at(0)}::timestamptz + n * interval '1 second', now() from generate_series(1, 60) n`);
+  const { data, page } = await listSessions(ctx, { environment: 'timed', until: at(30).toISOString(), limit: 20 });
+  expect(data.map(({ createdAt }) => createdAt)).toEqual(
+    Array.from({ length: 20 }, (_, index) => at(29 - index).toISOString()),
+  );
+  expect(page.hasMore).toBe(true);
+  await db.execute(sql`delete from sessions where organization_id = ${organizationId} and environment = 'timed'`);
+});
+
 describe('sessions found by words', () => {
   test.each<[string, Input<'listSessions'>, number, boolean, object]>([
     ['that all have', { q: 'everywhere' }, 20, true, { count: 10_000, isExact: false }],
