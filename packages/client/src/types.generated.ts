@@ -512,7 +512,7 @@ export interface ChangeSessions {
   since?: string | undefined;
   /** Only sessions created before this time. */
   until?: string | undefined;
-  /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+  /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first. A page takes longest if many sessions match each of several filters and hardly any matches all. */
   metadata?: Record<string, string> | undefined;
   /** How many open sessions it changes at most. Without effect if you give `sessionIds`. Default: `100`. */
   limit?: number | undefined;
@@ -2656,7 +2656,7 @@ export interface Operations {
       since?: string | undefined;
       /** Only sessions created before this time. */
       until?: string | undefined;
-      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first. A page takes longest if many sessions match each of several filters and hardly any matches all. */
       metadata?: Record<string, string> | undefined;
       /** Oldest or newest first. Default: `"desc"`. */
       order?: 'asc' | 'desc' | undefined;
@@ -2689,7 +2689,7 @@ export interface Operations {
       since?: string | undefined;
       /** Only sessions created before this time. */
       until?: string | undefined;
-      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first. A page takes longest if many sessions match each of several filters and hardly any matches all. */
       metadata?: Record<string, string> | undefined;
     };
     result: {
@@ -2724,7 +2724,7 @@ export interface Operations {
       since?: string | undefined;
       /** Only sessions created before this time. */
       until?: string | undefined;
-      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first. A page takes longest if many sessions match each of several filters and hardly any matches all. */
       metadata?: Record<string, string> | undefined;
       /** Oldest or newest first. Default: `"desc"`. */
       order?: 'asc' | 'desc' | undefined;
@@ -3569,7 +3569,7 @@ export interface Operations {
       cursor?: string | undefined;
       /** Newest or oldest first. Default: `"desc"`. */
       order?: 'desc' | 'asc' | undefined;
-      /** Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records. */
+      /** Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
@@ -3593,7 +3593,7 @@ export interface Operations {
     query: {
       /** `jsonl`: one record per line, as in the list, for verification; `csv`: for spreadsheets. Default: `"jsonl"`. */
       format?: 'jsonl' | 'csv' | undefined;
-      /** Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records. */
+      /** Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;

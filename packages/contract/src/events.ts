@@ -155,7 +155,7 @@ const filters = {
       maxLength: 2_000,
       pattern: '^[a-z_.]+(,[a-z_.]+)*$',
       description:
-        'Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records.',
+        'Only records of this type, or of these types, comma separated. With one filter, or with a type and an environment, a page takes the same time regardless of the number of records. With others, it takes longest if many records match each filter and none matches all.',
       examples: ['approval.requested,approval.resolved'],
     }),
   ),

@@ -260,7 +260,7 @@ const sessionFilters = {
     Type.Unsafe<Record<string, string>>({
       type: 'object',
       description:
-        '`metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000.',
+        '`metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first. A page takes longest if many sessions match each of several filters and hardly any matches all.',
       maxProperties: 10,
       additionalProperties: { type: 'string', maxLength: 512 },
     }),

@@ -89,8 +89,9 @@ beforeAll(async () => {
   await db.execute(sql`
     insert into events (organization_id, sequence, event_id, body, occurred_at, hash)
     select ${organizationId}::uuid, n, ${id}, json_build_object('type',
-        case when n <= ${FEW} then 'api_key.created' when n <= ${2 * FEW} then 'agent.created' else 'session.created' end,
-        'environment', case when n <= ${FEW} then 'rare' else 'production' end, 'actor', json_build_object('id', null),
+        case when n <= ${FEW} then 'api_key.created' when n <= ${2 * FEW} then 'agent.created'
+          when n % 4 = 1 then 'session.completed' else 'session.created' end,
+        'environment', case when n <= ${FEW} then 'rare' when n % 4 = 3 then 'staging' else 'production' end, 'actor', json_build_object('id', null),
         'resource', json_build_object('id', n::text), 'sessionId', null, 'context', json_build_object())::jsonb,
       ${at(0)}::timestamptz + (n - case when n % 5 = 0 then 120 else 0 end) * interval '1 second', '\\x00'
     from generate_series(1, ${MANY}::int) n`);
@@ -283,6 +284,11 @@ describe('records of the event log', () => {
   test.each<[string, Input<'listEvents'>, number]>([
     ['of a rare environment', { environment: 'rare' }, FEW],
     ['of an environment that has none', { environment: 'none', order: 'asc' }, 0],
+    [
+      'of an environment and of a type that many have, but none both',
+      { environment: 'staging', type: 'session.completed' },
+      0,
+    ],
     ['of several types, all rare', { type: 'api_key.created,agent.created' }, 2 * FEW],
     ['of several types that none has', { type: 'agent.archived,api_key.deleted' }, 0],
     ['of a rare type and a common one', { type: 'api_key.created,session.created', limit: 20 }, 20],
