@@ -100,6 +100,7 @@ function requests([even, odd]: readonly [string, string]): Record<string, string
       'environment=rare&status=cancelled',
       `sessionId=${session}`,
       `sessionId=${session}&status=expired`,
+      `agentId=${even}&status=denied`,
     ],
     '/events': [
       'limit=1000',

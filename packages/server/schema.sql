@@ -409,6 +409,7 @@ create table approvals (
 );
 create index approvals_by_environment on approvals (organization_id, environment, status, operation_id);
 create index approvals_by_session on approvals (organization_id, session_id);
+create index approvals_by_agent on approvals (organization_id, agent_id, environment, status, operation_id);
 
 create table webhook_subscriptions (
   organization_id uuid not null,

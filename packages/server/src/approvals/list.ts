@@ -28,7 +28,8 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
     ofAgent,
     more: contextIf(organizationId, input),
   };
-  const isByPlace = sessionId === undefined && (status !== undefined || environment !== undefined);
+  const isByPlace =
+    sessionId === undefined && (status !== undefined || environment !== undefined || input.agentId !== undefined);
   const statement = isByPlace
     ? byPlace(page, environment, status ? [status] : approvalStatuses)
     : sql`
@@ -67,12 +68,12 @@ function byPlace(
   const places =
     environment === undefined
       ? sql`
-          (select a.environment from approvals a where a.organization_id = ${organizationId}
+          (select a.environment from approvals a where a.organization_id = ${organizationId} ${ofAgent}
           order by a.environment limit 1)
           union all
           select (
             select a.environment from approvals a
-            where a.organization_id = ${organizationId} and a.environment > p.environment
+            where a.organization_id = ${organizationId} ${ofAgent} and a.environment > p.environment
             order by a.environment limit 1)
           from places p where p.environment is not null`
       : sql`select ${environment}::text`;

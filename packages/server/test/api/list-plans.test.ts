@@ -269,6 +269,12 @@ describe('approvals', () => {
     ['that have expired, as none has', { status: 'expired' }, 0],
     ['of a rare environment', { environment: 'rare' }, FEW],
     ['of a rare environment, newest first', { environment: 'rare', order: 'desc' }, FEW],
+    [
+      'of an agent, decided as only those of the other were',
+      { agentId: formatId('agt', agents[0]), status: 'denied' },
+      0,
+    ],
+    ['of an agent that has none', { agentId: formatId('agt', newUuid()) }, 0],
     ['of a rare environment, decided so', { environment: 'rare', status: 'approved' }, 3],
   ])('%s', async (_, filters, shown) => {
     const cost = await costOfList((ctx) => listApprovals(ctx, filters));
