@@ -230,6 +230,35 @@ test('three columns run at once: a long answer, a model that fails and a definit
   await page.context().close();
 });
 
+test('runs that are created at the same moment are all shown', async () => {
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({ name: 'Twin', model: modelSaying('Both.') });
+  const page = await console.open(member, `/playground?agent=${agentId}`, desktop);
+  await page.getByRole('button', { name: 'Add column' }).click();
+  await column(page, 'B').waitFor();
+  // The page gets both responses before it can draw one.
+  await page.addInitScript(() => {
+    const real = window.fetch;
+    const held: (() => void)[] = [];
+    window.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const response = await real(input, init);
+      if (request.method !== 'POST' || !request.url.endsWith('/sessions')) return response;
+      const text = await response.text();
+      await new Promise<void>((resolve) => {
+        held.push(resolve);
+        if (held.length === 2) for (const release of held) release();
+      });
+      return Object.assign(response, { text: async () => text, json: async () => JSON.parse(text) as unknown });
+    };
+  });
+  await page.reload();
+  await message(page).fill('Go');
+  await runAll(page);
+  for (const letter of ['A', 'B']) await over(page, letter);
+  await page.context().close();
+});
+
 test('a run continues while the page is closed, and Stop ends it', async () => {
   const { client } = console.service;
   const slow = modelSaying('word '.repeat(400), { tokenDelayMs: 1_000 });

@@ -37,6 +37,9 @@ import {
 import '../agents/agents.css';
 import './playground.css';
 
+/** Of what is open by then: several may come before the page is drawn again, such as runs that start at the same moment. */
+type Change = (open: Playground) => Playground;
+
 const ABOUT = 'Drafts on the same input. Nothing is saved, and no webhook is sent.';
 
 export function PlaygroundPage() {
@@ -73,9 +76,9 @@ export function PlaygroundPage() {
 
   if (error !== undefined) return <Titled>{<ErrorNotice error={error} />}</Titled>;
   if (isEntry) return <Titled>{<SkeletonCards />}</Titled>;
-  function change(next: Playground | undefined) {
+  function change(next: Change | undefined) {
     if (!next) setPrevious(playground);
-    setPlayground(next);
+    setPlayground((open) => open && next?.(open));
   }
   const restore = previous && {
     restore() {
@@ -141,7 +144,7 @@ function Open({
 }: {
   playground: Playground;
   isKept: boolean;
-  onChange: (playground: Playground | undefined) => void;
+  onChange: (next: Change | undefined) => void;
   /** Returns to what was open before. */
   restore?: () => void;
 }) {
@@ -157,10 +160,7 @@ function Open({
   const [errors, setErrors] = useState<Readonly<Record<string, unknown>>>({});
   const [isStarting, setStarting] = useState(false);
   const [isComparing, setComparing] = useState(false);
-  // A run that starts ends with what is open then, not with what was open before.
   const columnsFrame = useRef<HTMLDivElement>(null);
-  const latest = useRef(playground);
-  latest.current = playground;
   const sessions = useQueries({
     queries: columns.map(({ run }) => ({
       queryKey: [organizationId, 'sessions', run?.sessionId ?? 'none'],
@@ -179,9 +179,9 @@ function Open({
       enabled: session !== undefined && !isBusy(session),
     })),
   }).map(({ data }) => data ?? undefined);
-  const change = (next: Partial<Playground>) => onChange({ ...latest.current, ...next });
+  const change = (next: Partial<Playground>) => onChange((open) => ({ ...open, ...next }));
   const changeColumn = (id: string, next: Partial<Column>) =>
-    change({ columns: latest.current.columns.map((one) => (one.id === id ? { ...one, ...next } : one)) });
+    onChange((open) => ({ ...open, columns: open.columns.map((one) => (one.id === id ? { ...one, ...next } : one)) }));
   const isRunning = sessions.some((session, index) => columns[index]!.run !== null && session && isBusy(session));
   const isReady = messages.every(({ text, files }) => text.trim() !== '' || files.length > 0) && may('write');
   const continues = columns.every((column, index) => canContinue(column, messages, sessions[index]));
@@ -192,7 +192,7 @@ function Open({
     setErrors({});
     // The output is below the setup.
     columnsFrame.current?.querySelector('.playground-output, .playground-waiting')?.scrollIntoView({ block: 'start' });
-    const started = { ...latest.current, environment };
+    const started = { ...playground, environment };
     change({ environment });
     await Promise.all(
       started.columns.map(async (column) => {
