@@ -112,6 +112,8 @@ test('the first message opens a session, and later ones continue it', async () =
   await expect.poll(page.lines).toHaveLength(4);
   await isIdle(page);
   expect(page.lines()[3]).toBe('assistant: You said: Again');
+  // The user's message is read from the transcript, perhaps after its turn is over.
+  await expect.poll(() => page.store.getSnapshot().messages.map(({ turn }) => turn)).toEqual([1, 1, 2, 2]);
   const { messages } = page.store.getSnapshot();
   const stored = (await service.client.sessions.messages(page.store.getSnapshot().sessionId!)).data;
   // The key of a message does not change when the transcript has it.
