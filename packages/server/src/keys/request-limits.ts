@@ -61,13 +61,15 @@ export function createRequestLimits({ db, clock }: { db: Db; clock: Clock }): Re
   async function takeSlice(organizationId: string, keyId: string, limit: number, wanted: number): Promise<Window> {
     // A new minute would begin a whole minute before it ended, which is now.
     const isOver = sql`w.ends_at <= excluded.ends_at - ${WINDOW_SECONDS} * interval '1 second'`;
+    // Another node may have begun the minute while this statement waited for the row: after its own `now()`.
+    const untilEnd = sql`w.ends_at - clock_timestamp()`;
     const [row] = await db.query<{ taken: number; leftMs: number }>(sql`
       insert into key_request_windows as w (organization_id, key_id, ends_at, taken)
       values (${organizationId}, ${keyId}, now() + ${WINDOW_SECONDS} * interval '1 second', ${wanted})
       on conflict (organization_id, key_id) do update set
         ends_at = case when ${isOver} then excluded.ends_at else w.ends_at end,
         taken = case when ${isOver} then 0 else w.taken end + excluded.taken
-      returning w.taken::float8 as taken, (extract(epoch from w.ends_at - now()) * 1000)::float8 as "leftMs"`);
+      returning w.taken::float8 as taken, (extract(epoch from ${untilEnd}) * 1000)::float8 as "leftMs"`);
     const { taken, leftMs } = row!;
     const before = taken - wanted;
     const left = Math.max(0, Math.min(wanted, limit - before));
