@@ -69,9 +69,10 @@ export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(CHECK_EVERY_MS, stopping.signal).catch(() => {});
+      const at = now();
       for (const access of watched) {
         endIfExpired(access);
-        void authoriseIfDue(access);
+        if (access.dueAt <= at) void authoriseIfDue(access);
       }
     }
   }
