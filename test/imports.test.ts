@@ -1,0 +1,161 @@
+// Which package and which folder may import which.
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { importsOf, onlyTypes, root, server, sources } from './sources.ts';
+
+test('packages import only downward: cli > console and server > client > contract, react > client, and server > embedded-postgres', () => {
+  const allowed: Record<string, string[]> = {
+    cli: ['console', 'server', 'client'],
+    console: ['client', 'contract'],
+    server: ['contract', 'embedded-postgres'],
+    client: [],
+    react: ['client'],
+    contract: [],
+    'embedded-postgres': [],
+  };
+  const wrong = sources.flatMap((source) => {
+    const [, own = ''] = source.file.split('/');
+    return importsOf(source)
+      .map((specifier) => /^@signalbox\/([\w-]+)/.exec(specifier)?.[1] ?? /^packages\/([\w-]+)\//.exec(specifier)?.[1])
+      .filter((name) => name !== undefined && name !== own && !allowed[own]?.includes(name))
+      .map((name) => `${source.file} → ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('a package declares what it imports', () => {
+  const wrong = sources.flatMap((source) => {
+    const [, own = ''] = source.file.split('/');
+    const manifest = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
+      dependencies?: Record<string, string>;
+      devDependencies?: Record<string, string>;
+      peerDependencies?: Record<string, string>;
+    };
+    // The console is published as a bundle that contains its dependencies.
+    const { dependencies = {} } = own === 'console' ? { dependencies: manifest.devDependencies } : manifest;
+    const { peerDependencies = {} } = manifest;
+    return (
+      importsOf(source)
+        // `virtual:` is what a plugin of Vite makes.
+        .filter((specifier) => !/^(node:|packages\/|virtual:)/.test(specifier))
+        .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0])
+        .filter((name) => !(name in dependencies || name in peerDependencies))
+        .map((name) => `${source.file} → ${name}`)
+    );
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('the client loads a framework only with the adapter of that framework', () => {
+  const client = new Map(
+    sources.filter(({ file }) => file.startsWith('packages/client/')).map((source) => [source.file, source]),
+  );
+  const adapters = [...client.values()].filter((source) =>
+    importsOf(source).some((specifier) => !specifier.startsWith('packages/')),
+  );
+  const isOfAiSdk = ({ file }: { file: string }) => file.startsWith('packages/client/src/ai-sdk/');
+  expect(adapters.filter((source) => !isOfAiSdk(source)).map(({ file }) => file)).toEqual([
+    'packages/client/src/workers/ai-sdk.ts',
+    'packages/client/src/workers/langgraph.ts',
+    'packages/client/src/workers/openai-agents.ts',
+  ]);
+  const importers = [...client.values()].filter((source) =>
+    importsOf(source).some((file) => adapters.some((adapter) => adapter.file === file)),
+  );
+  expect(importers.filter((source) => !isOfAiSdk(source)).map(({ file }) => file)).toEqual([]);
+});
+
+// The folders and top-level files of the server, from top to bottom. Each may import only from those below it.
+const folders = [
+  'main.ts',
+  'http',
+  'maintenance.ts',
+  'end-users',
+  'schedules',
+  'runtime/node',
+  'operator',
+  'http/console',
+  'http/reference',
+  'http/request',
+  'sessions',
+  'organizations',
+  'people',
+  'runtime/turn',
+  'workers',
+  'webhooks',
+  'webhooks/sending',
+  'approvals',
+  'keys',
+  'budgets',
+  'agents',
+  'runtime/models',
+  'runtime/tools',
+  'files',
+  'environments',
+  'sessions/state',
+  'journal',
+  'events',
+  'platform.ts',
+  'config',
+  'runtime/schemas',
+  'observe',
+  'usage',
+  'analytics',
+  'vault',
+  'egress',
+  'wake',
+  'db',
+  'lib',
+];
+
+/** They have the types of what every part of a node receives, and are below all of them. */
+const namesTypesFromAbove = ['packages/server/src/platform.ts', 'packages/server/src/lib/context.ts'];
+
+function folderOf(file: string): string {
+  const path = file.replace('packages/server/src/', '');
+  const [first = '', second] = path.split('/');
+  return second !== undefined && folders.includes(`${first}/${second}`) ? `${first}/${second}` : first;
+}
+
+test('folders of the server import only downward, so they have no circles', () => {
+  const wrong = server.flatMap((source) => {
+    const own = folderOf(source.file);
+    expect(folders, `${source.file} is in a folder that has a place`).toContain(own);
+    const above = importsOf(source)
+      .filter((file) => file.startsWith('packages/server/src/'))
+      .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own));
+    const isAllowed = above.length > 0 && namesTypesFromAbove.includes(source.file);
+    return above.filter((file) => !isAllowed || !onlyTypes(source, file)).map((file) => `${source.file} → ${file}`);
+  });
+  expect(wrong).toEqual([]);
+  expect(folders.filter((folder) => !server.some(({ file }) => folderOf(file) === folder))).toEqual([]);
+});
+
+test('the start does not load packages that most nodes never use, which would take a second and 60 MB', () => {
+  const reached = new Set<string>();
+  const packages = new Set<string>();
+  function load(file: string): void {
+    if (reached.has(file)) return;
+    reached.add(file);
+    const source = server.find((one) => one.file === file)!;
+    for (const specifier of importsOf(source).filter((one) => !onlyTypes(source, one))) {
+      if (specifier.startsWith('packages/')) load(specifier);
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  }
+  load('packages/server/src/main.ts');
+  expect(reached.size).toBeGreaterThan(150);
+  expect(
+    [...packages].filter((name) => /better-auth|@ai-sdk\/(?!provider$)|@opentelemetry|@modelcontext/.test(name)),
+  ).toEqual([]);
+});
+
+test('the turn machine knows neither SQL nor HTTP, and only the database folder knows its driver', () => {
+  const turn = server.find(({ file }) => file.endsWith('/runtime/turn/turn.ts'))!;
+  expect(importsOf(turn).filter((specifier) => /sql|\bpg\b|\/db\/|http|undici|fastify|egress/.test(specifier))).toEqual(
+    [],
+  );
+  const drivers = server.filter((source) => importsOf(source).includes('pg')).map(({ file }) => dirname(file));
+  expect([...new Set(drivers)]).toEqual(['packages/server/src/db']);
+});
