@@ -165,3 +165,13 @@ test('every list and every map that a request can hold has a limit', () => {
   for (const [name, schema] of given) if (schema) visit(schema, name);
   expect(unlimited).toEqual([]);
 });
+
+test('fields of a part that may not have so many are not read', () => {
+  const get = vi.fn(() => 'v');
+  const fields = Array.from({ length: 51 }, (_, n) => [`k${n}`, { enumerable: true, get }] as const);
+  const metadata = Object.defineProperties({}, Object.fromEntries(fields));
+  expect(refusal('createAgent', agent({ metadata }))).toEqual([
+    { path: 'metadata', message: 'must not have more than 50 properties' },
+  ]);
+  expect(get).not.toHaveBeenCalled();
+});
