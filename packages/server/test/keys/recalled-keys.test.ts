@@ -96,7 +96,7 @@ const shown = ({ status, json, headers }: RawResponse) => ({
   code: json.code,
   detail: json.detail,
   errors: json.errors,
-  // What is left of a limit is less for the second node.
+  // Not how many requests are left: the second one always has fewer.
   headers: ['ratelimit-policy', 'ratelimit', 'retry-after', 'www-authenticate'].map((name) =>
     headers.get(name)?.replace(/r=\d+/, ''),
   ),

@@ -2,7 +2,7 @@
 //
 // node:http keeps a parser, a request and a response for each connection, and Fastify a request and a reply: 20 KB for a stream that
 // needs none of them for hours. The response to a stream is the last one of its connection (`Connection: close`), so nothing has to be
-// parsed there any more. node:http releases all of it when a connection closes; here it is made to believe that.
+// parsed there any more. node:http releases all of it when its socket emits `close`, so the socket emits that here, and stays open.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

@@ -85,8 +85,10 @@ export class EventStream {
     this.#writeAll();
   }
 
-  /** Only if nothing is buffered (otherwise the client has something to read), and never within an event, whose next part may still
-   * have to be read from the journal. */
+  /**
+   * Writes a comment: only if nothing is buffered (otherwise the client has something to read), and never within an event, whose next
+   * part may still have to be read from the journal.
+   */
   beat(): void {
     if (this.#outlet.channel.writableLength === 0 && !this.#isWithinEvent) this.#outlet.write(': here\n');
   }
