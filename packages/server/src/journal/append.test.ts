@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { createAgent } from '../agents/agents.ts';
@@ -247,6 +247,25 @@ test('a locked row waits for the next flush and delays no other', async () => {
   await settled(appender);
 });
 
+test('text of many sessions is written in small commits, and what has waited longest comes first', async () => {
+  const commits: string[][] = [];
+  const recording: Db = {
+    ...node.platform.db,
+    batch(statements) {
+      commits.push(statements.flatMap(({ values }) => values[1] as string[]));
+      return node.platform.db.batch(statements);
+    },
+  };
+  const appender = createAppender({ ...node.platform, db: recording });
+  const heads = await Promise.all(Array.from({ length: 150 }, () => newHead()));
+  for (const head of heads) await appender.append(head, 'x');
+  await until(async () => heads.every(({ pending, writing }) => pending.length === 0 && !writing));
+  expect(commits.flat()).toEqual(heads.map(({ sessionId }) => sessionId));
+  expect(commits.length).toBeGreaterThanOrEqual(3);
+  for (const commit of commits) expect(commit.length).toBeLessThanOrEqual(64);
+  for (const head of heads) expect(await textOf(head)).toEqual(['x']);
+});
+
 test('a transition takes the text on its way along, before its own chunks', async () => {
   const appender = createAppender(node.platform);
   const head = await newHead();
@@ -312,6 +331,49 @@ test('an append that meets a claim under way does not slip in behind it', async 
     return db.execute(
       sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     );
+  }
+});
+
+test('a row that changes after an append began, and before it locks the row, gets the text once', async () => {
+  const { db } = node.platform;
+  let held = 0;
+  // Waits after its snapshot is taken, and before it looks for rows.
+  const holding: Db = {
+    ...db,
+    batch: (statements, options) =>
+      db.batch(
+        statements.map(({ strings, values }) => {
+          const texts = strings.map((text) =>
+            text.replace(/skip locked\) x(?=\))/, '$& where (select pg_advisory_xact_lock_shared(4711)) is not null'),
+          );
+          if (texts.join() !== strings.join()) held += 1;
+          return new Sql(texts, values);
+        }),
+        options,
+      ),
+  };
+  const appender = createAppender({ ...node.platform, db: holding });
+  const [moved, still] = [await newHead(), await newHead()];
+  await db.transaction(async (tx) => {
+    await tx.query(sql`select pg_advisory_xact_lock(4711)`);
+    await appender.append(moved, 'moved');
+    await appender.append(still, 'still');
+    const waiting = sql`select 1 from pg_locks where locktype = 'advisory' and not granted`;
+    await until(async () => (await db.execute(waiting)) > 0);
+    await db.execute(sql`
+      update sessions set metadata = '{"changed": true}'
+      where organization_id = ${node.organizationId} and session_id = ${moved.sessionId}`);
+  });
+  await until(async () => [moved, still].every(({ pending, writing }) => pending.length === 0 && !writing));
+  expect(held).toBe(2);
+  for (const head of [moved, still]) {
+    expect(await textOf(head)).toEqual([head === moved ? 'moved' : 'still']);
+    await expectGapFree(head);
+    expect(
+      await db.query(sql`
+        select next_seq as "nextSeq" from sessions
+        where organization_id = ${node.organizationId} and session_id = ${head.sessionId}`),
+    ).toEqual([{ nextSeq: 3 }]);
   }
 });
 

@@ -47,8 +47,9 @@ const MAX_PENDING_DELTAS = 2_000;
 const MAX_SEGMENT_DELTAS = 1_000;
 // Concurrent commits of a shard: while PostgreSQL works on one, this process handles the response to another.
 const MAX_WRITES = 2;
-// Fewer sessions are not worth a separate commit.
-const MIN_SESSIONS = 100;
+// A chunk waits for the commits before its own, and for its own: with fewer sessions in each it is soon written. With half as many,
+// a commit costs more than the rows in it.
+const MAX_SESSIONS = 64;
 
 interface Batch {
   head: TextHead;
@@ -67,6 +68,8 @@ export function createAppender(
   /** While it runs, text that is not urgent is collected. */
   let gathering: NodeJS.Timeout | undefined;
   let urgent = false;
+  /** Shards with more to write than there was room for: their next flush begins when one of their writes ends. */
+  const behind = new Set<Shard>();
   let scheduled = false;
 
   function schedule(): void {
@@ -86,15 +89,16 @@ export function createAppender(
     }, GATHER_MS);
     const idle = [...dirty].filter(({ writing }) => !writing);
     for (const [shard, heads] of Map.groupBy(idle, shardOf)) {
-      const parts = Math.min(roomOf(shard), Math.max(1, Math.floor(heads.length / MIN_SESSIONS)));
-      if (parts < 1) continue;
       if (shard === undefined) {
-        begin(shard, findShards(heads));
+        if (roomOf(shard) > 0) begin(shard, findShards(heads));
         continue;
       }
-      heads.sort(byId);
+      // Those that have waited longest come first.
+      const parts = Math.ceil(heads.length / MAX_SESSIONS);
       const size = Math.ceil(heads.length / parts);
-      for (let at = 0; at < heads.length; at += size) beginWrite(shard, heads.slice(at, at + size));
+      const writable = heads.slice(0, roomOf(shard) * size);
+      for (let at = 0; at < writable.length; at += size) beginWrite(shard, writable.slice(at, at + size));
+      if (writable.length < heads.length) behind.add(shard);
     }
   }
 
@@ -111,6 +115,7 @@ export function createAppender(
     writes.set(shard, underWay);
     const done = work.finally(() => {
       underWay.delete(done);
+      urgent ||= shard !== undefined && behind.delete(shard);
       if (dirty.size > 0) schedule();
     });
     underWay.add(done);
@@ -286,48 +291,40 @@ function wholeText(head: TextHead, delta: string): string {
   return storableText(text);
 }
 
-function byId(a: TextHead, b: TextHead): number {
-  return compare(a.organizationId, b.organizationId) || compare(a.sessionId, b.sessionId);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 /**
- * Rows in id order, so that two flushes cannot deadlock; a locked row is skipped. The lock makes the condition on
- * `epoch` true until the commit: without it a claim can come between the check and the insert.
+ * `found` locks the rows, and skips those that are locked. The lock makes the condition on `epoch` true until the commit: without it
+ * a claim can come between the check and the insert. They are looked up one by one, by a lateral join: as a plain join, a database
+ * without statistics compares each session of the batch with all of its organization's.
  *
- * The rows are looked up one by one, by a lateral join: as a plain join, a database without statistics compares each session
- * of the batch with all of its organization's.
+ * The rest reaches the rows by `place`. If a row moved after the statement began, its place is one that the statement does not see:
+ * its text is not written, and its head not advanced.
  */
 function appendStatement(group: readonly Batch[], now: Date): Sql {
   const heads = group.map(({ head }) => head);
   const organizations = organizationsOf(group);
   return sql`
-    with i as (
-      insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
-      select s.organization_id, s.session_id, s.turn, b.expect + b.n - 1, b.expect, b.body, ${now}::timestamptz
+    with found as materialized (
+      select x.place, x.organization_id, x.session_id, x.id, b.expect, b.n, b.body
       from unnest(${heads.map((h) => h.organizationId)}::uuid[], ${heads.map((h) => h.sessionId)}::uuid[],
         ${heads.map((h) => h.epoch)}::int[], ${heads.map((h) => h.nextSeq)}::bigint[],
         ${group.map(({ deltas }) => deltas.length)}::int[], ${textArray(group.map(({ body }) => body))}::text[])
         as b(org, sid, epoch, expect, n, body)
       cross join lateral (
-        select x.organization_id, x.session_id, x.turn from sessions x
+        select x.ctid as place, x.organization_id, x.session_id, w.webhook_subscription_id as id from sessions x
+        left join webhook_subscriptions w on w.organization_id = any(${organizations}::uuid[])
+          and w.organization_id = x.organization_id and w.environment = x.environment
         where x.organization_id = any(${organizations}::uuid[]) and x.organization_id = b.org and x.session_id = b.sid
           and x.epoch = b.epoch and x.next_seq = b.expect
-        for no key update of x skip locked) s
-      returning g.organization_id, g.session_id, g.seq_to)
-    update sessions s set next_seq = i.seq_to + 1, ${deliveryMark()}
-    from i
-    cross join lateral (
-      select w.webhook_subscription_id as id from sessions x
-      left join webhook_subscriptions w on w.organization_id = any(${organizations}::uuid[])
-        and w.organization_id = x.organization_id and w.environment = x.environment
-      where x.organization_id = any(${organizations}::uuid[]) and x.organization_id = i.organization_id
-        and x.session_id = i.session_id
-      limit 1) d
+        for no key update of x skip locked) x),
+    i as (
+      insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+      select s.organization_id, s.session_id, s.turn, d.expect + d.n - 1, d.expect, d.body, ${now}::timestamptz
+      from found d
+      join sessions s on s.ctid = d.place and s.organization_id = d.organization_id and s.session_id = d.session_id
+      where s.organization_id = any(${organizations}::uuid[]))
+    update sessions s set next_seq = d.expect + d.n, ${deliveryMark()}
+    from found d
     where s.organization_id = any(${organizations}::uuid[])
-      and s.organization_id = i.organization_id and s.session_id = i.session_id
+      and s.organization_id = d.organization_id and s.session_id = d.session_id and s.ctid = d.place
     returning s.session_id as "sessionId", s.epoch`;
 }
