@@ -36,7 +36,7 @@ async function measure(bench: Bench, agentId: string, database: pg.Pool, atATime
     async () => (await ratePerSecond(Math.min(atATime, MAX_CONNECTIONS), () => database.query(insert))) / commits,
   );
   const target = atATime === 100 ? '≥ 0.50, ≥ 300/s' : '≥ 0.50';
-  return rowOf({ name: `sessions, ${atATime} at a time`, unit: 'Sessions/s', target }, pairs);
+  return rowOf({ name: `sessions, ${atATime} at a time`, unit: 'sessions/s', target }, pairs);
 }
 
 /**
