@@ -296,6 +296,16 @@ test('text of many sessions is written in small commits, and what has waited lon
   for (const head of heads) expect(await textOf(head)).toEqual(['x']);
 });
 
+test('closing writes the text of however many sessions', async () => {
+  const appender = createAppender(node.platform);
+  const heads = await Promise.all(Array.from({ length: 300 }, () => newHead()));
+  for (const head of heads) void appender.append(head, 'x');
+  await appender.close();
+  const left = heads.filter(({ pending, writing }) => pending.length > 0 || writing);
+  expect(left.map(({ sessionId }) => sessionId)).toEqual([]);
+  for (const head of heads) expect(await textOf(head)).toEqual(['x']);
+});
+
 test('a transition takes the text on its way along, before its own chunks', async () => {
   const appender = createAppender(node.platform);
   const head = await newHead();

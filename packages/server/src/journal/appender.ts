@@ -76,10 +76,10 @@ export function createAppender(
     if (scheduled || (gathering && !urgent)) return;
     scheduled = true;
     // At the end of this tick of the event loop, so that text that arrives together is written together.
-    setImmediate(flush);
+    setImmediate(() => flush());
   }
 
-  function flush(): void {
+  function flush(maxSessions = MAX_SESSIONS): void {
     scheduled = false;
     urgent = false;
     clearTimeout(gathering);
@@ -94,7 +94,7 @@ export function createAppender(
         continue;
       }
       // Those that have waited longest come first.
-      const parts = Math.ceil(heads.length / MAX_SESSIONS);
+      const parts = Math.max(1, Math.ceil(heads.length / maxSessions));
       const size = Math.ceil(heads.length / parts);
       const writable = heads.slice(0, roomOf(shard) * size);
       for (let at = 0; at < writable.length; at += size) beginWrite(shard, writable.slice(at, at + size));
@@ -255,7 +255,8 @@ export function createAppender(
       const ended = () => Promise.all([...writes.values()].flatMap((underWay) => [...underWay]));
       await ended();
       if ([...dirty].some((head) => shardOf(head) === undefined)) await findShards([...dirty]);
-      flush();
+      // All at once, since there is no later flush.
+      flush(Number.POSITIVE_INFINITY);
       await ended();
       clearTimeout(gathering);
     },
