@@ -124,7 +124,11 @@ export function createAppender(
 
   function beginWrite(shard: Shard, heads: TextHead[]): void {
     const batches = heads.map((head) => batchOf(head, head.pending.splice(0, MAX_SEGMENT_DELTAS)));
-    for (const head of heads) if (head.pending.length === 0) dirty.delete(head);
+    for (const head of heads) {
+      dirty.delete(head);
+      // It waits behind the others, which have not had their turn.
+      if (head.pending.length > 0) dirty.add(head);
+    }
     const release = () => {
       for (const head of heads) head.writing = undefined;
     };
