@@ -190,18 +190,19 @@ function measuring(): Db & { batches: { updated: number; hot: number; read: numb
   };
 }
 
-test('text that is appended to sessions that are due changes no index', async () => {
+test('text that is appended to a session that is due changes no index', async () => {
   const db = measuring();
   await createWebhookSubscription(node.ctx, { environment: 'production', url: 'https://example.com/' });
-  const heads = await Promise.all(Array.from({ length: 3 }, newHead));
+  // Its page has room for these versions, also if another snapshot still needs the old ones.
+  const head = await newHead();
   for (let round = 0; round < 3; round += 1) {
     const appender = createAppender({ ...node.platform, db });
-    for (const head of heads) await appender.append(head, 'x');
+    await appender.append(head, 'x');
     await settled(appender);
   }
   await deleteWebhookSubscription(node.ctx, { env: 'production' });
-  expect(db.batches.reduce((sum, { updated }) => sum + updated, 0)).toBe(9);
-  expect(db.batches.reduce((sum, { hot }) => sum + hot, 0)).toBe(9);
+  expect(db.batches.reduce((sum, { updated }) => sum + updated, 0)).toBe(3);
+  expect(db.batches.reduce((sum, { hot }) => sum + hot, 0)).toBe(3);
 });
 
 test('an append reads no other sessions of the organization, also if the database has no statistics', async () => {
