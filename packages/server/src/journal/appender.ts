@@ -94,7 +94,7 @@ export function createAppender(
         continue;
       }
       // Those that have waited longest come first.
-      const parts = Math.max(1, Math.ceil(heads.length / maxSessions));
+      const parts = Math.ceil(heads.length / maxSessions);
       const size = Math.ceil(heads.length / parts);
       const writable = heads.slice(0, roomOf(shard) * size);
       for (let at = 0; at < writable.length; at += size) beginWrite(shard, writable.slice(at, at + size));
@@ -260,7 +260,7 @@ export function createAppender(
       await ended();
       if ([...dirty].some((head) => shardOf(head) === undefined)) await findShards([...dirty]);
       // All at once, since there is no later flush.
-      flush(Number.POSITIVE_INFINITY);
+      flush(dirty.size);
       await ended();
       clearTimeout(gathering);
     },
@@ -301,12 +301,12 @@ function wholeText(head: TextHead, delta: string): string {
 }
 
 /**
- * `found` locks the rows, and skips those that are locked. The lock makes the condition on `epoch` true until the commit: without it
- * a claim can come between the check and the insert. They are looked up one by one, by a lateral join: as a plain join, a database
- * without statistics compares each session of the batch with all of its organization's.
+ * `found` locks the rows, except those that are locked already. The lock makes the condition on `epoch` true until the commit: without
+ * it a claim can come between the check and the insert. Each row is looked up by a lateral join: as a plain join, a database without
+ * statistics compares each session of the batch with all of its organization's.
  *
- * The rest reaches the rows by `place`. If a row moved after the statement began, its place is one that the statement does not see:
- * its text is not written, and its head not advanced.
+ * The insert and the update reach the rows by `place`, their ctid. If a row moved after the statement began, the statement does not
+ * see its new place: neither its text is written nor its head advanced, and the next flush retries.
  */
 function appendStatement(group: readonly Batch[], now: Date): Sql {
   const heads = group.map(({ head }) => head);
