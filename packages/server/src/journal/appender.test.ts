@@ -1,6 +1,7 @@
 import sql, { Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
+import { countingUse } from '../../test/support/table-use.ts';
 import { createAgent } from '../agents/agents.ts';
 import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
@@ -164,34 +165,8 @@ test('a transition of a stale writer is refused whole', async () => {
   expect(stale.nextSeq).toBe(2);
 });
 
-/** Measures what each batch does to the table of sessions. */
-function measuring(): Db & { batches: { updated: number; hot: number; read: number }[] } {
-  const { db } = node.platform;
-  const count = sql`
-    select pg_stat_get_xact_tuples_updated(t)::int as updated, pg_stat_get_xact_tuples_hot_updated(t)::int as hot,
-      (pg_stat_get_xact_tuples_returned(t) + pg_stat_get_xact_tuples_fetched(t))::int as read
-    from (select 'sessions'::regclass as t) sessions`;
-  const batches: { updated: number; hot: number; read: number }[] = [];
-  return {
-    ...db,
-    batches,
-    batch: <Row>(statements: Parameters<Db['batch']>[0]) =>
-      db.transaction(async (tx) => {
-        const [before] = await tx.query<(typeof batches)[0]>(count);
-        const rows = await Promise.all(statements.map((statement) => tx.query<Row>(statement)));
-        const [after] = await tx.query<(typeof batches)[0]>(count);
-        batches.push({
-          updated: after!.updated - before!.updated,
-          hot: after!.hot - before!.hot,
-          read: after!.read - before!.read,
-        });
-        return rows;
-      }),
-  };
-}
-
 test('text that is appended to a session that is due changes no index', async () => {
-  const db = measuring();
+  const db = countingUse(node.platform.db, ['sessions']);
   await createWebhookSubscription(node.ctx, { environment: 'production', url: 'https://example.com/' });
   // Its page has room for these versions, also if another snapshot still needs the old ones.
   const head = await newHead();
@@ -201,8 +176,8 @@ test('text that is appended to a session that is due changes no index', async ()
     await settled(appender);
   }
   await deleteWebhookSubscription(node.ctx, { env: 'production' });
-  expect(db.batches.reduce((sum, { updated }) => sum + updated, 0)).toBe(3);
-  expect(db.batches.reduce((sum, { hot }) => sum + hot, 0)).toBe(3);
+  expect(db.uses.reduce((sum, { sessions }) => sum + sessions.updated, 0)).toBe(3);
+  expect(db.uses.reduce((sum, { sessions }) => sum + sessions.hot, 0)).toBe(3);
 });
 
 test('an append reads no other sessions of the organization, also if the database has no statistics', async () => {
@@ -215,12 +190,12 @@ test('an append reads no other sessions of the organization, also if the databas
     where s.organization_id = ${node.organizationId} and s.session_id = ${heads[0]!.sessionId}`);
   // On one connection, PostgreSQL plans the first five executions for their values, and may then plan once for all.
   for (let round = 0; round < 8; round += 1) {
-    const db = measuring();
+    const db = countingUse(node.platform.db, ['sessions']);
     const appender = createAppender({ ...node.platform, db });
     for (const head of heads) await appender.append(head, 'x');
     await until(async () => heads.every(({ pending, writing }) => pending.length === 0 && !writing));
-    expect(db.batches.reduce((sum, { updated }) => sum + updated, 0)).toBe(heads.length);
-    expect(db.batches.reduce((sum, { read }) => sum + read, 0)).toBeLessThan(idle / 5);
+    expect(db.uses.reduce((sum, { sessions }) => sum + sessions.updated, 0)).toBe(heads.length);
+    expect(db.uses.reduce((sum, { sessions }) => sum + sessions.read, 0)).toBeLessThan(idle / 5);
   }
 });
 
