@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type Across, type Exception, problemsOf, schemaOf } from './sql-rules.ts';
 import { cameFrom, holds, templatesIn } from './sql-templates.ts';
 
-const tenantTables = new Set(['sessions', 'segments', 'agents']);
+const tenantTables = new Set(['sessions', 'segments', 'agents', 'pending_deliveries']);
 const tables = new Set([...tenantTables, 'nodes']);
 const problems = (text: string, exceptions: Exception[] = []) => problemsOf(text, { tenantTables, tables }, exceptions);
 
@@ -36,6 +36,10 @@ describe('the rules accept', () => {
     'update sessions set updated_at = now() where organization_id = $1',
     "select pg_notify('c', $1)",
     'delete from sessions s using agents a where s.organization_id = $1 and a.organization_id = s.organization_id',
+    'select * from unnest($2::uuid[]) b(id) cross join lateral (select * from pending_deliveries d where d.organization_id = $1 and d.delivery_id = b.id limit 1) x',
+    'delete from pending_deliveries d where d.organization_id = $1 and d.delivery_id = any(array(select s.delivery_id from sessions s where s.organization_id = $1))',
+    'update pending_deliveries d set retries = b.n from unnest($2::uuid[]) b(id) where d.organization_id = $1 and d.delivery_id = any($2::uuid[]) and d.delivery_id = b.id',
+    'select * from pending_deliveries d left join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id where d.organization_id = $1 and d.delivery_id = $2',
   ])('%s', (text) => {
     expect(problems(text)).toEqual([]);
   });
@@ -140,6 +144,21 @@ describe('the rules find', () => {
     ['a sequence', "select nextval('s')", 'nextval'],
     ['a delete by age', 'delete from events where organization_id = $1 and occurred_at < $2', 'needs a limit'],
     ['a delete by days', 'delete from model_usage_days where organization_id = $1 and day <= $2', 'needs a limit'],
+    [
+      'a join with a queue',
+      'select * from pending_deliveries d join unnest($2::uuid[]) b(id) on d.delivery_id = b.id where d.organization_id = $1',
+      'pending_deliveries: joined',
+    ],
+    [
+      'a delete from a queue by a join',
+      'delete from pending_deliveries d using sessions s where d.organization_id = $1 and s.organization_id = $1 and d.delivery_id = s.delivery_id',
+      'pending_deliveries: joined',
+    ],
+    [
+      'an update of a queue by a subquery',
+      'update pending_deliveries d set retries = 1 where d.organization_id = $1 and d.delivery_id in (select s.delivery_id from sessions s where s.organization_id = $1)',
+      'pending_deliveries: joined',
+    ],
     ['merge', 'merge into agents a using nodes w on true when matched then delete', 'merge'],
     [
       'rows from arrays',

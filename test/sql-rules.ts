@@ -15,6 +15,8 @@
 //   - `returning` names columns with their table; neither clock nor random values are compared in `on conflict` or in a `set`
 //   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
 //   - a DELETE by age has a limit: after a pause, one statement might not delete all old rows before its time-out
+//   - a queue is not joined unless its rows are given: a lateral subquery or `any` looks them up by the whole key. It is mostly empty, and
+//     so are its statistics, by which a join reads all of it for each row on the other side
 //   - rows are inserted from values or from a tenant table, not from bare arrays; values contain no subquery
 import { parseSync } from 'libpg-query';
 import {
@@ -58,6 +60,11 @@ interface Scope {
  */
 export type Across = 'everywhere' | 'confined';
 
+/** Tables that rows pass through, and the last column of their key. */
+const QUEUES = new Map([
+  ['pending_deliveries', 'delivery_id'],
+  ['events_pending', 'event_id'],
+]);
 const ONE_NODE_ONLY = /^(nextval|currval|setval|lastval|pg_(try_)?advisory_.*)$/;
 const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
 
@@ -115,6 +122,10 @@ export function problemsOf(
       addConditions(value.whereClause as Node | undefined);
       settle();
       for (const [alias, table] of tables) {
+        if (QUEUES.has(table) && isJoined() && !isLookedUp(alias, QUEUES.get(table)!))
+          problems.add(
+            `${table}: joined; look up its rows by the whole key, in a lateral subquery or with any(array(…))`,
+          );
         if (!scope.fixed.has(alias)) crosses.add(table);
         const columns = arrays.get(alias) ?? new Set();
         if (!across && columns.has('organization_id') && !columns.has('one') && columns.size > 1)
@@ -124,6 +135,25 @@ export function problemsOf(
         check(inner.query, inner.isPulledUp ? scope : { ...scope, fixed: new Set() });
       }
       checkPlacement();
+
+      /** Also by an `in`. */
+      function isJoined(): boolean {
+        const from = [...list(value.fromClause), ...list(value.usingClause)];
+        const items = from.length + (kind === 'UpdateStmt' || kind === 'DeleteStmt' ? 1 : 0);
+        const links = conjuncts(value.whereClause as Node | undefined).map(kindOf);
+        const isIn = links.some(([link, { subLinkType }]) => link === 'SubLink' && subLinkType === 'ANY_SUBLINK');
+        return items > 1 || from.some((item) => kindOf(item)[0] === 'JoinExpr') || isIn;
+      }
+
+      /** Whether the column equals a parameter or one of an array. */
+      function isLookedUp(alias: string, column: string): boolean {
+        return conjuncts(value.whereClause as Node | undefined).some((condition) => {
+          const [conditionKind, { lexpr, rexpr }] = kindOf(condition);
+          if (conditionKind !== 'A_Expr' || !isGiven(rexpr as Node)) return false;
+          const names = columnNames(lexpr as Node) ?? [];
+          return names.at(-1) === column && (names.length === 1 || names[0] === alias);
+        });
+      }
 
       /** What a planner can't handle if it has to send the statement to one shard or several. */
       function checkPlacement(): void {

@@ -89,13 +89,16 @@ function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promi
         with i as (
           insert into events as e (organization_id, sequence, event_id, body, occurred_at, hash)
           select p.organization_id, x.sequence, p.event_id, p.body, p.occurred_at, x.hash
-          from events_pending p
-          join unnest(${ids}::uuid[], ${sequences}::bigint[], ${hashes}::bytea[]) as x(event_id, sequence, hash)
-            on p.event_id = x.event_id
-          where p.organization_id = ${organizationId}
+          from unnest(${ids}::uuid[], ${sequences}::bigint[], ${hashes}::bytea[]) as x(event_id, sequence, hash)
+          cross join lateral (
+            -- The limit forces a look-up by the whole key. The table is mostly empty, and so are its statistics: a join would read
+            -- all that waits, for each batch.
+            select y.* from events_pending y
+            where y.organization_id = ${organizationId} and y.event_id = x.event_id
+            limit 1) p
           returning e.event_id)
-        delete from events_pending p using i
-        where p.organization_id = ${organizationId} and p.event_id = i.event_id`),
+        delete from events_pending p
+        where p.organization_id = ${organizationId} and p.event_id = any(array(select i.event_id from i))`),
       tx.query(sql`
         update event_heads set sequence = ${sequence}, hash = ${hash}, latest_at = ${new Date(latest)}, late_ms = ${lateMs}
         where organization_id = ${organizationId}`),

@@ -73,10 +73,14 @@ export async function deleteEndedSessions(
       delete from received_webhooks
       where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`);
     tx.write(sql`
-      delete from pending_deliveries d using sessions s
-      where d.organization_id = ${organizationId} and s.organization_id = ${organizationId}
-        and s.session_id = any(${ids}::uuid[]) and d.webhook_subscription_id = s.delivery_subscription_id
-        and d.delivery_id = s.delivery_id`);
+      delete from pending_deliveries d
+      where d.organization_id = ${organizationId}
+        and d.webhook_subscription_id = any(array(
+          select s.delivery_subscription_id from sessions s
+          where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))
+        and d.delivery_id = any(array(
+          select s.delivery_id from sessions s
+          where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))`);
     const sessions = await tx.execute(sql`
       delete from sessions
       where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);

@@ -33,13 +33,14 @@ export async function dropDeliveries(
 ): Promise<boolean> {
   // Ids sort by time of creation, so younger deliveries are not read.
   const dropped = await db.execute(sql`
-    delete from webhook_deliveries d using (
-      select x.delivery_id from webhook_deliveries x
-      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-        and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
-      order by x.delivery_id limit ${BATCH}) old
+    delete from webhook_deliveries d
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = old.delivery_id and d.finished_at < ${before} and d.next_attempt_at is null`);
+      and d.delivery_id = any(array(
+        select x.delivery_id from webhook_deliveries x
+        where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+          and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
+        order by x.delivery_id limit ${BATCH}))
+      and d.finished_at < ${before} and d.next_attempt_at is null`);
   return dropped === BATCH;
 }
 
@@ -92,11 +93,11 @@ export async function clearSessions(db: Db, { organizationId, webhookSubscriptio
 /** Deletes a batch of the pending deliveries of a deleted subscription. Returns whether the batch was full. */
 export async function dropPending(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
   const dropped = await db.execute(sql`
-    delete from pending_deliveries d using (
-      select x.delivery_id from pending_deliveries x
-      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-      order by x.delivery_id limit ${BATCH}) old
+    delete from pending_deliveries d
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = old.delivery_id`);
+      and d.delivery_id = any(array(
+        select x.delivery_id from pending_deliveries x
+        where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+        order by x.delivery_id limit ${BATCH}))`);
   return dropped === BATCH;
 }

@@ -5,6 +5,8 @@ import type { Db } from '../../src/db/db.ts';
 export interface Cost {
   /** Rows read from tables and indexes, including those that a filter then removed. */
   rows: number;
+  /** Pairs of rows that a join compared and that did not match. */
+  compared: number;
   /** Pages of 8 kB, cached or not. */
   pages: number;
   indexes: string[];
@@ -20,6 +22,7 @@ interface Node {
   'Actual Loops': number;
   'Rows Removed by Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
+  'Rows Removed by Join Filter'?: number;
   'Shared Hit Blocks': number;
   'Shared Read Blocks': number;
   Plans?: Node[];
@@ -80,12 +83,14 @@ function literalOf(value: unknown): string {
 function summed(top: Node): Cost {
   const cost: Cost = {
     rows: 0,
+    compared: 0,
     pages: top['Shared Hit Blocks'] + top['Shared Read Blocks'],
     indexes: [],
     wholeTables: [],
   };
   const visit = (node: Node): void => {
     const { 'Index Name': index, 'Relation Name': table, 'Actual Loops': loops } = node;
+    cost.compared += (node['Rows Removed by Join Filter'] ?? 0) * loops;
     if (index !== undefined || table !== undefined) {
       const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
       cost.rows += (node['Actual Rows'] + removed) * loops;

@@ -76,6 +76,7 @@ export async function readMany(
       ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
       as b(sid, turn, seq)
     join sessions s on s.organization_id = ${organizationId} and s.session_id = b.sid
+      and s.session_id = any(${inputs.map(({ sessionId }) => sessionId)}::uuid[])
     cross join lateral (
       select case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_turn else s.turn end as turn,
         case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_seq else s.next_seq - 1 end as seq) p
@@ -189,7 +190,7 @@ function insertPending(
       ${next.map((d) => d.previousCursor)}::text[], ${next.map((d) => d.occurredAt)}::timestamptz[])
       as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
       on s.session_id = b.sid and s.delivery_id = b.delivery_id
-    where s.organization_id = ${organizationId}`;
+    where s.organization_id = ${organizationId} and s.session_id = any(${next.map((d) => d.sessionId)}::uuid[])`;
 }
 
 /** A delivery whose attempt failed. `body` is stored with the first failure. */
@@ -203,26 +204,28 @@ export interface PostponeInput extends AttemptedDelivery {
 
 export async function postponeMany(db: Db, assignment: Assignment, inputs: readonly PostponeInput[]): Promise<void> {
   const { organizationId, webhookSubscriptionId } = assignment;
+  const sorted = inputs.toSorted((a, b) => compareIds(a.delivery.deliveryId, b.delivery.deliveryId));
+  const ids = sorted.map(({ delivery }) => delivery.deliveryId);
   await db.query(sql`
+    with b as materialized (
+      select b.* from unnest(${ids}::uuid[], ${sorted.map(({ delivery }) => delivery.attemptCount)}::int[],
+        ${textArray(sorted.map(({ attempts }) => attemptLines(attempts)))}::text[],
+        ${sorted.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[],
+        ${sorted.map(({ retries }) => retries)}::int[],
+        ${sorted.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
+        ${sorted.map(({ notBefore }) => notBefore)}::timestamptz[],
+        ${sorted.map(({ delivery, body }) => (delivery.body === null ? body.toString() : null))}::text[])
+        as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, not_before, body)
+      cross join lateral (
+        select 1 from pending_deliveries x
+        where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+          and x.delivery_id = b.delivery_id and x.attempt_count = b.attempts_before
+        for no key update of x) locked)
     update pending_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, retries = b.retries,
       next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
-    from (
-      select b.* from pending_deliveries x
-      join unnest(${inputs.map(({ delivery }) => delivery.deliveryId)}::uuid[],
-        ${inputs.map(({ delivery }) => delivery.attemptCount)}::int[],
-        ${textArray(inputs.map(({ attempts }) => attemptLines(attempts)))}::text[],
-        ${inputs.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[],
-        ${inputs.map(({ retries }) => retries)}::int[],
-        ${inputs.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
-        ${inputs.map(({ notBefore }) => notBefore)}::timestamptz[],
-        ${inputs.map(({ delivery, body }) => (delivery.body === null ? body.toString() : null))}::text[])
-        as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, not_before, body)
-        on x.delivery_id = b.delivery_id
-      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-        and x.attempt_count = b.attempts_before
-      order by x.delivery_id for no key update of x) b
+    from b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = b.delivery_id`);
+      and d.delivery_id = any(${ids}::uuid[]) and d.delivery_id = b.delivery_id`);
 }
 
 /** Whether more chunks wait in the session; undefined if another node advanced it. */
@@ -324,6 +327,7 @@ function advanceSessions(
     where w.organization_id = ${organizationId} and w.environment = ${environment}
       and w.webhook_subscription_id = ${webhookSubscriptionId} and w.epoch = coalesce(b.epoch, w.epoch)
       and s.organization_id = ${organizationId} and s.session_id = b.sid
+      and s.session_id = any(${sorted.map((m) => m.sessionId)}::uuid[])
       and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.done_id
       and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;

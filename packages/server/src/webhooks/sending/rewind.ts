@@ -199,7 +199,8 @@ async function rewindSessions(
   const sessionIds = targets.map(({ sessionId }) => sessionId);
   // A session without a chunk since the subscription was created counts as delivered up to the end of its journal.
   const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
-  const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment} and s.session_id = b.sid
+  const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment}
+    and s.session_id = any(${sessionIds}::uuid[]) and s.session_id = b.sid
     and s.next_seq > 1 and coalesce(s.pinned_version, 0) >= 0
     and (case when ${isOurs} then s.delivered_turn else s.turn end,
       case when ${isOurs} then s.delivered_seq else s.next_seq - 1 end) > (b.turn, b.seq)`;

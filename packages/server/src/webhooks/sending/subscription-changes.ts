@@ -83,11 +83,11 @@ export function retryNow(assignment: Pick<Assignment, 'organizationId' | 'webhoo
   return sql`
     update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
     where d.organization_id = ${assignment.organizationId} and d.webhook_subscription_id = ${assignment.webhookSubscriptionId}
-      and d.delivery_id in (
+      and d.delivery_id = any(array(
         select x.delivery_id from pending_deliveries x
         where x.organization_id = ${assignment.organizationId} and x.webhook_subscription_id = ${assignment.webhookSubscriptionId}
           and x.next_attempt_at > ${now}
-        order by x.delivery_id for no key update of x)`;
+        order by x.delivery_id for no key update of x))`;
 }
 
 type Changes = Record<string, [before: unknown, after: unknown]>;
