@@ -36,8 +36,8 @@ export async function deleteEndedSessions(
       delete from segments g using (
         select x.session_id, x.turn, x.seq_to from segments x
         where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
-      where g.organization_id = ${organizationId} and g.session_id = old.session_id and g.turn = old.turn
-        and g.seq_to = old.seq_to`,
+      where g.organization_id = ${organizationId} and g.session_id = any(${ids}::uuid[]) and g.session_id = old.session_id
+        and g.turn = old.turn and g.seq_to = old.seq_to`,
   );
   await deleteInBatches(
     db,

@@ -75,6 +75,11 @@ async function insertWaiting(count: number): Promise<void> {
     select ${organizationId}, ${webhookSubscriptionId}, s.delivery_id, s.session_id, '', 1, 0, 1, 1, 's', now(),
       now() + interval '1 hour', now()
     from s`);
+  // Their journals.
+  await world.db.query(sql`
+    insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+    select s.organization_id, s.session_id, 1, n, n, '["x"]', now() from sessions s, generate_series(1, 5) n
+    where s.organization_id = ${organizationId}`);
 }
 
 async function insertSessions(count: number): Promise<string[]> {
