@@ -6,6 +6,7 @@
 // A commit contains text of one shard (db/shards.ts), and the shards are written independently, so one that is down or slow
 // does not delay the others.
 import sql, { type Sql } from 'sql-template-tag';
+import { planOnce } from '../db/plan-once.ts';
 import { groupOrganizations, type Shard } from '../db/shards.ts';
 import { textArray } from '../db/values.ts';
 import { storableText } from '../lib/text.ts';
@@ -153,7 +154,7 @@ export function createAppender(
     try {
       const groups = groupOrganizations(batches, ({ head }) => head.organizationId);
       const statements = groups.map((group) => appendStatement(group, now));
-      for (const row of (await db.batch<HeadKey>([PLAN_ONCE, ...statements])).flat()) written.add(keyOf(row));
+      for (const row of (await db.batch<HeadKey>([planOnce, ...statements])).flat()) written.add(keyOf(row));
       took();
       metrics.appendSessions.observe(written.size);
     } catch (error) {
@@ -276,10 +277,6 @@ function keyOf({ sessionId, epoch }: HeadKey): string {
 function organizationsOf(batches: readonly Batch[]): string[] {
   return [...new Set(batches.map(({ head }) => head.organizationId))];
 }
-
-// Planned for their values, as PostgreSQL does the first five times on each connection, the statements would read all sessions of the
-// organizations if the database has no statistics.
-const PLAN_ONCE = sql`set local plan_cache_mode = force_generic_plan`;
 
 // One promise for all that don't have to wait: there are tens of thousands of deltas per second.
 const ROOM = Promise.resolve();

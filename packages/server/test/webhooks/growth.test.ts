@@ -9,6 +9,7 @@ import { type Assignment, claimSubscriptions, findClaimable } from '../../src/we
 import type { Delivery, FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
 import { advanceMany } from '../../src/webhooks/sending/progress.ts';
 import type { StoredAttempt } from '../../src/webhooks/sending/stored-attempt.ts';
+import { countingUse } from '../support/table-use.ts';
 import { createWorld, type World } from '../support/webhooks.ts';
 
 const SESSIONS = 200;
@@ -86,11 +87,26 @@ function accepted(): StoredAttempt {
   };
 }
 
+test('acknowledging deliveries reads each session a few times, also if the database has no statistics', async () => {
+  const rows = await world.db.query<{ id: string }>(sql`select session_id as id from sessions order by session_id`);
+  const ids = rows.map(({ id }) => id);
+  for (let seq = DELIVERIES_OF_EACH; seq < DELIVERIES_OF_EACH + 8; seq += 1) {
+    const db = countingUse(world.db, ['sessions']);
+    const next = ids.map((id) => deliveryOf(id, seq));
+    const inputs = next.map((one) => ({ epoch: assignment.epoch, after: one.from, next: one, done: undefined }));
+    expect(await advanceMany(db, assignment, inputs, world.clock.now())).toEqual(ids.map(() => true));
+    const done = next.map((delivery) => ({ done: { delivery, attempts: [accepted()], through: delivery.to } }));
+    expect(await advanceMany(db, assignment, done, world.clock.now())).toEqual(ids.map(() => true));
+    // Versions of a row that vacuum has not removed are counted as well.
+    expect(db.uses.reduce((sum, { sessions }) => sum + sessions.read, 0)).toBeLessThan(100 * SESSIONS);
+  }
+});
+
 test('an accepted delivery takes less than 1 kB including its indexes', async () => {
   const [{ count, bytes } = { count: 0, bytes: 0 }] = await world.db.query<{ count: number; bytes: number }>(sql`
     select (select count(*)::int from webhook_deliveries where status = 'succeeded') as count,
       pg_total_relation_size('webhook_deliveries')::int as bytes`);
-  expect(count).toBe(SESSIONS * DELIVERIES_OF_EACH);
+  expect(count).toBeGreaterThanOrEqual(SESSIONS * DELIVERIES_OF_EACH);
   expect(bytes / count).toBeLessThanOrEqual(MAX_BYTES);
 });
 

@@ -36,9 +36,10 @@ export function finishDeliveries(
         cross join lateral (
           select x.* from pending_deliveries x
           where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-            and x.delivery_id = b.delivery_id and not exists (
-              select 1 from sessions s
-              where s.organization_id = ${organizationId} and s.session_id = x.session_id and s.delivery_id = x.delivery_id)
+            and x.delivery_id = b.delivery_id
+            and x.delivery_id is distinct from (
+              select s.delivery_id from sessions s
+              where s.organization_id = ${organizationId} and s.session_id = x.session_id)
           limit 1) d
         returning w.delivery_id)
       delete from pending_deliveries d
