@@ -9,6 +9,7 @@ import type { Event } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql, { empty } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { planForLookups } from '../db/plan-for-lookups.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { PendingEvent } from './record.ts';
@@ -59,6 +60,7 @@ export async function organizationsToSequence({ shards }: Pick<Platform, 'shards
 /** Returns how many records it moved. */
 function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promise<number> {
   return db.transaction(async (tx) => {
+    tx.write(planForLookups);
     const [head] = await tx.query<{ sequence: number; hash: Buffer; latestAt: Date | null; lateMs: number }>(sql`
       select sequence, hash, latest_at as "latestAt", late_ms as "lateMs" from event_heads
       where organization_id = ${organizationId}
@@ -91,8 +93,8 @@ function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promi
           select p.organization_id, x.sequence, p.event_id, p.body, p.occurred_at, x.hash
           from unnest(${ids}::uuid[], ${sequences}::bigint[], ${hashes}::bytea[]) as x(event_id, sequence, hash)
           cross join lateral (
-            -- The limit forces a look-up by the whole key. The table is mostly empty, and so are its statistics: a join would read
-            -- all that waits, for each batch.
+            -- The limit forces a look-up by the whole key. The table is mostly empty, and so are its statistics: a join would read all that
+            -- waits for each row.
             select y.* from events_pending y
             where y.organization_id = ${organizationId} and y.event_id = x.event_id
             limit 1) p

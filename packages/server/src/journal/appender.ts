@@ -6,7 +6,7 @@
 // A commit contains text of one shard (db/shards.ts), and the shards are written independently, so one that is down or slow
 // does not delay the others.
 import sql, { type Sql } from 'sql-template-tag';
-import { planOnce } from '../db/plan-once.ts';
+import { planForLookups } from '../db/plan-for-lookups.ts';
 import { groupOrganizations, type Shard } from '../db/shards.ts';
 import { textArray } from '../db/values.ts';
 import { storableText } from '../lib/text.ts';
@@ -154,7 +154,7 @@ export function createAppender(
     try {
       const groups = groupOrganizations(batches, ({ head }) => head.organizationId);
       const statements = groups.map((group) => appendStatement(group, now));
-      for (const row of (await db.batch<HeadKey>([planOnce, ...statements])).flat()) written.add(keyOf(row));
+      for (const row of (await db.batch<HeadKey>([planForLookups, ...statements])).flat()) written.add(keyOf(row));
       took();
       metrics.appendSessions.observe(written.size);
     } catch (error) {

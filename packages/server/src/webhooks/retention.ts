@@ -35,13 +35,15 @@ export async function dropDeliveries(
   const dropped = await db.execute(sql`
     delete from webhook_deliveries d
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = any(array(
-        select x.delivery_id from webhook_deliveries x
-        where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-          and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
-        order by x.delivery_id limit ${BATCH}))
+      and d.delivery_id <= (
+        select old.delivery_id from (
+          select x.delivery_id from webhook_deliveries x
+          where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+            and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
+          order by x.delivery_id limit ${BATCH}) old
+        order by old.delivery_id desc limit 1)
       and d.finished_at < ${before} and d.next_attempt_at is null`);
-  return dropped === BATCH;
+  return dropped >= BATCH;
 }
 
 /** Deleted subscriptions for which chunks of the organization still wait. */
@@ -95,9 +97,11 @@ export async function dropPending(db: Db, { organizationId, webhookSubscriptionI
   const dropped = await db.execute(sql`
     delete from pending_deliveries d
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = any(array(
-        select x.delivery_id from pending_deliveries x
-        where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-        order by x.delivery_id limit ${BATCH}))`);
-  return dropped === BATCH;
+      and d.delivery_id <= (
+        select old.delivery_id from (
+          select x.delivery_id from pending_deliveries x
+          where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+          order by x.delivery_id limit ${BATCH}) old
+        order by old.delivery_id desc limit 1)`);
+  return dropped >= BATCH;
 }

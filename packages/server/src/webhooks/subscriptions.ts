@@ -165,7 +165,8 @@ export async function updateWebhookSubscription(
       where organization_id = ${ctx.organizationId} and environment = ${after.environment}`);
     if (isFresh) {
       const { webhookSubscriptionId } = after;
-      await tx.query(retryNow({ organizationId: ctx.organizationId, webhookSubscriptionId }, now));
+      const statements = retryNow({ organizationId: ctx.organizationId, webhookSubscriptionId }, now);
+      await Promise.all(statements.map((statement) => tx.query(statement)));
     }
     if (changed) await tx.query(recordEvent(ctx, now, draft(after, 'updated', changed)));
     if (isEnabled) {

@@ -40,6 +40,7 @@ export function countingUse<Table extends string>(
     uses,
     query: <Row>(statement: Parameters<Db['query']>[0]) => counted((tx) => tx.query<Row>(statement)),
     execute: (statement) => counted((tx) => tx.execute(statement)),
+    /** In a transaction of its own, whatever the options. */
     batch: <Row>(statements: Parameters<Db['batch']>[0]) =>
       counted((tx) => Promise.all(statements.map((statement) => tx.query<Row>(statement)))),
     transaction: (work) => counted(work),

@@ -44,10 +44,7 @@ let maxRead: number;
 let assignment: Assignment;
 let db: ReturnType<typeof countingUse<(typeof tables)[number]>>;
 beforeAll(async () => {
-  world = await createWorld();
-  await world.subscribe('https://example.com/');
-  assignment = (await readAssignment(world.platform, world.organizationId, 'production'))!;
-  for (const table of tables) await world.db.query(sql([`alter table ${table} set (autovacuum_enabled = false)`]));
+  await startWorld();
   await insertWaiting(WAITING);
   const [{ isOld } = { isOld: false }] = await world.db.query<{ isOld: boolean }>(sql`
     select current_setting('server_version_num')::int < 170000 as "isOld"`);
@@ -59,6 +56,13 @@ beforeEach(() => {
   db = countingUse(world.db, tables);
 });
 afterAll(() => world.end());
+
+async function startWorld(): Promise<void> {
+  world = await createWorld();
+  await world.subscribe('https://example.com/');
+  assignment = (await readAssignment(world.platform, world.organizationId, 'production'))!;
+  for (const table of tables) await world.db.query(sql([`alter table ${table} set (autovacuum_enabled = false)`]));
+}
 
 /** Inserts sessions, each with a delivery that waits for its retry. */
 async function insertWaiting(count: number): Promise<void> {
@@ -113,10 +117,14 @@ function deliveryOf(sessionId: string, seq = 0): Delivery {
 
 const doneOf = (delivery: Delivery): FinishedDelivery => ({ delivery, attempts: [], through: delivery.to });
 
-function expectFewRead(max = maxRead): void {
+/** `max`: of the tables that the work may read more of. */
+function expectFewRead(max: Partial<Record<(typeof tables)[number], number>> = {}): void {
   const most = tables.map((table) => Math.max(...db.uses.map((use) => use[table].read)));
-  expect({ most, isFew: Math.max(...most) < max }).toMatchObject({ isFew: true });
   expect(Math.max(...most)).toBeGreaterThan(0);
+  for (const [n, table] of tables.entries()) {
+    const isFew = most[n]! < (max[table] ?? maxRead);
+    expect({ table, read: most[n], isFew }).toMatchObject({ isFew: true });
+  }
 }
 
 /** Stores a delivery for each session. */
@@ -132,9 +140,9 @@ async function store(ids: readonly string[], through: Db = world.db): Promise<De
   return next;
 }
 
-test('storing deliveries and acknowledging them', async () => {
+async function storeAndAcknowledge(count = SESSIONS): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const ids = await insertSessions(SESSIONS);
+    const ids = await insertSessions(count);
     const first = await store(ids, db);
     const inputs = first.map((delivery) => {
       const next = deliveryOf(delivery.sessionId, 1);
@@ -144,12 +152,16 @@ test('storing deliveries and acknowledging them', async () => {
     const last = inputs.map(({ next }) => ({ done: doneOf(next) }));
     expect(await advanceMany(db, assignment, last, world.clock.now())).toEqual(ids.map(() => true));
   }
+}
+
+test('storing deliveries and acknowledging them', async () => {
+  await storeAndAcknowledge();
   expectFewRead();
 });
 
-test('reading what waits', async () => {
+async function readWhatWaits(count = SESSIONS): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const ids = await insertSessions(SESSIONS);
+    const ids = await insertSessions(count);
     await store(ids);
     const found = await readMany(
       db,
@@ -158,12 +170,16 @@ test('reading what waits', async () => {
     );
     expect(found.map((one) => one?.delivery?.sessionId)).toEqual(ids);
   }
+}
+
+test('reading what waits', async () => {
+  await readWhatWaits();
   expectFewRead();
 });
 
-test('storing failed attempts', async () => {
+async function storeFailedAttempts(count = SESSIONS): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const deliveries = await store(await insertSessions(SESSIONS));
+    const deliveries = await store(await insertSessions(count));
     const nextAttemptAt = new Date('2100-01-01T00:00:00.000Z');
     const inputs = deliveries.map(
       (delivery): PostponeInput => ({
@@ -178,8 +194,12 @@ test('storing failed attempts', async () => {
     await postponeMany(db, assignment, inputs);
     const rows = await world.db.query(sql`
       select 1 from pending_deliveries where delivery_id = any(${deliveries.map((d) => d.deliveryId)}::uuid[]) and retries = 1`);
-    expect(rows).toHaveLength(SESSIONS);
+    expect(rows).toHaveLength(count);
   }
+}
+
+test('storing failed attempts', async () => {
+  await storeFailedAttempts();
   expectFewRead();
 });
 
@@ -194,21 +214,28 @@ test('giving up', async () => {
 test('rewinding', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const [sessionId] = await insertSessions(1);
-    await world.db.query(sql`update sessions set delivered_seq = 5 where session_id = ${sessionId}`);
+    await store([sessionId!]);
+    await world.db.query(sql`
+      update sessions set delivered_seq = 5 where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
     await recoverDeliveries(world.context(), {
       env: 'production',
       sessionId: formatId('ses', sessionId!),
       cursor: 'turn_1:seq_1',
     });
     expect((await rewindDeliveries(db, assignment, 10, world.clock.now())).sessionIds).toEqual([sessionId]);
+    const rows = await world.db.query(sql`
+      select status from webhook_deliveries where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
+    expect(rows).toEqual([{ status: 'cancelled' }]);
   }
   expectFewRead();
 });
 
 test.each([true, false])('retrying all now (planned for its values: %s)', async (forValues) => {
-  const { rows, compared } = await costOf(world.db, retryNow(assignment, world.clock.now()), { forValues });
-  expect(rows).toBeGreaterThan(WAITING);
-  expect(rows + compared).toBeLessThan(5 * WAITING);
+  for (const statement of retryNow(assignment, world.clock.now())) {
+    const { rows, compared } = await costOf(world.db, statement, { forValues });
+    expect(rows).toBeGreaterThanOrEqual(WAITING);
+    expect(rows + compared).toBeLessThan(3 * WAITING);
+  }
 });
 
 test('deleting ended sessions', async () => {
@@ -229,7 +256,7 @@ test('deleting ended sessions', async () => {
       union all select 1 from segments where session_id = any(${ids}::uuid[])`);
     expect(left).toEqual([]);
   }
-  expectFewRead(SEGMENTS_OF_EACH * maxRead);
+  expectFewRead({ segments: SEGMENTS_OF_EACH * maxRead });
 });
 
 test('moving records of events into their order', async () => {
@@ -241,11 +268,27 @@ test('moving records of events into their order', async () => {
     select ${world.organizationId}, gen_random_uuid(), '{}', now() from generate_series(1, ${WAITING}::int)`);
   await sequenceEvents(db, world.organizationId);
   expect(db.uses.length).toBeGreaterThan(ROUNDS);
-  // Finding the oldest may read all, once for each batch.
-  expectFewRead(2 * WAITING);
+  expectFewRead();
 });
 
 test('deleting what waits for a deleted subscription, a batch at a time', async () => {
   expect(await dropPending(db, assignment)).toBe(true);
+  expectFewRead();
+});
+
+test('all of them with plans that were made while the tables were empty', async () => {
+  await world.end();
+  await startWorld();
+  await world.db.query(sql`vacuum analyze pending_deliveries, webhook_deliveries, sessions`);
+  const work = async (count: number) => {
+    await storeAndAcknowledge(count);
+    await readWhatWaits(count);
+    await storeFailedAttempts(count);
+  };
+  db = countingUse(world.db, tables);
+  await work(1);
+  await insertWaiting(WAITING);
+  db = countingUse(world.db, tables);
+  await work(SESSIONS);
   expectFewRead();
 });

@@ -110,7 +110,7 @@ export class DestinationHealth {
     }
     if (isBack)
       await db
-        .query(retryNow(assignment, now))
+        .batch(retryNow(assignment, now))
         .catch((error) => log.warn({ err: error }, 'rescheduling retries after a recovered destination failed'));
     return isBack;
   }

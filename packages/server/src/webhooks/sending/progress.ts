@@ -11,7 +11,7 @@
 // Locks are taken in one order everywhere: subscription, sessions by id, deliveries.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
-import { planOnce } from '../../db/plan-once.ts';
+import { planForLookups } from '../../db/plan-for-lookups.ts';
 import { textArray } from '../../db/values.ts';
 import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatCursor, type Position } from '../../journal/cursor.ts';
@@ -67,7 +67,7 @@ export async function readMany(
   inputs: readonly ReadInput[],
 ): Promise<(DeliveryProgress | undefined)[]> {
   const { organizationId, environment, webhookSubscriptionId } = assignment;
-  const rows = await db.query<ProgressRow>(sql`
+  const select = sql`
     select w.epoch, s.session_id as "sessionId", s.agent_id as "agentId", s.turn as "headTurn",
       s.next_seq - 1 as "headSeq", s.after_turn as "afterTurn", s.after_seq as "afterSeq",
       s.acknowledged_cursor as "acknowledgedCursor", s.trace_parent as "traceParent",
@@ -76,7 +76,7 @@ export async function readMany(
     cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
       ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
       as b(sid, turn, seq)
-    -- The limits force a look-up by the whole key for each session (see finished-deliveries.ts).
+    -- The limits force a look-up by the whole key for each session (finished-deliveries.ts).
     cross join lateral (
       select x.session_id, x.agent_id, x.turn, x.next_seq, x.acknowledged_cursor, x.trace_parent, x.delivery_id,
         coalesce(b.turn, case when x.delivery_subscription_id = w.webhook_subscription_id then x.delivered_turn
@@ -101,7 +101,8 @@ export async function readMany(
       where y.bytes_before < ${maxBodyBytes}
       order by y.turn, y.seq_to) g on true
     where w.organization_id = ${organizationId} and w.environment = ${environment}
-      and w.webhook_subscription_id = ${webhookSubscriptionId}`);
+      and w.webhook_subscription_id = ${webhookSubscriptionId}`;
+  const [, rows = []] = await db.batch<ProgressRow>([planForLookups, select]);
   const found = new Map<string, DeliveryProgress & { segments: Segment[] }>();
   for (const row of rows) {
     let progress = found.get(row.sessionId);
@@ -166,7 +167,7 @@ export async function advanceMany(
   const done = inputs.flatMap((input) => ('done' in input ? (input.done ?? []) : []));
   const next = inputs.flatMap((input) => ('next' in input ? input.next : []));
   const [, , advanced] = await db.batch<AdvancedRow>([
-    planOnce,
+    planForLookups,
     lockSubscription(assignment),
     advanceSessions(assignment, moves),
     ...(next.length === 0 ? [] : [insertPending(assignment, next, now)]),
@@ -211,7 +212,9 @@ export async function postponeMany(db: Db, assignment: Assignment, inputs: reado
   const { organizationId, webhookSubscriptionId } = assignment;
   const sorted = inputs.toSorted((a, b) => compareIds(a.delivery.deliveryId, b.delivery.deliveryId));
   const ids = sorted.map(({ delivery }) => delivery.deliveryId);
-  await db.query(sql`
+  // As an inlined subquery, the locks would be taken again for each row of the update. They are taken in the order of the ids, and
+  // keep the attempts from changing until the update.
+  const update = sql`
     with b as materialized (
       select b.* from unnest(${ids}::uuid[], ${sorted.map(({ delivery }) => delivery.attemptCount)}::int[],
         ${textArray(sorted.map(({ attempts }) => attemptLines(attempts)))}::text[],
@@ -230,7 +233,8 @@ export async function postponeMany(db: Db, assignment: Assignment, inputs: reado
       next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
     from b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = any(${ids}::uuid[]) and d.delivery_id = b.delivery_id`);
+      and d.delivery_id = any(${ids}::uuid[]) and d.delivery_id = b.delivery_id`;
+  await db.batch([planForLookups, update]);
 }
 
 /** Whether more chunks wait in the session; undefined if another node advanced it. */
@@ -242,6 +246,7 @@ export function giveUp(
 ): Promise<boolean | undefined> {
   const { sessionId, deliveryId } = done.delivery;
   return db.transaction(async (tx) => {
+    tx.write(planForLookups);
     await tx.query(lockSubscription(assignment));
     const [moved] = await tx.query<AdvancedRow>(advanceSessions(assignment, [{ ...moveOf({ done }), cursor: null }]));
     if (!moved) return undefined;

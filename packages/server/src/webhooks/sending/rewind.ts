@@ -10,6 +10,7 @@
 // nothing. No index used here contains a column that appends write.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db, Tx } from '../../db/db.ts';
+import { planForLookups } from '../../db/plan-for-lookups.ts';
 import { beginning, comparePositions, formatCursor, type Position } from '../../journal/cursor.ts';
 import { type Assignment, sameSubscription } from './assignments.ts';
 import { beforeAllSessions } from './due-sessions.ts';
@@ -51,6 +52,7 @@ export function rewindDeliveries(
 ): Promise<{ sessionIds: string[]; isOver: boolean }> {
   const { organizationId, webhookSubscriptionId } = assignment;
   return db.transaction(async (tx) => {
+    tx.write(planForLookups);
     // Changes of the subscription happen before this transaction or after it.
     const current = await tx.execute(sql`
       select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = ${assignment.epoch} for key share`);

@@ -78,16 +78,24 @@ export function writeHealthUpdates(updates: readonly HealthUpdate[]): Sql {
       and w.environment = x.environment`;
 }
 
-/** Makes pending retries due now, or at the time the receiver asked for if that is later. */
-export function retryNow(assignment: Pick<Assignment, 'organizationId' | 'webhookSubscriptionId'>, now: Date): Sql {
-  return sql`
-    update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
-    where d.organization_id = ${assignment.organizationId} and d.webhook_subscription_id = ${assignment.webhookSubscriptionId}
-      and d.delivery_id = any(array(
-        select x.delivery_id from pending_deliveries x
-        where x.organization_id = ${assignment.organizationId} and x.webhook_subscription_id = ${assignment.webhookSubscriptionId}
-          and x.next_attempt_at > ${now}
-        order by x.delivery_id for no key update of x))`;
+/**
+ * Makes pending retries due now, or at the time the receiver asked for if that is later. Run the statements in one transaction: the
+ * first takes the locks, in the order of the ids.
+ */
+export function retryNow(
+  { organizationId, webhookSubscriptionId }: Pick<Assignment, 'organizationId' | 'webhookSubscriptionId'>,
+  now: Date,
+): Sql[] {
+  const isWaiting = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+    and d.next_attempt_at > ${now}`;
+  return [
+    sql`
+      select count(*) from (
+        select 1 from pending_deliveries d where ${isWaiting} order by d.delivery_id for no key update of d) locked`,
+    sql`
+      update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
+      where ${isWaiting}`,
+  ];
 }
 
 type Changes = Record<string, [before: unknown, after: unknown]>;
