@@ -38,6 +38,10 @@ describe('the rules accept', () => {
     'delete from sessions s using agents a where s.organization_id = $1 and a.organization_id = s.organization_id',
     'select * from unnest($2::uuid[]) b(id) cross join lateral (select * from pending_deliveries d where d.organization_id = $1 and d.delivery_id = b.id limit 1) x',
     'delete from pending_deliveries d where d.organization_id = $1 and d.delivery_id = any(array(select s.delivery_id from sessions s where s.organization_id = $1))',
+    'select * from unnest($2::uuid[]) b(id) cross join lateral (select 1 from pending_deliveries d where d.organization_id = $1 and d.delivery_id = b.id for no key update of d) x',
+    'delete from pending_deliveries d using agents a where d.organization_id = $1 and a.organization_id = $1 and d.delivery_id = any(array(select s.delivery_id from sessions s where s.organization_id = $1))',
+    'select * from pending_deliveries d left join sessions s on s.organization_id = d.organization_id where d.organization_id = $1 and d.delivery_id in ($2, $3)',
+    'select s.session_id, exists (select 1 from pending_deliveries d where d.organization_id = $1) as more from sessions s where s.organization_id = $1',
     'update pending_deliveries d set retries = b.n from unnest($2::uuid[]) b(id) where d.organization_id = $1 and d.delivery_id = any($2::uuid[]) and d.delivery_id = b.id',
     'select * from pending_deliveries d left join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id where d.organization_id = $1 and d.delivery_id = $2',
   ])('%s', (text) => {
@@ -147,6 +151,26 @@ describe('the rules find', () => {
     [
       'a join with a queue',
       'select * from pending_deliveries d join unnest($2::uuid[]) b(id) on d.delivery_id = b.id where d.organization_id = $1',
+      'pending_deliveries: joined',
+    ],
+    [
+      'a lateral subquery of a queue without a limit',
+      'select * from unnest($2::uuid[]) b(id) cross join lateral (select * from pending_deliveries d where d.organization_id = $1 and d.delivery_id = b.id) x',
+      'pending_deliveries: joined',
+    ],
+    [
+      'a queue in a subquery of another table',
+      'select 1 from sessions s where s.organization_id = $1 and exists (select 1 from pending_deliveries d where d.organization_id = $1 and d.delivery_id = s.delivery_id)',
+      'pending_deliveries: joined',
+    ],
+    [
+      'a subquery beside a queue',
+      'select 1 from pending_deliveries d where d.organization_id = $1 and not exists (select 1 from sessions s where s.organization_id = $1 and s.delivery_id = d.delivery_id)',
+      'pending_deliveries: joined',
+    ],
+    [
+      'a range of a queue in a join',
+      'select 1 from pending_deliveries d join sessions s on s.organization_id = d.organization_id where d.organization_id = $1 and d.delivery_id > $2',
       'pending_deliveries: joined',
     ],
     [

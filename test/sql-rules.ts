@@ -15,8 +15,9 @@
 //   - `returning` names columns with their table; neither clock nor random values are compared in `on conflict` or in a `set`
 //   - nothing that works on one node only: advisory locks, sequences, `merge`, NOTIFY next to tables
 //   - a DELETE by age has a limit: after a pause, one statement might not delete all old rows before its time-out
-//   - a queue is not joined unless its rows are given: a lateral subquery or `any` looks them up by the whole key. It is mostly empty, and
-//     so are its statistics, by which a join reads all of it for each row on the other side
+//   - a queue is not joined, nor in a subquery that the planner may turn into a join, unless its rows are given: it is mostly empty, and
+//     so are its statistics, by which a join reads all of it for each row on the other side. A limit or a row lock keeps a subquery
+//     from becoming a join
 //   - rows are inserted from values or from a tenant table, not from bare arrays; values contain no subquery
 import { parseSync } from 'libpg-query';
 import {
@@ -26,6 +27,7 @@ import {
   conjuncts,
   find,
   functionName,
+  isArrayOfRows,
   isConstant,
   isGiven,
   isUnstable,
@@ -94,17 +96,18 @@ export function problemsOf(
     }
     for (const [kind, value] of kindsIn(stmt)) checkNode(kind, value);
 
-    /** Checks one statement or subquery, in which `outer` is visible. */
-    function check(node: Node, outer: Scope): void {
+    /** Checks one statement or subquery, in which `outer` is visible. `isPart`: the planner may join it with the query around it. */
+    function check(node: Node, outer: Scope, isPart = false): void {
       const [kind, value] = kindOf(node);
+      const mayJoin = isPart && !value.limitCount && !value.lockingClause;
       const scope: Scope = { fixed: new Set(outer.fixed), ctes: new Map(outer.ctes) };
       for (const cte of list((value.withClause as Node | undefined)?.ctes)) {
         const { ctename, ctequery } = cte.CommonTableExpr as { ctename: string; ctequery: Node };
         scope.ctes.set(ctename, kindOf(ctequery)[0] !== 'SelectStmt');
-        check(ctequery, scope);
+        check(ctequery, scope, kindOf(ctequery)[0] === 'SelectStmt');
       }
       if (kind === 'SelectStmt' && value.op !== 'SETOP_NONE') {
-        for (const side of [value.larg, value.rarg]) check({ SelectStmt: side }, scope);
+        for (const side of [value.larg, value.rarg]) check({ SelectStmt: side }, scope, isPart);
         return;
       }
       const tables = new Map<string, string>();
@@ -122,36 +125,40 @@ export function problemsOf(
       addConditions(value.whereClause as Node | undefined);
       settle();
       for (const [alias, table] of tables) {
-        if (QUEUES.has(table) && isJoined() && !isLookedUp(alias, QUEUES.get(table)!))
-          problems.add(
-            `${table}: joined; look up its rows by the whole key, in a lateral subquery or with any(array(…))`,
-          );
+        if (QUEUES.has(table) && (mayJoin || isJoined()) && !isLookedUp(alias, QUEUES.get(table)!)) {
+          problems.add(`${table}: joined; look up its rows in a lateral subquery with a limit or with any(array(…))`);
+        }
         if (!scope.fixed.has(alias)) crosses.add(table);
         const columns = arrays.get(alias) ?? new Set();
         if (!across && columns.has('organization_id') && !columns.has('one') && columns.size > 1)
           problems.add(`${table}: an array of organizations beside another is a cross product; look up pairs`);
       }
       for (const inner of subqueriesIn(value)) {
-        check(inner.query, inner.isPulledUp ? scope : { ...scope, fixed: new Set() });
+        check(inner.query, inner.isPulledUp ? scope : { ...scope, fixed: new Set() }, inner.mayJoin);
       }
       checkPlacement();
 
-      /** Also by an `in`. */
+      /** Also by an `in` or an `exists`. */
       function isJoined(): boolean {
         const from = [...list(value.fromClause), ...list(value.usingClause)];
         const items = from.length + (kind === 'UpdateStmt' || kind === 'DeleteStmt' ? 1 : 0);
-        const links = conjuncts(value.whereClause as Node | undefined).map(kindOf);
-        const isIn = links.some(([link, { subLinkType }]) => link === 'SubLink' && subLinkType === 'ANY_SUBLINK');
+        const links = find(conjuncts(value.whereClause as Node | undefined), 'SubLink') as Node[];
+        const isIn = links.some(({ subLinkType }) => /^(ANY|EXISTS)_SUBLINK$/.test(String(subLinkType)));
         return items > 1 || from.some((item) => kindOf(item)[0] === 'JoinExpr') || isIn;
       }
 
-      /** Whether the column equals a parameter or one of an array. */
+      /** Whether the column equals a parameter, or one of an array or a list. */
       function isLookedUp(alias: string, column: string): boolean {
-        return conjuncts(value.whereClause as Node | undefined).some((condition) => {
-          const [conditionKind, { lexpr, rexpr }] = kindOf(condition);
-          if (conditionKind !== 'A_Expr' || !isGiven(rexpr as Node)) return false;
-          const names = columnNames(lexpr as Node) ?? [];
+        const isColumn = (side: Node) => {
+          const names = columnNames(side) ?? [];
           return names.at(-1) === column && (names.length === 1 || names[0] === alias);
+        };
+        return conjuncts(value.whereClause as Node | undefined).some((condition) => {
+          const [conditionKind, expression] = kindOf(condition);
+          if (conditionKind !== 'A_Expr' || operatorOf(expression) !== '=') return false;
+          const [left, right] = [expression.lexpr, expression.rexpr] as [Node, Node];
+          if (isColumn(right)) return isGiven(left);
+          return isColumn(left) && (expression.kind === 'AEXPR_IN' || isGiven(right) || isArrayOfRows(right));
         });
       }
 

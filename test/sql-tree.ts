@@ -66,21 +66,37 @@ interface Subquery {
   /** Whether the planner merges it into the query around it, so that what holds for its organization holds inside: not if it is
    * lateral or scalar. */
   isPulledUp: boolean;
+  /** Whether the planner may join its tables with those of the query around it: not if it is a value, or an output of that query. */
+  mayJoin: boolean;
 }
 
 /** The subqueries of a statement, but not those inside them, nor its common table expressions. */
-export function* subqueriesIn(node: unknown, isPulledUp = true): Generator<Subquery> {
+export function* subqueriesIn(node: unknown, isPulledUp = true, mayJoin = true): Generator<Subquery> {
   if (typeof node !== 'object' || node === null) return;
   for (const [key, value] of Object.entries(node as Node)) {
     if (key === 'withClause') continue;
-    if (key === 'SelectStmt') yield { query: { SelectStmt: value }, isPulledUp };
-    else yield* subqueriesIn(value, isPulledUp && !isApart(key, value as Node));
+    if (key === 'SelectStmt') yield { query: { SelectStmt: value }, isPulledUp, mayJoin };
+    else
+      yield* subqueriesIn(
+        value,
+        isPulledUp && !isApart(key, value as Node),
+        mayJoin && key !== 'targetList' && !isValue(key, value as Node),
+      );
   }
 }
 
 function isApart(kind: string, value: Node): boolean {
-  if (kind === 'RangeSubselect') return value.lateral === true;
+  return kind === 'RangeSubselect' ? value.lateral === true : isValue(kind, value);
+}
+
+function isValue(kind: string, value: Node): boolean {
   return kind === 'SubLink' && ['EXPR_SUBLINK', 'ARRAY_SUBLINK'].includes(String(value.subLinkType));
+}
+
+/** `array(select …)` */
+export function isArrayOfRows(node: Node): boolean {
+  const [kind, value] = kindOf(node);
+  return kind === 'SubLink' && value.subLinkType === 'ARRAY_SUBLINK';
 }
 
 /** The conditions that `and` joins. */
