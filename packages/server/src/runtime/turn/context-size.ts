@@ -28,28 +28,34 @@ export function tokensOfAll(entries: readonly ModelEntry[]): number {
   return entries.reduce((sum, entry) => sum + tokensOfEntry(entry), 0);
 }
 
-export function tokensOfEntry(entry: ModelEntry): number {
+/** The JSON of values that are measured and then cut: a result has up to a MiB of it. */
+type JsonTexts = Map<unknown, string>;
+
+export function tokensOfEntry(entry: ModelEntry, texts?: JsonTexts): number {
   const known = measured.get(entry);
   if (known !== undefined) return known;
   const { content, providerData } = entry;
   const data =
     providerData === undefined || providerData === null ? 0 : Buffer.byteLength(JSON.stringify(providerData));
-  const tokens = tokensOfBytes(content.reduce((sum, part) => sum + bytesOf(part), FRAME_BYTES + data));
+  const tokens = tokensOfBytes(content.reduce((sum, part) => sum + bytesOf(part, texts), FRAME_BYTES + data));
   measured.set(entry, tokens);
   return tokens;
 }
 
 /** The entry, or a copy that takes at most so many tokens, with a note in each part that was cut. */
 export function cutEntry<E extends ModelEntry>(entry: E, maxTokens: number): E {
-  if (tokensOfEntry(entry) <= maxTokens) return entry;
+  const texts: JsonTexts = new Map();
+  if (tokensOfEntry(entry, texts) <= maxTokens) return entry;
   const known = cuts.get(entry);
   if (known?.maxTokens === maxTokens) return known.entry as E;
   const { content } = entry;
-  const sizes = content.map(bytesOf);
+  const sizes = content.map((part) => bytesOf(part, texts));
   const maxBytes = fairShare(sizes, maxTokens * BYTES_PER_TOKEN - FRAME_BYTES);
   const cut = {
     ...entry,
-    content: content.map((part, index) => (sizes[index]! <= maxBytes ? part : cutPart(part, maxBytes - FRAME_BYTES))),
+    content: content.map((part, index) =>
+      sizes[index]! <= maxBytes ? part : cutPart(part, maxBytes - FRAME_BYTES, texts),
+    ),
     // It describes the whole response.
     providerData: undefined,
   };
@@ -68,26 +74,26 @@ function fairShare(sizes: readonly number[], total: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function bytesOf(part: MessagePart): number {
+function bytesOf(part: MessagePart, texts?: JsonTexts): number {
   const known = measured.get(part);
   if (known !== undefined) return known;
   const ofFiles = filesOf(part).reduce((sum, file) => sum + tokensOfFile(file) * BYTES_PER_TOKEN, 0);
-  const bytes = FRAME_BYTES + ofFiles + textsOf(part).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const bytes = FRAME_BYTES + ofFiles + textsOf(part, texts).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   measured.set(part, bytes);
   return bytes;
 }
 
 /** What a model reads of a part. */
-function textsOf(part: MessagePart): string[] {
+function textsOf(part: MessagePart, texts?: JsonTexts): string[] {
   switch (part.type) {
     case 'text':
       return [part.text];
     case 'tool_call':
-      return [part.toolCallId, part.tool, json(part.input)];
+      return [part.toolCallId, part.tool, json(part.input, texts)];
     case 'file':
       return [part.filename ?? ''];
     case 'tool_result':
-      return [part.toolCallId, ...(part.input === undefined ? [] : [json(part.input)]), resultText(part)];
+      return [part.toolCallId, ...(part.input === undefined ? [] : [json(part.input, texts)]), resultText(part, texts)];
   }
 }
 
@@ -108,15 +114,20 @@ export function fileText({ mediaType, bytes, filename }: FilePart): string {
   return `file${filename === undefined ? '' : ` ${filename}`} (${mediaType}, ${bytes} bytes)`;
 }
 
-export function resultText({ output, error }: Extract<MessagePart, { type: 'tool_result' }>): string {
-  return error ?? (typeof output === 'string' ? output : json(output));
+export function resultText(
+  { output, error }: Extract<MessagePart, { type: 'tool_result' }>,
+  texts?: JsonTexts,
+): string {
+  return error ?? (typeof output === 'string' ? output : json(output, texts));
 }
 
-function json(value: unknown): string {
-  return JSON.stringify(value ?? null);
+function json(value: unknown, texts?: JsonTexts): string {
+  const text = texts?.get(value) ?? JSON.stringify(value ?? null);
+  texts?.set(value, text);
+  return text;
 }
 
-function cutPart(part: MessagePart, maxBytes: number): MessagePart {
+function cutPart(part: MessagePart, maxBytes: number, texts: JsonTexts): MessagePart {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: cutText(part.text, maxBytes) };
@@ -125,11 +136,11 @@ function cutPart(part: MessagePart, maxBytes: number): MessagePart {
     case 'tool_call': {
       // As a string of JSON, a text of JSON takes up to twice its length.
       const left = maxBytes - Buffer.byteLength(`${part.toolCallId}${part.tool}{"cut":""}`);
-      return { ...part, input: { cut: cutText(json(part.input), Math.floor(left / 2)) } };
+      return { ...part, input: { cut: cutText(json(part.input, texts), Math.floor(left / 2)) } };
     }
     case 'tool_result': {
       const { input: _, output: __, error, ...rest } = part;
-      const text = cutText(resultText(part), maxBytes - Buffer.byteLength(part.toolCallId));
+      const text = cutText(resultText(part, texts), maxBytes - Buffer.byteLength(part.toolCallId));
       return { ...rest, ...(error === undefined ? { output: text } : { error: text }) };
     }
   }
