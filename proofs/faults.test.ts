@@ -145,7 +145,7 @@ test(`responses to commits are lost with their connections: nothing is lost or d
   const chances = random.fork();
   const lost = { text: 0, others: 0 };
   proxy.losesResponse = (tags) => {
-    const kind = /^BEGIN,SET,UPDATE [1-9]\d*,COMMIT$/.test(tags.join()) ? 'text' : 'others';
+    const kind = /^BEGIN,SELECT 1,UPDATE [1-9]\d*,COMMIT$/.test(tags.join()) ? 'text' : 'others';
     const isLost = chances.chance(kind === 'text' ? LOST_OF_TEXT : LOST);
     if (isLost) lost[kind] += 1;
     return isLost;
