@@ -3,7 +3,7 @@
 // Their segments, operations and deliveries go first, a thousand rows a statement, then the session rows. No statement is long, and
 // the same call deletes what an interrupted one left.
 import type { Session } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { forgetHolders } from '../files/retention.ts';
@@ -72,19 +72,23 @@ export async function deleteEndedSessions(
     tx.write(sql`
       delete from received_webhooks
       where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`);
-    tx.write(sql`
-      delete from pending_deliveries d
-      where d.organization_id = ${organizationId}
-        and d.webhook_subscription_id = any(array(
-          select s.delivery_subscription_id from sessions s
-          where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))
-        and d.delivery_id = any(array(
-          select s.delivery_id from sessions s
-          where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))`);
+    tx.write(deletePendingDeliveries(organizationId, ids));
     const sessions = await tx.execute(sql`
       delete from sessions
       where organization_id = ${organizationId} and session_id = any(${deleted}::uuid[])`);
     await erasure?.record(tx, { sessions, files });
     return sessions;
   });
+}
+
+/** Deletes the current deliveries of sessions, whose rows must still be there. */
+export function deletePendingDeliveries(organizationId: string, ids: readonly string[]): Sql {
+  const currentOf = (column: Sql) => sql`
+    select ${column} from sessions s
+    where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[])`;
+  return sql`
+    delete from pending_deliveries d
+    where d.organization_id = ${organizationId}
+      and d.webhook_subscription_id = any(array(${currentOf(sql`s.delivery_subscription_id`)}))
+      and d.delivery_id = any(array(${currentOf(sql`s.delivery_id`)}))`;
 }

@@ -22,6 +22,7 @@ import { identitiesOf } from '../lib/identities.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
+import { deletePendingDeliveries } from './delete-ended.ts';
 import { cancelFamily } from './end-session.ts';
 import { erasureOf, requireNotErasing } from './end-users.ts';
 import { releaseTranscripts, trimTranscripts } from './kept-transcripts.ts';
@@ -247,15 +248,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     await Promise.all([
       tx.query(sql`
         delete from segments where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
-      tx.query(sql`
-        delete from pending_deliveries d
-        where d.organization_id = ${organizationId}
-          and d.webhook_subscription_id = any(array(
-            select s.delivery_subscription_id from sessions s
-            where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))
-          and d.delivery_id = any(array(
-            select s.delivery_id from sessions s
-            where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])))`),
+      tx.query(deletePendingDeliveries(organizationId, ids)),
       tx.query(sql`
         delete from webhook_deliveries where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       tx.query(sql`
