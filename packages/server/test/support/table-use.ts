@@ -3,7 +3,10 @@ import sql from 'sql-template-tag';
 import type { Db, Tx } from '../../src/db/db.ts';
 
 export interface TableUse {
-  /** Rows read in the table or by an index of it, including those that a condition then removed. */
+  /**
+   * Rows read in the table or by an index of it, including those that a condition then removed. Deleted rows do not count: how long
+   * PostgreSQL keeps them depends on the oldest transaction of the whole server, and so on other tests.
+   */
   read: number;
   updated: number;
   /** Updated without a new entry in any index. */
@@ -15,11 +18,11 @@ export function countingUse<Table extends string>(
   db: Db,
   tables: readonly Table[],
 ): Db & { readonly uses: Record<Table, TableUse>[] } {
-  // A sequential scan counts its rows for the table, and an index scan for the index.
+  // A sequential scan counts its rows as returned by the table, a bitmap scan as fetched from it, and an index scan as fetched by the index.
   const count = sql`
     select t.name, pg_stat_get_xact_tuples_updated(t.id)::int as updated, pg_stat_get_xact_tuples_hot_updated(t.id)::int as hot,
-      (pg_stat_get_xact_tuples_returned(t.id)
-        + (select sum(pg_stat_get_xact_tuples_returned(i.indexrelid)) from pg_index i where i.indrelid = t.id))::int as read
+      (pg_stat_get_xact_tuples_returned(t.id) + pg_stat_get_xact_tuples_fetched(t.id)
+        + (select sum(pg_stat_get_xact_tuples_fetched(i.indexrelid)) from pg_index i where i.indrelid = t.id))::int as read
     from (select name, name::regclass as id from unnest(${[...tables]}::text[]) name) t`;
   const uses: Record<Table, TableUse>[] = [];
   async function counted<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
