@@ -2261,6 +2261,7 @@ export interface WebhookSubscription {
   confirmedSecretVersion: number | null;
   createdAt: string;
   updatedAt: string;
+  /** When a delivery last succeeded. While deliveries succeed, it is updated every 15 s. */
   lastSuccessAt: string | null;
   lastFailureAt: string | null;
   health: WebhookHealth;

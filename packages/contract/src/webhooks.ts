@@ -105,7 +105,9 @@ export const WebhookSubscription = Type.Object(
     confirmedSecretVersion: Nullable(Type.Integer(), { description: 'The newest version that the receiver accepted.' }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-    lastSuccessAt: Nullable(Timestamp),
+    lastSuccessAt: Nullable(Timestamp, {
+      description: 'When a delivery last succeeded. While deliveries succeed, it is updated every 15 s.',
+    }),
     lastFailureAt: Nullable(Timestamp),
     health: WebhookHealth,
   },

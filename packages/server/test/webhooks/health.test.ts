@@ -328,6 +328,35 @@ describe('a destination that hangs', () => {
   });
 });
 
+test('the time of a success is recorded at once, then every 15 s, and when the node stops', async () => {
+  const receiver = await receiverOf();
+  await world.subscribe(receiver.url);
+  const session = await world.session();
+  const node = await world.node();
+  const recordings = world.statementsLike(/^update webhook_subscriptions w set last_success_at/);
+  const recorded = () => subscription().then(({ lastSuccessAt }) => lastSuccessAt);
+  const succeed = async () => {
+    await append(world, session, [status()]);
+    await world.delivered(session);
+    return world.clock.now().toISOString();
+  };
+  const first = await succeed();
+  await world.advanceUntil(async () => (await recorded()) !== null, 50);
+  expect(await recorded()).toBe(first);
+  for (let second = 0; second < 10; second += 1) {
+    await succeed();
+    world.clock.advance(SECOND_MS);
+  }
+  expect(recordings.count()).toBe(1);
+  const last = await succeed();
+  await world.advanceUntil(async () => (await recorded()) !== first, 50);
+  expect(await recorded()).toBe(last);
+  const stopped = await succeed();
+  await node.dispatcher.stop();
+  expect(await recorded()).toBe(stopped);
+  expect(recordings.count()).toBe(3);
+});
+
 test('the health of 40 destinations is recorded by one statement at a time, not one for each', async () => {
   const receiver = await receiverOf();
   const names = Array.from({ length: 40 }, (_, n) => `e${n}`);

@@ -2,7 +2,8 @@
 // and which secret the receiver knows.
 //
 // The node that the subscription is assigned to decides from its memory. The dispatcher writes changes once a second, those of many
-// subscriptions in one statement, so a crash loses at most a second of them.
+// subscriptions in one statement, so a crash loses at most a second of them. The time of another success is written every 15 s: each
+// write leaves a version of the row, and PostgreSQL keeps all of them during a backup. Every delivery reads that row.
 import type { Platform } from '../../platform.ts';
 import type { Assignment } from './assignments.ts';
 import {
@@ -26,6 +27,7 @@ import {
 
 // How long the secret that the receiver accepted last is tried first.
 const PREFERENCE_MS = 60_000;
+const WRITE_SUCCESS_EVERY_MS = 15_000;
 
 export class DestinationHealth {
   readonly #platform: Pick<Platform, 'db' | 'clock' | 'log'>;
@@ -35,6 +37,7 @@ export class DestinationHealth {
   #health: Health;
   #isDegraded: boolean;
   #success: Date | null = null;
+  #successWrittenMs = Number.NEGATIVE_INFINITY;
   #isChanged = false;
 
   constructor(platform: Pick<Platform, 'db' | 'clock' | 'log'>, assignment: Assignment) {
@@ -92,7 +95,7 @@ export class DestinationHealth {
     const now = clock.now();
     const isBack = wasLongOutage(this.#health, now);
     this.#success = now;
-    this.#isChanged = true;
+    if (this.#health.failingSince !== null) this.#isChanged = true;
     this.#health = afterSuccess(this.#health);
     this.#isDegraded = false;
     if (secretVersion === assignment.secret.version) this.#preference = undefined;
@@ -134,10 +137,15 @@ export class DestinationHealth {
     return disableSubscription(db, assignment, 'failing', failure.at);
   }
 
-  /** The change since the last call, if any, for the caller to write. If the write fails, call `restoreUpdate`. */
-  takeUpdate(): HealthUpdate | undefined {
-    if (!this.#isChanged) return undefined;
+  /**
+   * What the caller should write now, if anything; `isLast`: even if only the time of a success is new. If the write fails, call
+   * `restoreUpdate`.
+   */
+  takeUpdate({ isLast = false } = {}): HealthUpdate | undefined {
+    const isTime = isLast || this.#now() - this.#successWrittenMs >= WRITE_SUCCESS_EVERY_MS;
+    if (!this.#isChanged && !(this.#success !== null && isTime)) return undefined;
     const update = { assignment: this.#assignment, success: this.#success, health: this.#health };
+    if (this.#success !== null) this.#successWrittenMs = this.#now();
     this.#success = null;
     this.#isChanged = false;
     return update;

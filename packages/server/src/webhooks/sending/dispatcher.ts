@@ -108,7 +108,8 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const leaving = [...senders].filter(([id, { assignment }]) => !ids.has(id) && covers(assignment.organizationId));
     for (const [, sender] of leaving) sender.halt();
     // The next node starts with what this node knows about the destination.
-    await writeHealth(leaving.map(([, sender]) => sender));
+    const left = leaving.map(([, sender]) => sender);
+    await writeHealth(left, { isLast: true });
     // A sender with deliveries in flight stays, so that a session never has two loops on this node.
     for (const [id, sender] of leaving) if (sender.isIdle && !sender.isActive) forget(id, sender);
     await handOverOthers(candidates.filter(({ isAssigned, webhookSubscriptionId: id }) => isAssigned && !ids.has(id)));
@@ -206,14 +207,14 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   async function scanDue(): Promise<void> {
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
-    });
+    }
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
-  }
+  });
 
   /** Never rejects: what could not be written is included in the next write. */
-  async function writeHealth(of: Iterable<Sender>): Promise<void> {
+  async function writeHealth(of: Iterable<Sender>, options: { isLast?: boolean } = {}): Promise<void> {
     const changes = [...of].flatMap(({ health }) => {
-      const update = health.takeUpdate();
+      const update = health.takeUpdate(options);
       return update ? { health, update } : [];
     });
     const failures = await shards.eachInTime(
@@ -273,7 +274,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       await late;
       while (background.size > 0) await Promise.all(background);
       try {
-        await writeHealth(senders.values());
+        await writeHealth(senders.values(), { isLast: true });
         await leaveShares(db, nodeId);
         const failures = await shards.each(
           [...organizations],
