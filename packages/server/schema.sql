@@ -686,6 +686,7 @@ create table event_heads (
   -- The latest time of any record, and the most by which a record is earlier than one before it (events/range.ts).
   latest_at timestamptz,
   late_ms bigint default 0 not null,
+  pending_from uuid default '00000000-0000-0000-0000-000000000000'::uuid not null,
   constraint event_heads_pkey primary key (organization_id),
   constraint event_heads_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );

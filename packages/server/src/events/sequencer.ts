@@ -3,14 +3,18 @@
 // numbers and hashes. Only committed records get a number, so there are no gaps. Numbers are assigned under the lock, so no record
 // ever appears before one that was already read.
 //
-// A read of the log runs it first and waits for it, so that a caller sees its own writes at once.
+// A read of the log runs it first and waits for it, so that a caller sees its own writes at once. It looks only for records from
+// `event_heads.pending_from` on, a little before the last that was moved: ids are in the order of time. The index still has the records
+// that were moved as long as any transaction may need them, and without a beginning each read would go through all of them. A
+// background pass has no beginning, so it also moves records that were committed later than that.
 import { createHash } from 'node:crypto';
 import type { Event } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql, { empty } from 'sql-template-tag';
+import { COMMITTED_WITHIN_MS } from '../db/committed-within.ts';
 import type { Db } from '../db/db.ts';
 import { planForLookups } from '../db/plan-for-lookups.ts';
-import { formatId } from '../lib/ids.ts';
+import { firstUuidOf, formatId, timeOfUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { PendingEvent } from './record.ts';
 
@@ -19,6 +23,17 @@ export const firstHash = Buffer.alloc(32);
 
 // Bounds the memory of one pass; a longer queue takes more passes.
 const BATCH = 500;
+
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
+
+interface Head {
+  sequence: number;
+  hash: Buffer;
+  latestAt: Date | null;
+  lateMs: number;
+  pendingFrom: string;
+  now: Date;
+}
 
 export interface EventHead {
   /** Of the last record. */
@@ -36,15 +51,29 @@ export async function readEventHead(db: Db, organizationId: string): Promise<Eve
 }
 
 /**
- * Moves everything that was committed before the call; resolves when it is in `events`. `isBackground`: if another node is doing so,
- * returns instead of waiting, so that nodes that process the same organizations do not queue.
+ * Moves what was committed before the call; resolves when it is in `events`. `isBackground`: includes records that were committed more
+ * than two minutes late, and if another node is moving records, returns instead of waiting, so that nodes that process the same
+ * organizations do not queue.
  */
 export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
-  // A cheap check first: most reads find nothing to move, and take no lock.
-  while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
+  if (!isBackground && !(await hasPending(db, organizationId))) return;
+  let after: string | undefined = isBackground ? BEFORE_ALL : undefined;
+  for (;;) {
+    const moved = await moveBatch(db, organizationId, { isBackground, after });
     // A batch that is not full contained every record that was there; later ones are not waited for.
-    if ((await moveBatch(db, organizationId, isBackground)) < BATCH) return;
+    if (moved.length < BATCH) return;
+    after = moved.at(-1);
   }
+}
+
+/** A cheap check: most reads find nothing to move, and take no lock. */
+async function hasPending(db: Db, organizationId: string): Promise<boolean> {
+  const found = await db.execute(sql`
+    select 1 from events_pending
+    where organization_id = ${organizationId}
+      and event_id >= (select pending_from from event_heads where organization_id = ${organizationId})
+    limit 1`);
+  return found > 0;
 }
 
 /** Organizations with pending records, for the background pass. */
@@ -57,20 +86,26 @@ export async function organizationsToSequence({ shards }: Pick<Platform, 'shards
   return rows.map((row) => row.organizationId);
 }
 
-/** Returns how many records it moved. */
-function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promise<number> {
+/** Returns the ids of the records that it moved, in order. Without `after`, it begins where readers do. */
+function moveBatch(
+  db: Db,
+  organizationId: string,
+  { isBackground, after }: { isBackground: boolean; after: string | undefined },
+): Promise<string[]> {
   return db.transaction(async (tx) => {
     tx.write(planForLookups);
-    const [head] = await tx.query<{ sequence: number; hash: Buffer; latestAt: Date | null; lateMs: number }>(sql`
-      select sequence, hash, latest_at as "latestAt", late_ms as "lateMs" from event_heads
+    const [head] = await tx.query<Head>(sql`
+      select sequence, hash, latest_at as "latestAt", late_ms as "lateMs", pending_from as "pendingFrom", now() as now
+      from event_heads
       where organization_id = ${organizationId}
       for update ${isBackground ? sql`skip locked` : empty}`);
-    if (!head && isBackground) return 0;
+    if (!head && isBackground) return [];
     if (!head) throw noHead();
     const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
       select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
-      where organization_id = ${organizationId} order by event_id limit ${BATCH}`);
-    if (pending.length === 0) return 0;
+      where organization_id = ${organizationId} and event_id >= ${after ?? head.pendingFrom}
+      order by event_id limit ${BATCH}`);
+    if (pending.length === 0) return [];
 
     let { sequence, hash, lateMs } = head;
     let latest = head.latestAt?.getTime() ?? 0;
@@ -102,11 +137,19 @@ function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promi
         delete from events_pending p
         where p.organization_id = ${organizationId} and p.event_id = any(array(select i.event_id from i))`),
       tx.query(sql`
-        update event_heads set sequence = ${sequence}, hash = ${hash}, latest_at = ${new Date(latest)}, late_ms = ${lateMs}
+        update event_heads set sequence = ${sequence}, hash = ${hash}, latest_at = ${new Date(latest)}, late_ms = ${lateMs},
+          pending_from = ${pendingFrom(head, ids.at(-1)!)}
         where organization_id = ${organizationId}`),
     ]);
-    return pending.length;
+    return ids;
   });
+}
+
+/** A little before the last record that was moved, and before now: the clock of the node that wrote it may be ahead. */
+function pendingFrom({ pendingFrom: before, now }: Head, lastId: string): string {
+  const last = Math.min(timeOfUuid(lastId).getTime(), now.getTime());
+  const from = firstUuidOf(new Date(last - COMMITTED_WITHIN_MS));
+  return from > before ? from : before;
 }
 
 function noHead(): Error {

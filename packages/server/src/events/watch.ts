@@ -40,7 +40,7 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
     const organizations = [...new Set(waiting.map(organizationOf))];
     const heads = await db.query<{ organizationId: string; sequence: number; more: boolean }>(sql`
       select h.organization_id as "organizationId", h.sequence, exists (
-        select 1 from events_pending p where p.organization_id = h.organization_id) as more
+        select 1 from events_pending p where p.organization_id = h.organization_id and p.event_id >= h.pending_from) as more
       from event_heads h where h.organization_id = any(${organizations}::uuid[])`);
     const byId = new Map(heads.map((head) => [head.organizationId, head]));
     for (const { organizationId, sequence, notify } of waiting) {

@@ -44,6 +44,11 @@ export function firstUuidOf(time: Date): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
+/** When a UUIDv7 was created. */
+export function timeOfUuid(uuid: string): Date {
+  return new Date(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16));
+}
+
 /** `key`, `0198…` → `key_01k…`. */
 export function formatId(prefix: IdPrefix, uuid: string): string {
   let text = '';

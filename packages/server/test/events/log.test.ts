@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto';
 import { type Event, verifyEvents } from '@signalbox/client';
 import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
-import type { Sql } from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Db, Queryable } from '../../src/db/db.ts';
 import { listEvents } from '../../src/events/events.ts';
 import { recordEvent, systemActor } from '../../src/events/record.ts';
 import { sequenceEvents } from '../../src/events/sequencer.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
+import { firstUuidOf } from '../../src/lib/ids.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -324,6 +325,29 @@ describe('readers against writers that stall and roll back (P6)', () => {
     expect(after.data).toMatchObject([{ sequence: 21, resource: { id: 'late' }, previousHash: before.data[19]!.hash }]);
     const { data } = await listEvents(there, { order: 'asc' });
     expect(data).toEqual([...before.data, ...after.data]);
+  });
+
+  test('readers leave a record that was committed more than two minutes late to the background pass', async () => {
+    const now = Date.now();
+    const arrive = (id: string, createdMs: number) =>
+      here.db.transaction(async (tx) => {
+        await write(tx, id);
+        await tx.query(sql`
+          update events_pending set event_id = ${firstUuidOf(new Date(createdMs))}
+          where organization_id = ${here.organizationId} and body->'resource'->>'id' = ${id}`);
+      });
+    const read = async () => (await listEvents(there, { order: 'asc' })).data.map(({ resource }) => resource.id);
+    // Ahead of the others by an hour, as the clock of its node may be.
+    await arrive('ahead', now + 3600_000);
+    expect(await read()).toEqual(['ahead']);
+    await arrive('late', now - 90_000);
+    expect(await read()).toEqual(['ahead', 'late']);
+    await arrive('too late', now - 180_000);
+    expect(await read()).toEqual(['ahead', 'late']);
+    await sequenceEvents(there.db, there.organizationId, { isBackground: true });
+    expect(await read()).toEqual(['ahead', 'late', 'too late']);
+    await arrive('next', now);
+    expect(await read()).toEqual(['ahead', 'late', 'too late', 'next']);
   });
 
   test('a record written between two statements of a reader appears once, on the next page', async () => {

@@ -9,6 +9,7 @@
 //
 // A client that reads nothing stops the loop in the middle of a batch: nothing more is read for it, and only ids are collected.
 import type { ChunkType } from '@signalbox/contract';
+import { COMMITTED_WITHIN_MS } from '../../db/committed-within.ts';
 import { comparePositions, type Position } from '../../journal/cursor.ts';
 import { readAfterEach } from '../../journal/read.ts';
 import type { Segment } from '../../journal/segment.ts';
@@ -46,8 +47,6 @@ const SESSIONS_AT_ONCE = 20;
 const SWEEP_MS = 15_000;
 /** Of a sweep that takes longer, so that sweeping a large environment takes at most 2% of the time. */
 const SWEEP_SHARE = 50;
-// What the clocks of two nodes may differ, and the time from a chunk's time to its commit (a statement's time limit).
-const MARGIN_MS = 120_000;
 
 export async function* readEnvironment(
   platform: ReaderPlatform,
@@ -144,8 +143,8 @@ class Reader {
     }
     const over = clock.now().getTime();
     this.#sweepAt = Math.min(this.#sweepAt, over + Math.max(SWEEP_MS, (over - startedAt) * SWEEP_SHARE));
-    if (startedAt - MARGIN_MS <= this.#watermark.getTime()) return;
-    this.#watermark = new Date(startedAt - MARGIN_MS);
+    if (startedAt - COMMITTED_WITHIN_MS <= this.#watermark.getTime()) return;
+    this.#watermark = new Date(startedAt - COMMITTED_WITHIN_MS);
     for (const [sessionId, { committedAt }] of this.#progress) {
       if (committedAt < this.#watermark && !this.#waiting.has(sessionId) && !this.#due.has(sessionId))
         this.#progress.delete(sessionId);
