@@ -12,6 +12,7 @@ import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
 import { formatId } from './lib/ids.ts';
+import { paced } from './lib/paced.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
@@ -97,8 +98,9 @@ export function createUpkeep(
     );
   }
 
+  const toSequence = paced(clock, () => organizationsToSequence(platform));
   async function sequence(): Promise<void> {
-    await eachOf(await organizationsToSequence(platform), 'sequencing the event log', (organizationId) =>
+    await eachOf((await toSequence()) ?? [], 'sequencing the event log', (organizationId) =>
       sequenceEvents(db, organizationId, { isBackground: true }),
     );
   }

@@ -15,6 +15,7 @@
 
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
+import { paced } from '../../lib/paced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
 import {
@@ -204,10 +205,10 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   /** Scans the senders that have work. The search covers all organizations; if it fails, every sender is scanned. */
-  async function scanDue(): Promise<void> {
+  const scanDue = paced(clock, async () => {
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
-    }
+    });
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
   });
 
