@@ -17,6 +17,8 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake } from '../../src/wake/wake.ts';
+import type { Assignment } from '../../src/webhooks/sending/assignments.ts';
+import type { DeliveryContent } from '../../src/webhooks/sending/batch.ts';
 import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
@@ -189,6 +191,11 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
     },
   };
   return world;
+}
+
+/** The content of a delivery of one chunk of the first turn. */
+export function contentOf({ chunkTypes }: Assignment, seq: number, occurredAt: Date): DeliveryContent {
+  return { from: { turn: 1, seq }, to: { turn: 1, seq: seq + 1 }, chunkTypes, occurredAt };
 }
 
 /** Commits chunks as one segment, like the journal's writer; `isQuiet` omits the wake-up. */

@@ -6,11 +6,11 @@ import type { Context } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { type Assignment, claimSubscriptions, findClaimable } from '../../src/webhooks/sending/assignments.ts';
-import type { Delivery, FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
+import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
 import { advanceMany } from '../../src/webhooks/sending/progress.ts';
 import type { StoredAttempt } from '../../src/webhooks/sending/stored-attempt.ts';
 import { countingUse } from '../support/table-use.ts';
-import { createWorld, type World } from '../support/webhooks.ts';
+import { contentOf, createWorld, type World } from '../support/webhooks.ts';
 
 const SESSIONS = 200;
 const DELIVERIES_OF_EACH = 50;
@@ -59,19 +59,8 @@ beforeAll(async () => {
 afterAll(() => world.end());
 
 function deliveryOf(sessionId: string, seq: number): Delivery {
-  return {
-    deliveryId: newUuid(),
-    sessionId,
-    from: { turn: 1, seq },
-    to: { turn: 1, seq: seq + 1 },
-    chunkTypes: assignment.chunkTypes,
-    occurredAt: world.clock.now(),
-    previousCursor: seq === 0 ? '' : `turn_1:seq_${seq}`,
-    attemptCount: 0,
-    retries: 0,
-    nextAttemptAt: null,
-    body: null,
-  };
+  const previousCursor = seq === 0 ? '' : `turn_1:seq_${seq}`;
+  return newDelivery(sessionId, contentOf(assignment, seq, world.clock.now()), previousCursor);
 }
 
 /** An attempt with response 200, as attempt.ts stores it. */

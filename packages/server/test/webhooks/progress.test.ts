@@ -11,7 +11,7 @@ import {
   isAnyUnassigned,
 } from '../../src/webhooks/sending/assignments.ts';
 import { nextStep } from '../../src/webhooks/sending/batch.ts';
-import type { FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
+import { type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
 import { DestinationHealth } from '../../src/webhooks/sending/destination-health.ts';
 import {
   type AdvanceInput,
@@ -68,16 +68,7 @@ function nextOf(view: DeliveryProgress, done?: FinishedDelivery): NextInput {
     epoch: view.epoch,
     after: view.after,
     done,
-    next: {
-      ...step.content,
-      deliveryId: newUuid(),
-      sessionId: session.sessionId,
-      previousCursor: '',
-      attemptCount: 0,
-      retries: 0,
-      nextAttemptAt: null,
-      body: null,
-    },
+    next: newDelivery(session.sessionId, step.content, ''),
   };
 }
 

@@ -4,12 +4,12 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 import { sequenceEvents } from '../../src/events/sequencer.ts';
-import { formatId, newUuid } from '../../src/lib/ids.ts';
+import { formatId } from '../../src/lib/ids.ts';
 import { deleteEndedSessions } from '../../src/sessions/delete-ended.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
 import { dropPending } from '../../src/webhooks/retention.ts';
 import { type Assignment, readAssignment } from '../../src/webhooks/sending/assignments.ts';
-import type { Delivery, FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
+import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
 import {
   advanceMany,
   giveUp,
@@ -21,7 +21,7 @@ import { rewindDeliveries } from '../../src/webhooks/sending/rewind.ts';
 import { retryNow } from '../../src/webhooks/sending/subscription-changes.ts';
 import { costOf } from '../support/plans.ts';
 import { countingUse } from '../support/table-use.ts';
-import { createWorld, type World } from '../support/webhooks.ts';
+import { contentOf, createWorld, type World } from '../support/webhooks.ts';
 
 const WAITING = 10_000;
 const SEGMENTS_OF_EACH = 5;
@@ -100,19 +100,7 @@ async function insertSessions(count: number): Promise<string[]> {
 }
 
 function deliveryOf(sessionId: string, seq = 0): Delivery {
-  return {
-    deliveryId: newUuid(),
-    sessionId,
-    from: { turn: 1, seq },
-    to: { turn: 1, seq: seq + 1 },
-    chunkTypes: assignment.chunkTypes,
-    occurredAt: world.clock.now(),
-    previousCursor: '',
-    attemptCount: 0,
-    retries: 0,
-    nextAttemptAt: null,
-    body: null,
-  };
+  return newDelivery(sessionId, contentOf(assignment, seq, world.clock.now()), '');
 }
 
 const doneOf = (delivery: Delivery): FinishedDelivery => ({ delivery, attempts: [], through: delivery.to });

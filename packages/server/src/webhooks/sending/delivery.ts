@@ -1,5 +1,6 @@
 // A delivery of one session's chunks, from when it is stored until it is finished.
 import type { Position } from '../../journal/cursor.ts';
+import { newUuid } from '../../lib/ids.ts';
 import type { DeliveryContent } from './batch.ts';
 import type { StoredAttempt } from './stored-attempt.ts';
 
@@ -14,6 +15,20 @@ export interface Delivery extends DeliveryContent {
   nextAttemptAt: Date | null;
   /** The bytes, stored since the first failure. */
   body: string | null;
+}
+
+/** One that was not attempted yet. */
+export function newDelivery(sessionId: string, content: DeliveryContent, previousCursor: string): Delivery {
+  return {
+    ...content,
+    deliveryId: newUuid(),
+    sessionId,
+    previousCursor,
+    attemptCount: 0,
+    retries: 0,
+    nextAttemptAt: null,
+    body: null,
+  };
 }
 
 /** A delivery and its latest attempts: one, or two if both secrets were tried. */

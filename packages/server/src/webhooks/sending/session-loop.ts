@@ -8,14 +8,13 @@
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { JournalOwner, Segment } from '../../journal/segment.ts';
 import { gather } from '../../lib/gather.ts';
-import { newUuid } from '../../lib/ids.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
 import type { Assignment } from './assignments.ts';
 import { type AttemptResult, attemptDelivery } from './attempt.ts';
 import { deliveryRetryDelayMs } from './back-off.ts';
 import { maxTextWaitMs, nextStep } from './batch.ts';
-import type { Delivery, FinishedDelivery } from './delivery.ts';
+import { type Delivery, type FinishedDelivery, newDelivery } from './delivery.ts';
 import { readBody } from './delivery-body.ts';
 import type { DestinationHealth } from './destination-health.ts';
 import {
@@ -246,16 +245,8 @@ export class SessionLoop {
       if (progress.delivery) return await this.#reopen(progress, progress.delivery, work);
       const step = nextStep(progress, chunkTypes, clock.now().getTime() - since.getTime());
       if (step.kind === 'send') {
-        const delivery: Delivery = {
-          ...step.content,
-          deliveryId: newUuid(),
-          sessionId,
-          previousCursor: done ? formatCursor(done.delivery.to) : progress.acknowledgedCursor,
-          attemptCount: 0,
-          retries: 0,
-          nextAttemptAt: null,
-          body: null,
-        };
+        const previousCursor = done ? formatCursor(done.delivery.to) : progress.acknowledgedCursor;
+        const delivery = newDelivery(sessionId, step.content, previousCursor);
         const isDue = await this.#advance({ advance: { epoch, next: delivery, after: progress.after, done } });
         if (isDue !== undefined) {
           return { ...step, delivery, isEarly: false, traceParent: progress.traceParent };
