@@ -5,14 +5,13 @@ import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
-import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
+import { findPendingRecords, sequenceInBackground } from './events/sequencer.ts';
 import { purgeFiles } from './files/purge.ts';
 import { dropUnusedFiles } from './files/retention.ts';
 import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
 import { formatId } from './lib/ids.ts';
-import { paced } from './lib/paced.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
@@ -98,10 +97,10 @@ export function createUpkeep(
     );
   }
 
-  const toSequence = paced(clock, () => organizationsToSequence(platform));
   async function sequence(): Promise<void> {
-    await eachOf((await toSequence()) ?? [], 'sequencing the event log', (organizationId) =>
-      sequenceEvents(db, organizationId, { isBackground: true }),
+    const pending = new Map((await findPendingRecords(platform)).map((records) => [records.organizationId, records]));
+    await eachOf([...pending.keys()], 'sequencing the event log', (organizationId) =>
+      sequenceInBackground(db, pending.get(organizationId)!),
     );
   }
 

@@ -4,9 +4,10 @@
 // ever appears before one that was already read.
 //
 // A read of the log runs it first and waits for it, so that a caller sees its own writes at once. It looks only for records from
-// `event_heads.pending_from` on, a little before the last that was moved: ids are in the order of time. The index still has the records
-// that were moved as long as any transaction may need them, and without a beginning each read would go through all of them. A
-// background pass has no beginning, so it also moves records that were committed later than that.
+// `event_heads.pending_from` on, two minutes before the last that was moved: ids are in the order of time. The index still has the
+// records that were moved as long as any transaction may need them, and without a beginning each read would go through all of them. A
+// background pass begins with the first record there is, so it also moves those that were committed more than two minutes late, or by
+// a node whose clock is late by as much.
 import { createHash } from 'node:crypto';
 import type { Event } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
@@ -23,8 +24,6 @@ export const firstHash = Buffer.alloc(32);
 
 // Bounds the memory of one pass; a longer queue takes more passes.
 const BATCH = 500;
-
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 interface Head {
   sequence: number;
@@ -50,47 +49,65 @@ export async function readEventHead(db: Db, organizationId: string): Promise<Eve
   return head;
 }
 
-/**
- * Moves what was committed before the call; resolves when it is in `events`. `isBackground`: includes records that were committed more
- * than two minutes late, and if another node is moving records, returns instead of waiting, so that nodes that process the same
- * organizations do not queue.
- */
-export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
-  if (!isBackground && !(await hasPending(db, organizationId))) return;
-  let after: string | undefined = isBackground ? BEFORE_ALL : undefined;
-  for (;;) {
-    const moved = await moveBatch(db, organizationId, { isBackground, after });
+/** Moves what was committed before the call, except what was committed late; resolves when it is in `events`. */
+export async function sequenceEvents(db: Db, organizationId: string): Promise<void> {
+  if (await hasPending(db, organizationId)) await moveAll(db, { organizationId, from: undefined });
+}
+
+/** The organization's records from this one on. If another node is moving them, resolves without waiting, so that nodes do not queue. */
+export function sequenceInBackground(db: Db, pending: PendingRecords): Promise<void> {
+  return moveAll(db, pending, { isBackground: true });
+}
+
+async function moveAll(
+  db: Db,
+  { organizationId, from }: { organizationId: string; from: string | undefined },
+  { isBackground = false } = {},
+): Promise<void> {
+  for (let next = from; ; ) {
+    const moved = await moveBatch(db, organizationId, { isBackground, from: next });
     // A batch that is not full contained every record that was there; later ones are not waited for.
     if (moved.length < BATCH) return;
-    after = moved.at(-1);
+    next = moved.at(-1);
   }
 }
 
 /** A cheap check: most reads find nothing to move, and take no lock. */
 async function hasPending(db: Db, organizationId: string): Promise<boolean> {
-  const found = await db.execute(sql`
+  const [, found = []] = await db.batch([
+    planForLookups,
+    sql`
     select 1 from events_pending
     where organization_id = ${organizationId}
       and event_id >= (select pending_from from event_heads where organization_id = ${organizationId})
-    limit 1`);
-  return found > 0;
+    limit 1`,
+  ]);
+  return found.length > 0;
 }
 
-/** Organizations with pending records, for the background pass. */
-export async function organizationsToSequence({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
-  const { rows } = await shards.query<{ organizationId: string }>(
+/** An organization with pending records, and the id of the first. */
+export interface PendingRecords {
+  organizationId: string;
+  from: string;
+}
+
+/** For the background pass. */
+export async function findPendingRecords({ shards }: Pick<Platform, 'shards'>): Promise<PendingRecords[]> {
+  const { rows } = await shards.query<PendingRecords>(
     'looking for event records to sequence',
     (within) => sql`
-    select distinct organization_id as "organizationId" from events_pending where true ${within()} limit 1000`,
+    select distinct on (organization_id) organization_id as "organizationId", event_id as "from" from events_pending
+    where true ${within()}
+    order by organization_id, event_id limit 1000`,
   );
-  return rows.map((row) => row.organizationId);
+  return rows;
 }
 
-/** Returns the ids of the records that it moved, in order. Without `after`, it begins where readers do. */
+/** Returns the ids of the records that it moved, in order. Without `from`, it begins where readers do. */
 function moveBatch(
   db: Db,
   organizationId: string,
-  { isBackground, after }: { isBackground: boolean; after: string | undefined },
+  { isBackground, from }: { isBackground: boolean; from: string | undefined },
 ): Promise<string[]> {
   return db.transaction(async (tx) => {
     tx.write(planForLookups);
@@ -103,7 +120,7 @@ function moveBatch(
     if (!head) throw noHead();
     const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
       select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
-      where organization_id = ${organizationId} and event_id >= ${after ?? head.pendingFrom}
+      where organization_id = ${organizationId} and event_id >= ${from ?? head.pendingFrom}
       order by event_id limit ${BATCH}`);
     if (pending.length === 0) return [];
 

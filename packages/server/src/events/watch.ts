@@ -1,6 +1,7 @@
 // Waiting for the next record of an organization: a long poll. One query every half second serves all requests that wait on this
 // node. It takes no lock and moves no record; a request that is notified reads the log itself.
 import sql from 'sql-template-tag';
+import { planForLookups } from '../db/plan-for-lookups.ts';
 import { OVER } from '../lib/aborted.ts';
 import type { Platform } from '../platform.ts';
 
@@ -38,10 +39,13 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
 
   async function look(waiting: readonly Waiter[]): Promise<void> {
     const organizations = [...new Set(waiting.map(organizationOf))];
-    const heads = await db.query<{ organizationId: string; sequence: number; more: boolean }>(sql`
+    const [, heads = []] = await db.batch<{ organizationId: string; sequence: number; more: boolean }>([
+      planForLookups,
+      sql`
       select h.organization_id as "organizationId", h.sequence, exists (
         select 1 from events_pending p where p.organization_id = h.organization_id and p.event_id >= h.pending_from) as more
-      from event_heads h where h.organization_id = any(${organizations}::uuid[])`);
+      from event_heads h where h.organization_id = any(${organizations}::uuid[])`,
+    ]);
     const byId = new Map(heads.map((head) => [head.organizationId, head]));
     for (const { organizationId, sequence, notify } of waiting) {
       const head = byId.get(organizationId);

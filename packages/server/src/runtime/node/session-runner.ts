@@ -14,7 +14,6 @@ import { createAppender } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import { formatId } from '../../lib/ids.ts';
-import { paced } from '../../lib/paced.ts';
 import type { Platform } from '../../platform.ts';
 import { reportToParent, unreportedChildren } from '../../sessions/children.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
@@ -211,9 +210,6 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     claimer.setUnowned(rows.filter(({ sessionId }) => !active.has(sessionId)));
   }
 
-  const lookForDeadNodes = paced(clock, findDeadNodes);
-  const lookAtActive = paced(clock, checkActive);
-
   async function repeatEvery(ms: number, what: string, act: () => Promise<void>): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(ms, stopping.signal).catch(() => {});
@@ -290,8 +286,8 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       );
       loops.push(
         repeatEvery(POLL_MS, 'looking for runnable sessions', async () => {
-          await lookForDeadNodes();
-          await lookAtActive();
+          await findDeadNodes();
+          await checkActive();
           claimer.soon();
           await notifyParents();
         }),

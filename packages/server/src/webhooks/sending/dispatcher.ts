@@ -15,7 +15,6 @@
 
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
-import { paced } from '../../lib/paced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
 import {
@@ -205,12 +204,12 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   /** Scans the senders that have work. The search covers all organizations; if it fails, every sender is scanned. */
-  const scanDue = paced(clock, async () => {
+  async function scanDue(): Promise<void> {
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
     });
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
-  });
+  }
 
   /** Never rejects: what could not be written is included in the next write. */
   async function writeHealth(of: Iterable<Sender>, options: { isLast?: boolean } = {}): Promise<void> {
