@@ -3,11 +3,11 @@
 // numbers and hashes. Only committed records get a number, so there are no gaps. Numbers are assigned under the lock, so no record
 // ever appears before one that was already read.
 //
-// A read of the log runs it first and waits for it, so that a caller sees its own writes at once. It looks only for records from
-// `event_heads.pending_from` on, two minutes before the last that was moved: ids are in the order of time. The index still has the
-// records that were moved as long as any transaction may need them, and without a beginning each read would go through all of them. A
-// background pass begins with the first record there is, so it also moves those that were committed more than two minutes late, or by
-// a node whose clock is late by as much.
+// A read of the log runs it first and waits for it, so that a caller sees its own writes at once. It starts at
+// `event_heads.pending_from`, two minutes before the last record that was moved: ids are in the order of time. During a long
+// transaction the index keeps an entry of every record that was moved, and a read from the start would go through all of them. The
+// background pass starts at the first pending record, so it also moves those that were committed more than two minutes late, or by a
+// node whose clock is more than two minutes behind.
 import { createHash } from 'node:crypto';
 import type { Event } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
@@ -103,7 +103,7 @@ export async function findPendingRecords({ shards }: Pick<Platform, 'shards'>): 
   return rows;
 }
 
-/** Returns the ids of the records that it moved, in order. Without `from`, it begins where readers do. */
+/** Returns the ids of the records that it moved, in order. Without `from`, it starts where readers do. */
 function moveBatch(
   db: Db,
   organizationId: string,
