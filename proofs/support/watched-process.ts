@@ -10,7 +10,7 @@ const CODE = /^(code|trusted)/;
 
 /** Hourly work is done every minute, so that retention deletes while the soak runs. */
 const clock = {
-  now: systemClock.now,
+  ...systemClock,
   sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(Math.min(ms, LONGEST_SLEEP_MS), signal),
 };
 

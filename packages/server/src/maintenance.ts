@@ -5,13 +5,14 @@ import { alertBudgets, organizationsWithBudgets } from './budgets/alerts.ts';
 import { type ErasurePlatform, eraseEndUsers, organizationsWithErasures } from './end-users/erase.ts';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
-import { findPendingRecords, sequenceInBackground } from './events/sequencer.ts';
+import { findPendingRecords, PENDING_PAGE_SIZE, sequenceInBackground } from './events/sequencer.ts';
 import { purgeFiles } from './files/purge.ts';
 import { dropUnusedFiles } from './files/retention.ts';
 import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
 import { formatId } from './lib/ids.ts';
+import { paced } from './lib/paced.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
@@ -97,8 +98,11 @@ export function createUpkeep(
     );
   }
 
+  const pendingRecords = paced(clock, () => findPendingRecords(platform), {
+    again: ({ length }) => length >= PENDING_PAGE_SIZE,
+  });
   async function sequence(): Promise<void> {
-    const pending = new Map((await findPendingRecords(platform)).map((records) => [records.organizationId, records]));
+    const pending = new Map((await pendingRecords())?.map((records) => [records.organizationId, records]));
     await eachOf([...pending.keys()], 'sequencing the event log', (organizationId) =>
       sequenceInBackground(db, pending.get(organizationId)!),
     );

@@ -91,14 +91,16 @@ export interface PendingRecords {
   from: string;
 }
 
-/** For the background pass. */
+export const PENDING_PAGE_SIZE = 1_000;
+
+/** For the background pass; at most PENDING_PAGE_SIZE of them from each database server. */
 export async function findPendingRecords({ shards }: Pick<Platform, 'shards'>): Promise<PendingRecords[]> {
   const { rows } = await shards.query<PendingRecords>(
     'looking for event records to sequence',
     (within) => sql`
     select distinct on (organization_id) organization_id as "organizationId", event_id as "from" from events_pending
     where true ${within()}
-    order by organization_id, event_id limit 1000`,
+    order by organization_id, event_id limit ${PENDING_PAGE_SIZE}`,
   );
   return rows;
 }

@@ -3,6 +3,8 @@ import { onceAborted } from './aborted.ts';
 
 export interface Clock {
   now(): Date;
+  /** Only differences are meaningful: how much time has passed, even if the clock is set. */
+  elapsedMs(): number;
   /** Resolves after `ms`; rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -12,6 +14,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => new Date(),
+  elapsedMs: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       // A deadline may have passed, and Node warns about a negative time.

@@ -91,14 +91,43 @@ export interface UnreportedChild {
   sessionId: string;
 }
 
+export const UNREPORTED_PAGE_SIZE = 200;
+
+/** At most UNREPORTED_PAGE_SIZE of them from each database server. */
 export async function unreportedChildren({ shards }: Pick<Platform, 'shards'>): Promise<UnreportedChild[]> {
   const { rows } = await shards.query<UnreportedChild>(
     'looking for ended child sessions',
     (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId" from sessions
-    where parent_due ${within()} limit 200`,
+    where parent_due ${within()} limit ${UNREPORTED_PAGE_SIZE}`,
   );
   return rows;
+}
+
+/** Those of these sessions that are unreported children, and those that could not be read. */
+export async function unreportedAmong(
+  { db, shards }: Pick<Platform, 'db' | 'shards'>,
+  hints: readonly UnreportedChild[],
+): Promise<UnreportedChild[]> {
+  const found: UnreportedChild[] = [];
+  const unread = await shards.eachInTime(
+    'reading ended child sessions',
+    hints,
+    ({ organizationId }) => organizationId,
+    async (group) => {
+      const organizations = group.map(({ organizationId }) => organizationId);
+      const rows = await db.query<UnreportedChild>(sql`
+        select h.org as "organizationId", h.sid as "sessionId"
+        from unnest(${organizations}::uuid[], ${group.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
+        cross join lateral (
+          select 1 from sessions x
+          where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+            and x.session_id = h.sid and x.parent_due
+          limit 1) s`);
+      for (const row of rows) found.push(row);
+    },
+  );
+  return [...found, ...unread.flatMap(({ items }) => items)];
 }
 
 /** Gives the parent the child's result. Does nothing if another node already did, or if either session was deleted. */

@@ -11,6 +11,7 @@ import { createShards } from '../../src/db/shards.ts';
 import { createDatabaseStore } from '../../src/files/database-store.ts';
 import { purgeFiles } from '../../src/files/purge.ts';
 import { createFileStores } from '../../src/files/stores.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { contentOf, noise, png, sendUpload, upload } from '../support/files.ts';
@@ -50,7 +51,7 @@ async function until(is: (state: { pending: number; pieces: number }) => boolean
 
 async function purgeIn(ms: number): Promise<void> {
   const { db } = service;
-  const clock = { now: () => new Date(Date.now() + ms), sleep: () => Promise.resolve() };
+  const clock = { ...systemClock, now: () => new Date(Date.now() + ms), sleep: () => Promise.resolve() };
   const log = createLog({ level: 'error', destination: { write() {} } });
   const files = createFileStores(db, log, { maxFileMegabytes: 0 });
   await purgeFiles({ db, clock, log, files, shards: createShards(db) }, new AbortController().signal);

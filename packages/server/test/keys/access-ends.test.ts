@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 
 /** The time as it is, but a pause of 30 seconds never ends: what a stream is checked by at the latest ends none of them here. */
 const withoutPolls: Clock = {
-  now: () => systemClock.now(),
+  ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms >= 25_000 && ms <= 30_000 ? 1_000_000 : ms, signal),
 };
 

@@ -52,7 +52,7 @@ async function start(platform: Platform = node.platform): Promise<void> {
     asleep.resolve();
     return clock.sleep(ms, signal);
   };
-  const scheduler = createScheduler({ ...platform, clock: { now: clock.now, sleep } });
+  const scheduler = createScheduler({ ...platform, clock: { ...clock, sleep } });
   running.push({
     scheduler,
     wake: () => {

@@ -26,6 +26,8 @@ export function createManualClock(start = new Date('2026-01-02T03:04:05.000Z')):
 
   return {
     now: () => new Date(now),
+    // Work takes no time, however far a test moves the clock meanwhile.
+    elapsedMs: () => 0,
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);

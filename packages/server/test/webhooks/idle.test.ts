@@ -86,7 +86,7 @@ test('a search finds subscriptions after one with a large backlog, by pages of a
   const shards = createShards(db);
   await shards.find([]);
   const before = statements.length;
-  const search = createDueSearch(shards);
+  const search = createDueSearch(shards, world.clock);
   expect([...(await search())].toSorted()).toEqual(ids);
   expect(statements.length - before).toBeLessThanOrEqual(5);
   // The search starts from the beginning again.

@@ -104,7 +104,8 @@ export function createClaimer(
 
   /** Repeats rounds as long as there is room and a round claims something. */
   async function search(): Promise<void> {
-    await claimSome(unownedClaims.splice(0).filter(({ sessionId }) => !isActive(sessionId)));
+    unownedClaims = unownedClaims.filter(({ sessionId }) => !isActive(sessionId));
+    await claimSome(unownedClaims);
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
       isClaimed = await claimSome(await ofDeadNodes(platform, dead, room.full(), hasSuspect()));
       const timed = await timedCandidates(platform, timedUntil);

@@ -14,9 +14,11 @@ import { createAppender } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import { formatId } from '../../lib/ids.ts';
+import { paced } from '../../lib/paced.ts';
 import type { Platform } from '../../platform.ts';
-import { reportToParent, unreportedChildren } from '../../sessions/children.ts';
+import { reportToParent, UNREPORTED_PAGE_SIZE, unreportedAmong, unreportedChildren } from '../../sessions/children.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
+import type { SessionHint } from '../../wake/hints.ts';
 import type { AskModel } from '../models/model.ts';
 import { withMocks } from '../tools/mocks.ts';
 import type { Tools } from '../tools/tools.ts';
@@ -24,6 +26,7 @@ import type { ClaimCandidate } from './candidates.ts';
 import type { ClaimedSession } from './claim.ts';
 import { createClaimer } from './claims.ts';
 import { uncountCrash } from './crashes.ts';
+import { createDeadNodeSearch } from './dead-nodes.ts';
 import { SessionEnded } from './finish-turn.ts';
 import { createNodeLease } from './node-lease.ts';
 import { Room } from './room.ts';
@@ -52,8 +55,6 @@ export interface SessionRunnerOptions {
   maxActiveBytes?: number;
 }
 
-// Rows of nodes and worker turns that died more than a day ago, deleted by one statement.
-const DELETED_NODES_MAX = 1_000;
 // Active sessions wait for models most of the time, and each costs some kilobytes.
 const MAX_ACTIVE = 2_000;
 // The share of one organization, so that its slow tools and models leave room for others.
@@ -69,7 +70,7 @@ const RELEASE_RETRY_MS = 500;
 const ABORT_GRACE_MS = 2_000;
 
 /** The columns of an active session's row that tell what arrived for it. */
-type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
+type Hint = Pick<SessionRow, 'sessionId' | 'epoch' | 'turn' | 'inbox' | 'stop'>;
 
 /** The node stops, and another node continues the session. */
 class HandedOver extends Error {
@@ -174,40 +175,48 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
 
   // ── Leases and polling ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function findDeadNodes(): Promise<void> {
-    const { rows } = await shards.query<{ nodeId: string }>(
-      'looking for dead nodes',
-      (within) => sql`
-      with alive as materialized (select w.node_id from nodes w where w.lease_expires_at >= now())
-      select distinct s.node_id as "nodeId" from sessions s
-      where s.node_id is not null and s.node_id <> ${nodeId} and s.node_id not in (select node_id from alive)
-        ${within(sql`s.organization_id`)}`,
-    );
-    claimer.setDeadNodes([...new Set(rows.map((row) => row.nodeId))]);
-    await db.execute(sql`
-      delete from nodes w using (
-        select node_id from nodes where lease_expires_at < now() - interval '1 day' limit ${DELETED_NODES_MAX}) dead
-      where w.node_id = dead.node_id`);
-  }
+  const findDeadNodes = createDeadNodeSearch(platform, nodeId);
 
-  /** Finds what lost wake-ups would have reported, and sessions that name this node although it does not run them. */
-  async function checkActive(): Promise<void> {
-    const before = [...active.values()];
-    const { rows, covers } = await shards.query<ClaimCandidate & Hint>(
-      'checking active sessions',
+  const searchForOwnSessions = paced(clock, () =>
+    shards.query<ClaimCandidate & Hint>(
+      'looking for sessions of this node',
       (within) => sql`
       select organization_id as "organizationId", session_id as "sessionId", epoch, node_id as "nodeId", crashes,
         turn, inbox, stop from sessions
       where node_id = ${nodeId} ${within()}`,
+    ),
+  );
+
+  /** Finds what lost wake-ups would have reported, and sessions that name this node although it does not run them. */
+  async function checkActive(): Promise<void> {
+    const before = [...active.values()];
+    const own = await searchForOwnSessions();
+    if (!own) return readActive(before);
+    applyHints(
+      before.filter(({ head }) => own.covers(head.organizationId)),
+      own.rows,
     );
-    const found = new Map(rows.map((row) => [row.sessionId, row]));
-    for (const one of before) {
-      if (!covers(one.head.organizationId)) continue;
-      const row = found.get(one.head.sessionId);
-      if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
-      else applyHint(one, row);
-    }
-    claimer.setUnowned(rows.filter(({ sessionId }) => !active.has(sessionId)));
+    claimer.setUnowned(own.rows.filter(({ sessionId }) => !active.has(sessionId)));
+  }
+
+  async function readActive(all: readonly TurnRunner[]): Promise<void> {
+    await shards.eachInTime(
+      'reading active sessions',
+      all,
+      ({ head }) => head.organizationId,
+      async (group) => {
+        const organizations = group.map(({ head }) => head.organizationId);
+        const rows = await db.query<Hint>(sql`
+          select h.sid as "sessionId", s.epoch, s.turn, s.inbox, s.stop
+          from unnest(${organizations}::uuid[], ${group.map(({ head }) => head.sessionId)}::uuid[]) as h(org, sid)
+          cross join lateral (
+            select x.epoch, x.turn, x.inbox, x.stop from sessions x
+            where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+              and x.session_id = h.sid
+            limit 1) s`);
+        applyHints(group, rows);
+      },
+    );
   }
 
   async function repeatEvery(ms: number, what: string, act: () => Promise<void>): Promise<void> {
@@ -224,36 +233,49 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     if (!one) return claimer.arrivedFor(sessionId);
     const rows = await db
       .query<Hint>(sql`
-        select epoch, turn, inbox, stop from sessions
+        select session_id as "sessionId", epoch, turn, inbox, stop from sessions
         where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
       .catch(() => undefined);
-    if (!rows) return one.wake();
-    const [row] = rows;
-    if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
-    else applyHint(one, row);
+    if (rows) applyHints([one], rows);
+    else one.wake();
   }
 
-  function applyHint(one: TurnRunner, { turn, inbox, stop }: Hint): void {
-    // The row may have been read before the next turn began, which is not to be stopped.
-    if (stop && turn === one.head.turn) one.stop(stop);
-    else if (inbox > 0) one.wake();
+  /** `rows`: of these sessions. One without a row, or with another epoch, is no longer this node's. */
+  function applyHints(all: readonly TurnRunner[], rows: readonly Hint[]): void {
+    const found = new Map(rows.map((row) => [row.sessionId, row]));
+    for (const one of all) {
+      const row = found.get(one.head.sessionId);
+      if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
+      // The row may have been read before the next turn began, which is not to be stopped.
+      else if (row.stop && row.turn === one.head.turn) one.stop(row.stop);
+      else if (row.inbox > 0) one.wake();
+    }
   }
+
+  const endedChildren = new Map<string, SessionHint>();
+  const searchForChildren = paced(clock, () => unreportedChildren(platform), {
+    again: ({ length }) => length >= UNREPORTED_PAGE_SIZE,
+  });
 
   /** Passes the results of child sessions that have ended to their parents. */
   const notifyParents = coalesced(async () => {
-    const children = await unreportedChildren(platform);
-    await shards.eachInTime(
+    const hinted = [...endedChildren.values()];
+    endedChildren.clear();
+    const children = (await searchForChildren()) ?? (await unreportedAmong(platform, hinted));
+    const unreported = await shards.eachInTime(
       'notifying parent sessions',
       children,
       ({ organizationId }) => organizationId,
       async (group) => {
         for (const child of group) {
-          await reportToParent(platform, child).catch((error) =>
-            log.warn({ err: error }, 'notifying a parent session failed; retrying'),
-          );
+          await reportToParent(platform, child).catch((error) => {
+            endedChildren.set(child.sessionId, child);
+            log.warn({ err: error }, 'notifying a parent session failed; retrying');
+          });
         }
       },
     );
+    for (const child of unreported.flatMap(({ items }) => items)) endedChildren.set(child.sessionId, child);
   });
 
   /** Whether every running turn ends within this time. */
@@ -278,7 +300,9 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
           if (hint) void refreshActive(hint.sessionId);
           else void checkActive().catch(() => {});
         }),
-        wake.subscribe('child', () => {
+        wake.subscribe('child', (hint) => {
+          if (hint) endedChildren.set(hint.sessionId, hint);
+          else searchForChildren.endPause();
           notifying = notifyParents().catch((error) =>
             log.warn({ err: error }, 'notifying parent sessions failed; retrying'),
           );
@@ -286,7 +310,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       );
       loops.push(
         repeatEvery(POLL_MS, 'looking for runnable sessions', async () => {
-          await findDeadNodes();
+          claimer.setDeadNodes(await findDeadNodes());
           await checkActive();
           claimer.soon();
           await notifyParents();
@@ -299,7 +323,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
           take: claimer.take,
         }),
       );
-      await findDeadNodes();
+      claimer.setDeadNodes(await findDeadNodes());
       claimer.soon();
     },
 

@@ -10,8 +10,9 @@
 //
 // A sender works on a session (session-loop.ts) after a wake-up that follows an append, when a retry is due, or when a poll finds
 // the session. Wake-ups can be lost, so every node polls once a second: it looks for subscriptions with work
-// (due-subscriptions.ts), then for the due sessions of those that are assigned to it (due-sessions.ts). The cost of a poll depends
-// on the work found, not on the number of subscriptions. Work from before an assignment is found when the subscription is claimed.
+// (due-subscriptions.ts), less often if that is slow, then for the due sessions of those that are assigned to it
+// (due-sessions.ts). The cost of a poll depends on the work found, not on the number of subscriptions. Work from before an
+// assignment is found when the subscription is claimed.
 
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
@@ -73,7 +74,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanning = new Set<Sender>();
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
-  const search = createDueSearch(shards);
+  const search = createDueSearch(shards, clock);
   /** The nodes among which subscriptions were last distributed; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
@@ -194,6 +195,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
         scanning.delete(sender);
         const page = pages.get(position);
         if (page) sender.addDue(page);
+        else sender.mayHaveDue = true;
       }
     } finally {
       for (const { sender } of found) scanning.delete(sender);
@@ -208,7 +210,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
     });
-    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
+    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.mayHaveDue ? sender : [])));
   }
 
   /** Never rejects: what could not be written is included in the next write. */
@@ -235,6 +237,13 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     else run('looking for due sessions failed', () => scan(senders.values()));
   }
 
+  function applyChange(hint: Hints['subscription'] | undefined): void {
+    // A delivery may have been resent, which does not change its subscription.
+    for (const sender of senders.values())
+      if (!hint || sender.assignment.organizationId === hint.organizationId) sender.mayHaveDue = true;
+    run('reading subscriptions failed', refresh);
+  }
+
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Each step runs even if the others fail: one that covers all organizations fails if the server of any of them does.
@@ -251,8 +260,8 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   return {
     start() {
-      const offJournal = wake.subscribe('journal', (hint) => applyHint(hint));
-      const offSubscription = wake.subscribe('subscription', () => run('reading subscriptions failed', refresh));
+      const offJournal = wake.subscribe('journal', applyHint);
+      const offSubscription = wake.subscribe('subscription', applyChange);
       unsubscribe = () => {
         offJournal();
         offSubscription();

@@ -6,6 +6,8 @@
 // large backlog of one subscription does not hide the others.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Shards, Within } from '../../db/shards.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { paced } from '../../lib/paced.ts';
 
 interface SubscriptionKey {
   organizationId: string;
@@ -20,17 +22,19 @@ const MAX_PAGES = 10;
 const ZERO = '00000000-0000-0000-0000-000000000000';
 const first: SubscriptionKey = { organizationId: ZERO, webhookSubscriptionId: ZERO };
 
-export function createDueSearch({ query }: Pick<Shards, 'query'>): DueSearch {
+export function createDueSearch({ query }: Pick<Shards, 'query'>, clock: Pick<Clock, 'elapsedMs'>): DueSearch {
   const walks = [
-    walk('searching for due deliveries', nextWaiting),
+    // Every session goes through its index.
+    paced(clock, walk('searching for due deliveries', nextWaiting), { again: (isOver) => !isOver }),
     walk('searching for deliveries to resend', nextRedeliveries),
     walk('searching for recoveries', nextRecoveries),
   ];
 
+  /** Returns a function that adds the subscriptions of the next pages, and tells whether it has come to the end. */
   function walk(
     what: string,
     pageAfter: (last: SubscriptionKey, within: Within) => Sql,
-  ): (found: Set<string>) => Promise<void> {
+  ): (found: Set<string>) => Promise<boolean> {
     let last = first;
     return async (found) => {
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
@@ -40,8 +44,9 @@ export function createDueSearch({ query }: Pick<Shards, 'query'>): DueSearch {
         for (const { webhookSubscriptionId } of rows) found.add(webhookSubscriptionId);
         const isLast = rows.length < SEARCH_PAGE_SIZE;
         last = isLast ? first : rows.at(-1)!;
-        if (isLast) return;
+        if (isLast) return true;
       }
+      return false;
     };
   }
 

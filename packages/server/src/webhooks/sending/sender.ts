@@ -45,6 +45,8 @@ export class Sender implements SenderContext {
   #halted = new AbortController();
   #scanAfter = beforeAllSessions;
   #mayHaveMore = false;
+  /** There may be something that this node does not know of. */
+  #mayHaveDue = false;
   /** When sessions that failed on this node are retried; earlier wake-ups are ignored. */
   readonly #retryAt = new Map<string, Date>();
   /** The session that is the current probe. */
@@ -129,9 +131,14 @@ export class Sender implements SenderContext {
     }
   }
 
-  /** Whether this node knows of something due, without reading the database. */
-  get hasDue(): boolean {
-    return this.#mayHaveMore || this.#scanAfter !== beforeAllSessions || this.#dueRetries().length > 0;
+  /** Whether the next poll has to scan it, even if it is not found by a search. */
+  get mayHaveDue(): boolean {
+    const mayHaveMore = this.#mayHaveMore || this.#scanAfter !== beforeAllSessions;
+    return this.#mayHaveDue || mayHaveMore || this.#dueRetries().length > 0;
+  }
+
+  set mayHaveDue(value: boolean) {
+    this.#mayHaveDue = value;
   }
 
   #dueRetries(): string[] {
@@ -144,13 +151,17 @@ export class Sender implements SenderContext {
     const suspect = this.health.suspect;
     if (this.#isActive && suspect !== null && this.#mayProbe && !this.#inFlight.has(suspect))
       this.#startWork(suspect, true);
-    if (!this.#isActive || this.#inFlight.size + 2 * PAGE_SIZE > MAX_IN_FLIGHT) return undefined;
-    if (this.health.awaitsProbe() && !this.#mayProbe) return undefined;
+    const hasRoom = this.#inFlight.size + 2 * PAGE_SIZE <= MAX_IN_FLIGHT;
+    if (!this.#isActive || !hasRoom || (this.health.awaitsProbe() && !this.#mayProbe)) {
+      this.#mayHaveDue = true;
+      return undefined;
+    }
     return { ...this.#assignment, afterSessionId: this.#scanAfter };
   }
 
   /** Starts loops for a page of due sessions. */
   addDue({ ready, retries, waiting, redeliveries, hasRecovery, lastSessionId }: DuePage): void {
+    const isFirstPage = this.#scanAfter === beforeAllSessions;
     this.#scanAfter = lastSessionId ?? beforeAllSessions;
     this.#mayHaveMore = lastSessionId !== undefined && ready.length > 0;
     for (const sessionId of [...retries, ...ready]) this.#retryAt.delete(sessionId);
@@ -160,11 +171,14 @@ export class Sender implements SenderContext {
       const [sessionId] = [...ready, ...retries, ...waiting];
       if (sessionId !== undefined) this.enqueue(sessionId);
       else if (redeliveries[0]) this.enqueue(redeliveries[0].sessionId, redeliveries[0].deliveryId);
-      return;
+    } else {
+      for (const sessionId of [...retries, ...ready]) this.enqueue(sessionId);
+      for (const { sessionId, deliveryId } of redeliveries) this.enqueue(sessionId, deliveryId);
+      if (hasRecovery) void this.#recover();
     }
-    for (const sessionId of [...retries, ...ready]) this.enqueue(sessionId);
-    for (const { sessionId, deliveryId } of redeliveries) this.enqueue(sessionId, deliveryId);
-    if (hasRecovery) void this.#recover();
+    const isKnown = (sessionId: string) => this.#inFlight.has(sessionId) || this.#retryAt.has(sessionId);
+    const isAnyUnknown = ![...ready, ...retries, ...waiting].every(isKnown);
+    this.#mayHaveDue = isAnyUnknown || (this.#mayHaveDue && !isFirstPage);
   }
 
   /** Rewinds as many sessions as may be recovered at once; when one of them has caught up, the next follows. */
@@ -215,6 +229,7 @@ export class Sender implements SenderContext {
       // The session stays due and is found again. Loops whose statements were batched fail with the same error, which is logged once.
       if (error !== this.#reported) this.#platform.log.warn({ err: error }, 'deliveries were interrupted');
       this.#reported = error;
+      this.#mayHaveDue = true;
       work.isWoken = false;
     } finally {
       this.slots.release();
@@ -243,7 +258,10 @@ export class Sender implements SenderContext {
     const wasProbed = work.isProbe || this.health.awaitsProbe();
     if (work.isProbe) this.#probe = undefined;
     work.isProbe = false;
-    if (await this.health.accepted(assignment, secretVersion)) this.#retryAt.clear();
+    if (await this.health.accepted(assignment, secretVersion)) {
+      this.#retryAt.clear();
+      this.#mayHaveDue = true;
+    }
     if (wasProbed) this.#options.onCapacity(this);
   }
 }
