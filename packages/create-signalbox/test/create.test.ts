@@ -148,6 +148,7 @@ describe('a project', () => {
         NO_COLOR: '1',
       },
     });
+    const shown: string[] = [];
     let printed = '';
     for (const stream of [dev.stdout, dev.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
@@ -163,8 +164,10 @@ describe('a project', () => {
       const client = new Signalbox({ baseUrl, token: async () => token });
       const { sessionId } = await client.sessions.open({ agentId, environment, input: 'Please cancel my order' });
       let text = '';
-      for await (const { chunks } of client.sessions.stream(sessionId)) {
+      const signal = AbortSignal.timeout(120_000);
+      for await (const { chunks } of client.sessions.stream(sessionId, {}, { signal })) {
         for (const chunk of chunks) {
+          shown.push(JSON.stringify(chunk));
           if (chunk.type === 'message.chunk') text += chunk.delta;
           if (chunk.type === 'approval.requested') await client.approvals.approve(chunk.operationId);
           if (chunk.type === 'tool.call') {
@@ -203,6 +206,8 @@ describe('a project', () => {
       } finally {
         built.kill();
       }
+    } catch (error) {
+      throw new Error(`The session showed:\n${shown.join('\n')}\nPrinted was:\n${printed}`, { cause: error });
     } finally {
       dev.kill('SIGINT');
       await ended;
