@@ -33,7 +33,8 @@ const tables = `
     primary key (organization_id, event_id))`;
 
 const statements = {
-  key: 'select key_id, secret_hash from floor.keys where organization_id = $1',
+  // Fails without a row, as for the service.
+  key: 'select 1 / count(*) from floor.keys where organization_id = $1 and secret_hash = $2',
   agent: 'select version from floor.agents where organization_id = $1 and agent_id = $2 for key share',
   environment: 'select 1 from floor.environments where organization_id = $1 and name = $2 for key share',
   session: `insert into floor.sessions values ($1, $2, $3, $4, 'running', 1, 2, 1, $5, $6, '{}', 0, 0, 0, null, $6, $6)`,
@@ -64,19 +65,15 @@ await database.query('insert into floor.environments values ($1, $2)', [organiza
 
 type Call = readonly [name: keyof typeof statements, ...values: unknown[]];
 
-/** Sends them together, with `begin` before and `commit` after them if those are due. */
-async function send(client: pg.PoolClient, calls: readonly Call[], { begins = false, commits = false }): Promise<void> {
-  await Promise.all([
-    ...(begins ? [client.query({ name: 'begin', text: 'begin' })] : []),
-    ...calls.map(([name, ...values]) => client.query({ name, text: statements[name], values })),
-    ...(commits ? [client.query({ name: 'commit', text: 'commit' })] : []),
-  ]);
-}
-
-async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+/** A transaction in one round trip. */
+async function commit(calls: readonly Call[]): Promise<void> {
   const client = await database.connect();
   try {
-    return await use(client);
+    await Promise.all([
+      client.query({ name: 'begin', text: 'begin' }),
+      ...calls.map(([name, ...values]) => client.query({ name, text: statements[name], values })),
+      client.query({ name: 'commit', text: 'commit' }),
+    ]);
   } finally {
     client.release();
   }
@@ -87,29 +84,21 @@ async function run(request: IncomingMessage, response: ServerResponse): Promise<
   for await (const part of request.setEncoding('utf8')) text += part;
   const { input, environment } = JSON.parse(text);
   const own = [organizationId] as const;
-  const { rows } = await database.query({ name: 'key', text: statements.key, values: [...own] });
   const given = createHash('sha256').update(request.headers.authorization!.slice('Bearer '.length)).digest();
-  if (!rows[0].secret_hash.equals(given)) return void response.writeHead(401).end();
-
   const sessionId = randomUUID();
   const session = [...own, sessionId] as const;
   const now = new Date();
   const running = { type: 'session.status', status: 'running', waitingFor: null };
-  await withClient(async (client) => {
-    const locks: Call[] = [
-      ['agent', ...own, agentId],
-      ['environment', ...own, environment],
-    ];
-    await send(client, locks, { begins: true });
-    const writes: Call[] = [
-      ['session', ...session, agentId, environment, nodeId, now],
-      ['message', ...session, 0, randomUUID(), 'user', JSON.stringify([{ type: 'text', text: input }]), now],
-      ['operation', ...session, randomUUID(), now],
-      ['segment', ...session, 1, 1, JSON.stringify([running]), now],
-      ['event', ...own, randomUUID(), JSON.stringify({ type: 'session.created', sessionId, agentId }), now],
-    ];
-    await send(client, writes, { commits: true });
-  });
+  await commit([
+    ['key', ...own, given],
+    ['agent', ...own, agentId],
+    ['environment', ...own, environment],
+    ['session', ...session, agentId, environment, nodeId, now],
+    ['message', ...session, 0, randomUUID(), 'user', JSON.stringify([{ type: 'text', text: input }]), now],
+    ['operation', ...session, randomUUID(), now],
+    ['segment', ...session, 1, 1, JSON.stringify([running]), now],
+    ['event', ...own, randomUUID(), JSON.stringify({ type: 'session.created', sessionId, agentId }), now],
+  ]);
   response.writeHead(201, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
   response.write(`event: session\ndata: ${JSON.stringify({ session: { sessionId, status: 'running' } })}\n\n`);
 
@@ -124,15 +113,14 @@ async function run(request: IncomingMessage, response: ServerResponse): Promise<
   ];
   const last = chunks.length + 1;
   const content = JSON.stringify([{ type: 'text', text: answer }]);
-  const writes: Call[] = [
+  await commit([
     ['end', ...session, last + 1, usage.inputTokens, usage.outputTokens, now],
     ['segment', ...session, last, 2, JSON.stringify(chunks), now],
     ['message', ...session, 1, randomUUID(), 'assistant', content, now],
     ['ended', ...session, JSON.stringify(usage), now],
     ['usage', ...own, randomUUID(), now, agentId, environment, 'scripted/instant', 2, DELTAS.length],
     ['event', ...own, randomUUID(), JSON.stringify({ type: 'session.idle', sessionId, agentId }), now],
-  ];
-  await withClient((client) => send(client, writes, { begins: true, commits: true }));
+  ]);
   const envelope = { event: 'session.chunks', sessionId, cursor: `turn_1:seq_${last}`, chunks };
   response.end(`event: session.chunks\ndata: ${JSON.stringify(envelope)}\nid: ${envelope.cursor}\n\n`);
 }
