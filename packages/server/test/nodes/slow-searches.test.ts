@@ -2,15 +2,16 @@
 // all: what a node can read by its key, or was told of, does not wait for it.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Db, Tx } from '../../src/db/db.ts';
+import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { createDeadNodeSearch } from '../../src/runtime/node/dead-nodes.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
+import { sendMessage } from '../../src/sessions/messages.ts';
 import { childOf, openFamily } from '../support/family.ts';
-import { answering, byModel, createWorld, hanging, is, type World } from '../support/session-world.ts';
+import { answering, byModel, createWorld, hanging, is, queryingBy, type World } from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -101,6 +102,73 @@ test('a session cancelled on another node aborts its model, even if the wake-up 
   await cancelSession(world.ctx, { sessionId });
   await aborted.promise;
   expect(count()).toBe(1);
+});
+
+describe('a session whose claim was committed continues, although the response was lost after the search', () => {
+  /** A node that has searched for its own sessions. The response to its first claim is lost after `claimed`. */
+  async function start(claimed: () => Promise<void>): Promise<Slow> {
+    const node = await world.anotherNode();
+    let isLost = false;
+    const db: Db = {
+      ...node.db,
+      async query<Row>(statement: Sql) {
+        const rows = await node.db.query<Row>(statement);
+        if (isLost || rows.length === 0 || !statement.text.includes('update sessions s set epoch')) return rows;
+        isLost = true;
+        await claimed();
+        throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
+      },
+    };
+    const slow = slowAt('looking for sessions of this node', { ...node, db, shards: createShards(db) });
+    await world.work({ platform: slow.platform, ask: answering([{ text: 'here' }]) });
+    await slow.first;
+    return slow;
+  }
+
+  test('after the next search', async () => {
+    const { count } = await start(async () => {});
+    const sessionId = await world.open(await world.agent());
+    await world.until(sessionId, is('idle'));
+    expect(count()).toBe(2);
+  });
+
+  test('after its row was locked when that search found it', async () => {
+    const { db } = world.platform;
+    const locked = Promise.withResolvers<void>();
+    const unlock = Promise.withResolvers<void>();
+    let locking: Promise<void> | undefined;
+    const { count } = await start(() => {
+      locking = db.transaction(async (tx) => {
+        await tx.query(sql`select 1 from sessions where organization_id = ${world.organizationId} for update`);
+        locked.resolve();
+        await unlock.promise;
+      });
+      return locked.promise;
+    });
+    const sessionId = await world.open(await world.agent());
+    await expect.poll(count).toBe(3);
+    unlock.resolve();
+    await locking;
+    await world.until(sessionId, is('idle'));
+  });
+});
+
+test('a session whose next turn starts on its node continues, although its transcript can’t be read at once', async () => {
+  const { platform, first, count } = slowAt('looking for sessions of this node', world.platform);
+  let isBroken = false;
+  const breaking = queryingBy(platform, async ({ text }) => {
+    if (!text.includes('from messages') || isBroken) return;
+    isBroken = true;
+    throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'));
+  });
+  await world.work({ platform: breaking, ask: answering([{ text: 'here' }]) });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, is('idle', 1));
+  await first;
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  await world.until(sessionId, is('idle', 2));
+  expect(isBroken).toBe(true);
+  expect(count()).toBe(2);
 });
 
 describe('the end of a child session reaches its parent', () => {

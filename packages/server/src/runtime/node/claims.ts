@@ -49,6 +49,8 @@ export interface ClaimerOptions {
   start(claimed: ClaimedSession, bytes: number): void;
   /** Something arrived while the session was claimed. */
   onArrival(sessionId: string): void;
+  /** Sessions may name this node without being active here. */
+  onUnowned(): void;
 }
 
 // An API call locks a session's row for some milliseconds.
@@ -58,7 +60,7 @@ const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
 
 export function createClaimer(
   platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
-  { nodeId, room, signal, isActive, hasSuspect, start, onArrival }: ClaimerOptions,
+  { nodeId, room, signal, isActive, hasSuspect, start, onArrival, onUnowned }: ClaimerOptions,
 ): Claimer {
   const { db, shards, clock, log, wake } = platform;
   const hinted = new Map<string, SessionHint>();
@@ -104,8 +106,10 @@ export function createClaimer(
 
   /** Repeats rounds as long as there is room and a round claims something. */
   async function search(): Promise<void> {
-    unownedClaims = unownedClaims.filter(({ sessionId }) => !isActive(sessionId));
-    await claimSome(unownedClaims);
+    const unowned = unownedClaims.splice(0).filter(({ sessionId }) => !isActive(sessionId));
+    await claimSome(unowned);
+    // There was no room, or its row was locked.
+    if (!unowned.every(({ sessionId }) => isActive(sessionId))) onUnowned();
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
       isClaimed = await claimSome(await ofDeadNodes(platform, dead, room.full(), hasSuspect()));
       const timed = await timedCandidates(platform, timedUntil);
@@ -127,7 +131,7 @@ export function createClaimer(
     let isClaimed = false;
     while (rest.length > 0 && hasRoom()) {
       const some = rest.splice(0, Math.min(PAGE_SIZE, room.left()));
-      await shards.eachInTime('claiming sessions', some, organizationOf, async (group) => {
+      const failed = await shards.eachInTime('claiming sessions', some, organizationOf, async (group) => {
         const rows = await claim(platform, nodeId, group, dead);
         isClaimed ||= rows.length > 0;
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
@@ -135,6 +139,7 @@ export function createClaimer(
         const takenOver = new Set(group.flatMap((one) => (one.nodeId === null ? [] : [one.sessionId])));
         await startAll(rows, (id) => takenOver.has(id));
       });
+      if (failed.length > 0) onUnowned();
     }
     return isClaimed;
   }
@@ -220,7 +225,7 @@ export function createClaimer(
         operationsOf.set(row.sessionId, operations);
         return row;
       });
-      await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
+      const failed = await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
         load(group, (some) => {
           for (const { row, transcript, compaction, bytes } of some) {
             // A search may have found it in the meantime.
@@ -233,6 +238,7 @@ export function createClaimer(
           }
         }),
       );
+      if (failed.length > 0) onUnowned();
     }
   }
 

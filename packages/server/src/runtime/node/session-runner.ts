@@ -105,6 +105,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     hasSuspect: () => [...active.values()].some((one) => one.isSuspect()),
     start: startRunner,
     onArrival: (sessionId) => void refreshActive(sessionId),
+    onUnowned: () => searchForOwnSessions.endPause(),
   });
 
   // ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -195,7 +195,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
         scanning.delete(sender);
         const page = pages.get(position);
         if (page) sender.addDue(page);
-        else sender.mayHaveDue = true;
+        else sender.requestScan();
       }
     } finally {
       for (const { sender } of found) scanning.delete(sender);
@@ -210,7 +210,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
     });
-    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.mayHaveDue ? sender : [])));
+    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.needsScan ? sender : [])));
   }
 
   /** Never rejects: what could not be written is included in the next write. */
@@ -240,7 +240,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   function applyChange(hint: Hints['subscription'] | undefined): void {
     // A delivery may have been resent, which does not change its subscription.
     for (const sender of senders.values())
-      if (!hint || sender.assignment.organizationId === hint.organizationId) sender.mayHaveDue = true;
+      if (!hint || sender.assignment.organizationId === hint.organizationId) sender.requestScan();
     run('reading subscriptions failed', refresh);
   }
 

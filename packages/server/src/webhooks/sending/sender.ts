@@ -45,8 +45,8 @@ export class Sender implements SenderContext {
   #halted = new AbortController();
   #scanAfter = beforeAllSessions;
   #mayHaveMore = false;
-  /** There may be something that this node does not know of. */
-  #mayHaveDue = false;
+  /** Something may be due that this node does not know of. */
+  #isScanWanted = false;
   /** When sessions that failed on this node are retried; earlier wake-ups are ignored. */
   readonly #retryAt = new Map<string, Date>();
   /** The session that is the current probe. */
@@ -131,14 +131,14 @@ export class Sender implements SenderContext {
     }
   }
 
-  /** Whether the next poll has to scan it, even if it is not found by a search. */
-  get mayHaveDue(): boolean {
+  /** Whether the next poll must scan it, even if the search does not find it. */
+  get needsScan(): boolean {
     const mayHaveMore = this.#mayHaveMore || this.#scanAfter !== beforeAllSessions;
-    return this.#mayHaveDue || mayHaveMore || this.#dueRetries().length > 0;
+    return this.#isScanWanted || mayHaveMore || this.#dueRetries().length > 0;
   }
 
-  set mayHaveDue(value: boolean) {
-    this.#mayHaveDue = value;
+  requestScan(): void {
+    this.#isScanWanted = true;
   }
 
   #dueRetries(): string[] {
@@ -153,7 +153,7 @@ export class Sender implements SenderContext {
       this.#startWork(suspect, true);
     const hasRoom = this.#inFlight.size + 2 * PAGE_SIZE <= MAX_IN_FLIGHT;
     if (!this.#isActive || !hasRoom || (this.health.awaitsProbe() && !this.#mayProbe)) {
-      this.#mayHaveDue = true;
+      this.requestScan();
       return undefined;
     }
     return { ...this.#assignment, afterSessionId: this.#scanAfter };
@@ -178,7 +178,7 @@ export class Sender implements SenderContext {
     }
     const isKnown = (sessionId: string) => this.#inFlight.has(sessionId) || this.#retryAt.has(sessionId);
     const isAnyUnknown = ![...ready, ...retries, ...waiting].every(isKnown);
-    this.#mayHaveDue = isAnyUnknown || (this.#mayHaveDue && !isFirstPage);
+    this.#isScanWanted = isAnyUnknown || (this.#isScanWanted && !isFirstPage);
   }
 
   /** Rewinds as many sessions as may be recovered at once; when one of them has caught up, the next follows. */
@@ -229,7 +229,7 @@ export class Sender implements SenderContext {
       // The session stays due and is found again. Loops whose statements were batched fail with the same error, which is logged once.
       if (error !== this.#reported) this.#platform.log.warn({ err: error }, 'deliveries were interrupted');
       this.#reported = error;
-      this.#mayHaveDue = true;
+      this.requestScan();
       work.isWoken = false;
     } finally {
       this.slots.release();
@@ -260,7 +260,7 @@ export class Sender implements SenderContext {
     work.isProbe = false;
     if (await this.health.accepted(assignment, secretVersion)) {
       this.#retryAt.clear();
-      this.#mayHaveDue = true;
+      this.requestScan();
     }
     if (wasProbed) this.#options.onCapacity(this);
   }
