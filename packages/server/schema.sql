@@ -244,7 +244,7 @@ create table sessions (
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
   constraint sessions_stop_check check ((stop = ANY (ARRAY['interrupt'::text, 'cancel'::text])))
-) with (fillfactor=70);
+) with (autovacuum_analyze_scale_factor=0.5, fillfactor=70);
 -- For the metric of how long the oldest runnable session has waited.
 create index sessions_runnable on sessions (runnable_at) WHERE ((node_id IS NULL) AND (runnable_at IS NOT NULL));
 -- Claims. A node searches for ready sessions organization by organization, so it never scans the backlog of one to find the sessions
@@ -288,7 +288,7 @@ create table segments (
   body text not null,
   created_at timestamptz not null,
   constraint segments_pkey primary key (organization_id, session_id, turn, seq_to)
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 
 -- What API calls leave for the node that runs the session, and messages queued for a later turn.
 create table session_inbox (
@@ -320,7 +320,7 @@ create table messages (
   created_at timestamptz not null,
   constraint messages_pkey primary key (organization_id, session_id, turn, "position"),
   constraint messages_role_check check ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 
 -- Every model call (index 0 of its step) and tool call, stored before it starts.
 -- A compaction is an operation as well. All rows satisfy the new constraint, because the old one was stricter.
@@ -374,7 +374,7 @@ create table operations (
   constraint operations_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade,
   constraint operations_kind_check check ((kind = ANY (ARRAY['model'::text, 'tool'::text, 'compaction'::text]))) NOT VALID,
   constraint operations_status_check check ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'awaiting_session'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 
 create table approvals (
   organization_id uuid not null,
@@ -507,7 +507,7 @@ create table webhook_deliveries (
   finished_at timestamptz not null,
   constraint webhook_deliveries_pkey primary key (organization_id, webhook_subscription_id, delivery_id),
   constraint webhook_deliveries_status_check check ((status = ANY (ARRAY['succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
-);
+) with (autovacuum_analyze_scale_factor=0.5);
 create index webhook_deliveries_by_session on webhook_deliveries (organization_id, session_id, delivery_id);
 create index webhook_deliveries_not_accepted on webhook_deliveries (organization_id, webhook_subscription_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
 create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
@@ -665,7 +665,7 @@ create table events (
   hash bytea not null,
   constraint events_pkey primary key (organization_id, sequence),
   constraint events_organization_id_event_id_key unique (organization_id, event_id)
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 -- For the filters of the log: by resource, session, actor, environment and type.
 create index events_resource on events (organization_id, (((body -> 'resource'::text) ->> 'id'::text)), sequence);
 create index events_session on events (organization_id, ((body ->> 'sessionId'::text)), sequence) WHERE ((body ->> 'sessionId'::text) IS NOT NULL);
