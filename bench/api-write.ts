@@ -54,7 +54,7 @@ async function inserter(bench: Bench, agentId: string, database: pg.Pool): Promi
   const { data } = await bench.call<{ data: object[] }>('GET', '/events?type=session.created&limit=1');
   const event = JSON.stringify(data[0]);
   await database.query(`
-    create table bench_sessions (like sessions including all) with (fillfactor = 70);
+    create table bench_sessions (like sessions including all) with (fillfactor = 70, autovacuum_analyze_scale_factor = 0.5);
     create table bench_events (like events_pending including all)`);
   const [organizationId, agent] = [parseId('org', bench.organizationId), parseId('agt', agentId)];
   return async () => {

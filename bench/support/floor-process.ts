@@ -10,7 +10,8 @@ const { DATABASE_URL, SECRET } = process.env;
 const MAX_CONNECTIONS = 20;
 const DELTAS = Array.from({ length: 20 }, (_, at) => `word${at} `);
 
-// The columns that the service writes, without foreign keys, checks and secondary indexes.
+// The columns that the service writes, without foreign keys, checks and secondary indexes, and analyzed as seldom.
+const analyzed = 'autovacuum_analyze_scale_factor = 0.5';
 const tables = `
   create schema floor;
   create table floor.keys (organization_id uuid, key_id uuid, secret_hash bytea, primary key (organization_id, key_id));
@@ -19,18 +20,18 @@ const tables = `
   create table floor.sessions (organization_id uuid, session_id uuid, agent_id uuid, environment text, status text,
     turn integer, next_seq bigint, epoch integer, node_id uuid, runnable_at timestamptz, metadata json, input_tokens bigint,
     output_tokens bigint, steps integer, stop_reason text, created_at timestamptz, updated_at timestamptz,
-    primary key (organization_id, session_id)) with (fillfactor = 70);
+    primary key (organization_id, session_id)) with (fillfactor = 70, ${analyzed});
   create table floor.messages (organization_id uuid, session_id uuid, turn integer, position integer, message_id uuid,
-    role text, content json, created_at timestamptz, primary key (organization_id, session_id, turn, position));
+    role text, content json, created_at timestamptz, primary key (organization_id, session_id, turn, position)) with (${analyzed});
   create table floor.operations (organization_id uuid, session_id uuid, turn integer, step integer, index integer,
     operation_id uuid, kind text, status text, usage json, created_at timestamptz, finished_at timestamptz,
-    primary key (organization_id, session_id, turn, step, index));
+    primary key (organization_id, session_id, turn, step, index)) with (${analyzed});
   create table floor.segments (organization_id uuid, session_id uuid, turn integer, seq_to bigint, seq_from bigint, body text,
-    created_at timestamptz, primary key (organization_id, session_id, turn, seq_to));
+    created_at timestamptz, primary key (organization_id, session_id, turn, seq_to)) with (${analyzed});
   create table floor.usage (organization_id uuid, usage_id uuid, occurred_at timestamptz, agent_id uuid, environment text,
     model text, input_tokens bigint, output_tokens bigint, primary key (organization_id, usage_id));
   create table floor.events (organization_id uuid, event_id uuid, body jsonb, occurred_at timestamptz,
-    primary key (organization_id, event_id))`;
+    primary key (organization_id, event_id)) with (${analyzed})`;
 
 const statements = {
   // Fails without a row, as for the service.

@@ -8,7 +8,8 @@ import { gather } from '../../packages/server/src/lib/gather.ts';
 const MAX_CONNECTIONS = 20;
 const CHUNK = '[{"type":"session.status","status":"running","waitingFor":null}]';
 
-// The columns that a delivery reads and writes, without foreign keys, checks and secondary indexes.
+// The columns that a delivery reads and writes, without foreign keys, checks and secondary indexes, and analyzed as seldom.
+const analyzed = 'autovacuum_analyze_scale_factor = 0.5';
 const columns = `organization_id uuid, webhook_subscription_id uuid, delivery_id uuid, session_id uuid, previous_cursor text,
   from_turn integer, from_seq bigint, to_turn integer, to_seq bigint, chunk_types text, occurred_at timestamptz,
   created_at timestamptz, primary key (organization_id, webhook_subscription_id, delivery_id)`;
@@ -16,11 +17,12 @@ const tables = `
   create schema floor;
   create table floor.sessions (organization_id uuid, session_id uuid, agent_id uuid, environment text, next_seq bigint,
     delivery_id uuid, delivered_seq bigint, acknowledged_cursor text,
-    primary key (organization_id, session_id)) with (fillfactor = 70);
+    primary key (organization_id, session_id)) with (fillfactor = 70, ${analyzed});
   create table floor.segments (organization_id uuid, session_id uuid, turn integer, seq_to bigint, seq_from bigint, body text,
-    created_at timestamptz, primary key (organization_id, session_id, turn, seq_to));
+    created_at timestamptz, primary key (organization_id, session_id, turn, seq_to)) with (${analyzed});
   create table floor.pending (${columns});
-  create table floor.deliveries (${columns}, status text, attempts text[], attempt_count integer, finished_at timestamptz)`;
+  create table floor.deliveries (${columns}, status text, attempts text[], attempt_count integer, finished_at timestamptz)
+    with (${analyzed})`;
 
 const statements = {
   open: `
