@@ -1,5 +1,4 @@
 // The media type of a file, by its bytes. What an upload claims only chooses among kinds of text, which no bytes distinguish.
-import { fileTypeFromBuffer } from 'file-type';
 
 export interface MediaTypeDetector {
   /** The content in order, in chunks of any size. */
@@ -40,7 +39,9 @@ export function createMediaTypeDetector(): MediaTypeDetector {
     },
     async detect(claimed = '') {
       if (isText) read();
-      // The library rejects for content that contradicts its own signature.
+      // Loaded with the first file: a start takes longer with it, and most installations have no files.
+      const { fileTypeFromBuffer } = await import('file-type');
+      // It rejects for content that contradicts its own signature.
       const found = await fileTypeFromBuffer(head.subarray(0, headBytes)).catch(() => undefined);
       if (!isText) return found?.mime ?? UNKNOWN;
       if (found && MAY_BE_TEXT.test(found.mime)) return found.mime;
