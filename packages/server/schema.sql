@@ -98,7 +98,7 @@ create table idempotency_records (
   sealed_body bytea,
   expires_at timestamptz not null,
   constraint idempotency_records_pkey primary key (organization_id, caller_id, idempotency_key)
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 create index idempotency_records_expiry on idempotency_records (expires_at);
 
 create table environments (
@@ -570,7 +570,7 @@ create table model_usage (
   end_user_id text,
   key_id uuid,
   constraint model_usage_pkey primary key (organization_id, usage_id)
-);
+) with (autovacuum_analyze_scale_factor=0.5);
 -- For what a key has spent today, before its calls are in the sums.
 create index model_usage_by_key on model_usage (organization_id, key_id, occurred_at) WHERE (key_id IS NOT NULL);
 
@@ -1158,7 +1158,7 @@ create table session_search (
   worked_before_ms bigint not null,
   constraint session_search_pkey primary key (organization_id, session_id),
   constraint session_search_organization_id_session_id_fkey foreign key (organization_id, session_id) references sessions(organization_id, session_id) on delete cascade
-) with (autovacuum_vacuum_scale_factor=0.02, fillfactor=70);
+) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02, fillfactor=70);
 -- Every search reads the list of entries that are pending, so it is short.
 create index session_search_words on session_search USING gin (document) WITH (gin_pending_list_limit='256');
 
