@@ -1,6 +1,4 @@
-// `npm run bench` runs all benchmarks, `npm run bench -- NAME …` some. `--parked N` parks another number than a million sessions.
-// `--profile` says where the processor time goes. `--against NAME,…` measures other programs instead.
-// Speed is not a test: it fails only if something breaks.
+// `npm run bench -- --help` says what it takes. Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { parsePeers, runAgainst, UnknownPeer } from './against/against.ts';
@@ -47,29 +45,50 @@ const benchmarks = [
   files,
   start,
 ];
-const { positionals: wanted, values } = parseArgs({
-  allowPositionals: true,
-  options: {
+const names = benchmarks.map(({ name }) => name);
+const usage = `npm run bench -- [NAME …] [OPTIONS]
+  NAME             ${names.join(', ')}; without one, all of them run
+  --parked N       park N sessions instead of a million
+  --profile        say where the processor time goes
+  --against NAME,… measure other programs instead`;
+
+function readArguments() {
+  const options = {
     parked: { type: 'string', default: '1000000' },
     profile: { type: 'boolean', default: false },
     against: { type: 'string' },
-  },
-});
+    help: { type: 'boolean', default: false },
+  } as const;
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    return endWith(`${(error as Error).message}\n\n${usage}`);
+  }
+}
+
+function endWith(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
+
+const { positionals: wanted, values } = readArguments();
+if (values.help) {
+  console.log(usage);
+  process.exit();
+}
 if (values.against !== undefined) {
   try {
     console.log(await runAgainst(parsePeers(values.against)));
     process.exit();
   } catch (error) {
-    console.error(error instanceof UnknownPeer ? error.message : error);
-    process.exit(1);
+    if (error instanceof UnknownPeer) endWith(error.message);
+    throw error;
   }
 }
+if (!/^[1-9]\d*$/.test(values.parked)) endWith(`--parked: a number of sessions, not ${values.parked}`);
 const options = { parkedSessions: Number(values.parked) };
-const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
-if (unknown.length > 0) {
-  console.error(`No benchmark ${unknown.join(', ')}. There are ${benchmarks.map(({ name }) => name).join(', ')}.`);
-  process.exit(1);
-}
+const unknown = wanted.filter((name) => !names.includes(name));
+if (unknown.length > 0) endWith(`No benchmark ${unknown.join(', ')}. There are ${names.join(', ')}.`);
 
 const rows: Row[] = [];
 for (const { name, run } of benchmarks) {
