@@ -48,7 +48,7 @@ export const append: Benchmark = {
     const feed = createFeed(db, await insertSessions(db, organizationId, agentId, SESSIONS));
     const database = new pg.Client(bench.databaseUrl);
     await database.connect();
-    // Analyzed as seldom as `segments`, whose settings `like` does not copy: an analysis would slow down what is measured next.
+    // Analyzed as rarely as `segments`, whose settings `like` does not copy: an analysis would slow down what is measured next.
     await database.query(
       'create table bench_segments (like segments including all) with (autovacuum_analyze_scale_factor = 0.5)',
     );

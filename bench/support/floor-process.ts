@@ -10,7 +10,7 @@ const { DATABASE_URL, SECRET } = process.env;
 const MAX_CONNECTIONS = 20;
 const DELTAS = Array.from({ length: 20 }, (_, at) => `word${at} `);
 
-// The columns that the service writes, without foreign keys, checks and secondary indexes, and analyzed as seldom.
+// The columns that the service writes, without foreign keys, checks and secondary indexes, and analyzed as rarely.
 const analyzed = 'autovacuum_analyze_scale_factor = 0.5';
 const tables = `
   create schema floor;
@@ -29,7 +29,7 @@ const tables = `
   create table floor.segments (organization_id uuid, session_id uuid, turn integer, seq_to bigint, seq_from bigint, body text,
     created_at timestamptz, primary key (organization_id, session_id, turn, seq_to)) with (${analyzed});
   create table floor.usage (organization_id uuid, usage_id uuid, occurred_at timestamptz, agent_id uuid, environment text,
-    model text, input_tokens bigint, output_tokens bigint, primary key (organization_id, usage_id));
+    model text, input_tokens bigint, output_tokens bigint, primary key (organization_id, usage_id)) with (${analyzed});
   create table floor.events (organization_id uuid, event_id uuid, body jsonb, occurred_at timestamptz,
     primary key (organization_id, event_id)) with (${analyzed})`;
 

@@ -8,7 +8,7 @@ import { gather } from '../../packages/server/src/lib/gather.ts';
 const MAX_CONNECTIONS = 20;
 const CHUNK = '[{"type":"session.status","status":"running","waitingFor":null}]';
 
-// The columns that a delivery reads and writes, without foreign keys, checks and secondary indexes, and analyzed as seldom.
+// The columns that a delivery reads and writes, without foreign keys, checks and secondary indexes, and analyzed as rarely.
 const analyzed = 'autovacuum_analyze_scale_factor = 0.5';
 const columns = `organization_id uuid, webhook_subscription_id uuid, delivery_id uuid, session_id uuid, previous_cursor text,
   from_turn integer, from_seq bigint, to_turn integer, to_seq bigint, chunk_types text, occurred_at timestamptz,

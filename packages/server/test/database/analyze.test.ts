@@ -50,9 +50,9 @@ test('a table that every session adds rows to is analyzed once half of its rows 
   };
   await expect.poll(growing).toEqual(expect.arrayContaining(['segments', 'session_search', 'webhook_deliveries']));
 
-  const seldom = await service.db.query<{ name: string }>(sql`
+  const analyzed = await service.db.query<{ name: string }>(sql`
     select relname as name from pg_class where 'autovacuum_analyze_scale_factor=0.5' = any(reloptions)`);
-  const names = seldom.map(({ name }) => name);
+  const names = analyzed.map(({ name }) => name);
   expect((await growing()).filter((name) => !names.includes(name) && !EMPTIED.includes(name))).toEqual([]);
   await receiver.close();
 });
