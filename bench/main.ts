@@ -1,4 +1,4 @@
-// `npm run bench -- --help` says what it takes. Speed is not a test: it fails only if something breaks.
+// `npm run bench -- --help` lists the arguments. Speed is not a test: it fails only if something breaks.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { parsePeers, runAgainst, UnknownPeer } from './against/against.ts';
@@ -85,7 +85,8 @@ if (values.against !== undefined) {
     throw error;
   }
 }
-if (!/^[1-9]\d*$/.test(values.parked)) endWith(`--parked: a number of sessions, not ${values.parked}`);
+if (!/^[1-9]\d*$/.test(values.parked))
+  endWith(`--parked must be a number of sessions, at least 1, not ${values.parked}`);
 const options = { parkedSessions: Number(values.parked) };
 const unknown = wanted.filter((name) => !names.includes(name));
 if (unknown.length > 0) endWith(`No benchmark ${unknown.join(', ')}. There are ${names.join(', ')}.`);

@@ -2,7 +2,7 @@
 // half a second of processor time, during which commits take twice as long.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createReceiver } from '../support/receiver.ts';
+import { createReceiver, type Receiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const SESSIONS = 12;
@@ -10,10 +10,15 @@ const SESSIONS = 12;
 const EMPTIED = ['events_pending', 'pending_deliveries'];
 
 let service: TestService;
+let receiver: Receiver;
 beforeAll(async () => {
   service = await startTestService();
+  receiver = await createReceiver();
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
 
 async function rowCounts(): Promise<Map<string, number>> {
   const tables = await service.db.query<{ name: string }>(sql`
@@ -29,7 +34,6 @@ async function rowCounts(): Promise<Map<string, number>> {
 
 test('a table that every session adds rows to is analyzed once half of its rows are new', async () => {
   const { client } = service;
-  const receiver = await createReceiver();
   await client.webhookSubscriptions.create({ environment: 'production', url: receiver.url });
   const agent = await client.agents.create({
     name: 'A',
@@ -54,5 +58,4 @@ test('a table that every session adds rows to is analyzed once half of its rows 
     select relname as name from pg_class where 'autovacuum_analyze_scale_factor=0.5' = any(reloptions)`);
   const names = analyzed.map(({ name }) => name);
   expect((await growing()).filter((name) => !names.includes(name) && !EMPTIED.includes(name))).toEqual([]);
-  await receiver.close();
 });
