@@ -192,13 +192,13 @@ test('a notice in the console uses the Notice component, which puts text in a pa
   ).toEqual([]);
 });
 
-test('the styles of the console take colours, type, radii, layers and lengths in pixels from its tokens', () => {
+test('the styles of the console take colors, type, radii, layers and lengths in pixels from its tokens', () => {
   const directory = join(root, 'packages/console/src');
   const tokens = readFileSync(join(directory, 'styles/tokens.css'), 'utf8');
   const namesIn = (css: string) => [...css.matchAll(/(?<![\w-])(--[\w-]+):/g)].map(([, name]) => name!);
   const known = new Set(namesIn(tokens));
   const raw: Record<string, RegExp> = {
-    colour: /#[\da-f]{3,8}\b|\b(rgba?|hsla?|hwb|lab|lch|oklab|oklch|light-dark)\(|:\s*(white|black|red|gray|grey)\b/i,
+    color: /#[\da-f]{3,8}\b|\b(rgba?|hsla?|hwb|lab|lch|oklab|oklch|light-dark)\(|:\s*(white|black|red|gray|grey)\b/i,
     'font-size': /font-size:(?!.*var\(--size-|\s*(inherit|1rem|[\d.]+em))/,
     'font-weight': /font-weight:(?!\s*(var\(--weight-|inherit))/,
     'border-radius': /border-[\w-]*radius:(?!.*var\(--radius|\s*(0|1px|50%|inherit))/,

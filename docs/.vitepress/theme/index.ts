@@ -1,4 +1,4 @@
-// The standard theme in the colours of the console, with the fonts of the reader's system.
+// The standard theme in the colors of the console, with the fonts of the reader's system.
 import Theme from 'vitepress/theme-without-fonts';
 import './style.css';
 

@@ -2,7 +2,7 @@ import { createLog } from '@signalbox/server';
 import { expect, test } from 'vitest';
 import { logText } from './log-text.ts';
 
-const plain = { colour: false, isVerbose: false };
+const plain = { color: false, isVerbose: false };
 
 /** What a terminal shows of what is logged. */
 function shownOf(write: (log: ReturnType<typeof createLog>) => void, options = plain): string {
@@ -62,8 +62,8 @@ test('nothing that is logged can control the terminal', () => {
   expect(logText(`not json ${evil}`, plain)).not.toMatch(control);
 });
 
-test('colour is used only if it is asked for', () => {
+test('color is used only if it is asked for', () => {
   const esc = String.fromCharCode(27);
   expect(shownOf((log) => log.warn('careful'))).not.toContain(esc);
-  expect(shownOf((log) => log.warn('careful'), { ...plain, colour: true })).toContain(esc);
+  expect(shownOf((log) => log.warn('careful'), { ...plain, color: true })).toContain(esc);
 });

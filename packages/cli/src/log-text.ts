@@ -6,7 +6,7 @@ import { styleText } from 'node:util';
 import { shown } from './text.ts';
 
 export interface LogTextOptions {
-  colour: boolean;
+  color: boolean;
   /** Also the requests that are left out by default. */
   isVerbose: boolean;
 }
@@ -105,6 +105,6 @@ function localTime(time: string): string {
   return new Date(time).toTimeString().slice(0, 8);
 }
 
-function paint(style: Parameters<typeof styleText>[0], text: string, { colour }: LogTextOptions): string {
-  return colour && text !== '' ? styleText(style, text, { validateStream: false }) : text;
+function paint(style: Parameters<typeof styleText>[0], text: string, { color }: LogTextOptions): string {
+  return color && text !== '' ? styleText(style, text, { validateStream: false }) : text;
 }

@@ -61,7 +61,7 @@ export class Screen {
         return this.line(`-- ${stateOf({ stopReason: null, ...chunk } as unknown as Session)}`);
       case 'context.compacted': {
         const { untilTurn, tokensBefore, tokensAfter, summary } = chunk;
-        const before = `-- summarised the messages up to turn ${untilTurn}: ${tokensBefore} -> ${tokensAfter} tokens`;
+        const before = `-- summarized the messages up to turn ${untilTurn}: ${tokensBefore} -> ${tokensAfter} tokens`;
         return this.line(`${before}${summary === '' ? '' : `\n   ${shown(summary)}`}`);
       }
       case 'turn.completed':

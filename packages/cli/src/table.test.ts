@@ -31,7 +31,7 @@ async function printed(pages: Row[][], { width, env = {} }: { width?: number; en
 
 const row = (id: string, name: string, note = '') => ({ id, name, note });
 
-test('on a pipe nothing is cut or coloured, and a column that is empty is left out', async () => {
+test('on a pipe nothing is cut or colored, and a column that is empty is left out', async () => {
   expect(await printed([[row('a1', '山田'), row('a2', 'x'.repeat(200))]])).toBe(
     `ID  NAME\na1  山田\na2  ${'x'.repeat(200)}\n`,
   );
@@ -51,13 +51,13 @@ test('no line is wider than the terminal, except for an id', async () => {
   expect(await printed([long], { width: 10 })).toContain('id_0123456789');
 });
 
-test('colour is for terminals, and follows NO_COLOR and FORCE_COLOR', async () => {
-  const isColoured = async (options: Parameters<typeof printed>[1]) =>
+test('color is for terminals, and follows NO_COLOR and FORCE_COLOR', async () => {
+  const isColored = async (options: Parameters<typeof printed>[1]) =>
     (await printed([[row('1', 'a')]], options)).includes('\u001b[31ma\u001b');
-  expect(await isColoured({ width: 80 })).toBe(true);
-  expect(await isColoured({ width: 80, env: { NO_COLOR: '1' } })).toBe(false);
-  expect(await isColoured({ width: 80, env: { TERM: 'dumb' } })).toBe(false);
-  expect(await isColoured({})).toBe(false);
-  expect(await isColoured({ env: { FORCE_COLOR: '1' } })).toBe(true);
-  expect(await isColoured({ width: 80, env: { FORCE_COLOR: '0' } })).toBe(false);
+  expect(await isColored({ width: 80 })).toBe(true);
+  expect(await isColored({ width: 80, env: { NO_COLOR: '1' } })).toBe(false);
+  expect(await isColored({ width: 80, env: { TERM: 'dumb' } })).toBe(false);
+  expect(await isColored({})).toBe(false);
+  expect(await isColored({ env: { FORCE_COLOR: '1' } })).toBe(true);
+  expect(await isColored({ width: 80, env: { FORCE_COLOR: '0' } })).toBe(false);
 });

@@ -114,7 +114,7 @@ const styles: Readonly<Record<string, Style>> = {
   archived: 'dim',
 };
 
-/** The colour of a status, wherever it appears. */
+/** The color of a status, wherever it appears. */
 export function statusStyle(status: string): Style | undefined {
   return styles[status];
 }

@@ -14,7 +14,7 @@ export interface Terminal {
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'cyan';
 
-/** A stream, what is on its other end, and whether to colour text for it. */
+/** A stream, what is on its other end, and whether to color text for it. */
 export class Output {
   readonly stream: Writable;
   readonly isTTY: boolean;

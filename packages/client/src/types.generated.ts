@@ -1189,7 +1189,7 @@ export interface ModelPrice {
   outputUsd: number;
 }
 
-/** The model that summarises the older messages of a long session. Default: this model. */
+/** The model that summarizes the older messages of a long session. Default: this model. */
 export interface ModelRef {
   provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
   /** The provider's name of the model. */

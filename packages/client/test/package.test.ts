@@ -47,7 +47,7 @@ client.keys.create({ name: 'a', permission: 'owner' });
 // @ts-expect-error: the Session's id is missing
 client.sessions.stream();
 // @ts-expect-error: no such filter
-client.sessions.list({ colour: 'red' });
+client.sessions.list({ color: 'red' });
 // @ts-expect-error: the key can't be read back
 client.apiKey;
 `;

@@ -79,7 +79,7 @@ const inputs = [
   'Where is my parcel? It should have been here on Monday.',
   'Invoice 2231 has no VAT number',
   'Cancel my subscription at the end of the month, please',
-  'Summarise the open tickets of this week, by cause',
+  'Summarize the open tickets of this week, by cause',
   'The lamp flickers since I changed the bulb',
 ];
 

@@ -98,7 +98,7 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
   await page.context().close();
 });
 
-test('the length of a conversation and the model that summarises it are fields of the form', async () => {
+test('the length of a conversation and the model that summarizes it are fields of the form', async () => {
   const { agentId } = await createAgent();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await unfold(page, 'Limits');
@@ -143,8 +143,8 @@ test('errors appear at their field with the service’s wording, both before a r
   await name(page).and(page.locator(':focus')).waitFor();
   await name(page).fill('Local');
   await unfold(page, 'Key, settings and context');
-  await write(page.getByLabel('Settings', { exact: true }), '{ "temperature": 7, "colour": "red" }');
-  await page.getByText(/^Line 1 colour is not a known field/).waitFor();
+  await write(page.getByLabel('Settings', { exact: true }), '{ "temperature": 7, "color": "red" }');
+  await page.getByText(/^Line 1 color is not a known field/).waitFor();
   await page
     .getByRole('listitem')
     .filter({ hasText: 'Model › settings › temperature must be at most 2' })

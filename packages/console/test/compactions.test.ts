@@ -5,7 +5,7 @@ import { startConsole } from './support/console.ts';
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-test('a conversation shows where its messages were summarised, and the summary, as text', async () => {
+test('a conversation shows where its messages were summarized, and the summary, as text', async () => {
   const console = await startConsole();
   const member = await console.person('member');
   const { client } = console.service;
@@ -28,7 +28,7 @@ test('a conversation shows where its messages were summarised, and the summary, 
   await conversation.getByText('Second.').waitFor();
   // It appears while the page is open, and stays in its place when the conversation continues.
   await client.sessions.compact(sessionId);
-  const line = conversation.getByText(/^Messages up to turn 2 are summarised for the model: [\d,]+ → [\d,]+ tokens/);
+  const line = conversation.getByText(/^Messages up to turn 2 are summarized for the model: [\d,]+ → [\d,]+ tokens/);
   await line.waitFor();
   await idle();
   await client.sessions.sendMessage(sessionId, { content: 'Three' });
@@ -59,7 +59,7 @@ test('a conversation shows where its messages were summarised, and the summary, 
   expect(await line.count()).toBe(1);
 
   const small = await console.open(member, `/sessions/${sessionId}`, phone);
-  const lineThere = small.getByText(/^Messages up to turn 2 are summarised/);
+  const lineThere = small.getByText(/^Messages up to turn 2 are summarized/);
   await lineThere.waitFor();
   await lineThere.click();
   expect(await small.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);

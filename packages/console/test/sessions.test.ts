@@ -347,12 +347,12 @@ test('an image of another host is requested after a click, without a referrer, a
   expect(asked).toEqual([]);
   await show.press('Enter');
   const frame = conversation(page).locator('iframe[title="The lamp"]');
-  const colour = async () => {
+  const color = async () => {
     const { data, width, height } = PNG.sync.read(await frame.screenshot());
     const middle = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
     return [...data.subarray(middle, middle + 3)];
   };
-  await expect.poll(colour).toEqual([255, 0, 0]);
+  await expect.poll(color).toEqual([255, 0, 0]);
   expect(asked).toEqual(['https://images.example/lamp.png', null]);
   await expectAccessible(page);
   await conversation(page).getByRole('button', { name: 'Hide' }).press('Enter');

@@ -136,7 +136,7 @@ export const Model = Strict(
     compaction: Type.Optional(
       Type.Unsafe<ModelRef>({
         ...ModelRef,
-        description: 'The model that summarises the older messages of a long session. Default: this model.',
+        description: 'The model that summarizes the older messages of a long session. Default: this model.',
       }),
     ),
   },

@@ -273,7 +273,7 @@ export const commands = [
   unshare,
   acting('interrupt', 'Stop the current turn'),
   acting('retry', 'Continue the last turn, if it failed'),
-  acting('compact', 'Summarise the messages of an idle session for its model'),
+  acting('compact', 'Summarize the messages of an idle session for its model'),
   acting('close', 'Complete the session after the current turn and queued messages'),
   acting('cancel', 'End the session now'),
   update,

@@ -109,9 +109,9 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
 
 /** Writes log lines as text. */
 function textWriter({ logLevel }: Config): (line: string) => void {
-  // False on a terminal without colours, and with NO_COLOR.
-  const colour = process.stdout.isTTY === true && process.stdout.hasColors();
-  const options = { colour, isVerbose: logLevel === 'debug' || logLevel === 'trace' };
+  // False on a terminal without colors, and with NO_COLOR.
+  const color = process.stdout.isTTY === true && process.stdout.hasColors();
+  const options = { color, isVerbose: logLevel === 'debug' || logLevel === 'trace' };
   return (line) => {
     const text = logText(line, options);
     if (text !== undefined) process.stdout.write(text);

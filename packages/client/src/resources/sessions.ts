@@ -260,7 +260,7 @@ export class Sessions {
    * Replaces the messages of an idle session, except the first, by a summary for the model. The transcript keeps everything. A session
    * compacts itself before it becomes too long for its model.
    *
-   * @throws ConflictError `session_busy`, `conflict` if there is nothing to summarise, `session_ended`, `agent_archived`
+   * @throws ConflictError `session_busy`, `conflict` if there is nothing to summarize, `session_ended`, `agent_archived`
    * @throws UnprocessableError `budget_invalid`
    */
   async compact(sessionId: string, options?: RequestOptions): Promise<Session> {

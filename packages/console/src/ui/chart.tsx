@@ -1,7 +1,7 @@
 // Charts over time: stacked bars, and lines. The pointer or the arrow keys choose a point, whose values are shown; the same numbers are
 // a table, also for screen readers.
 //
-// They are SVG, so the style sheet colours them, in both schemes, and the content security policy needs no exception. uPlot draws more
+// They are SVG, so the style sheet colors them, in both schemes, and the content security policy needs no exception. uPlot draws more
 // points faster, but on a canvas, without text for a screen reader, and no chart here has more than a few hundred points.
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 'react';
 import { PlainText } from './text.tsx';
@@ -20,7 +20,7 @@ interface ChartProps {
   name?: string;
   /** The total, in words. */
   total?: ReactNode;
-  /** At most six have a colour of their own; the last is for all others. */
+  /** At most six have a color of their own; the last is for all others. */
   series: readonly string[];
   points: readonly Point[];
   format: (value: number) => string;
@@ -216,10 +216,10 @@ function Swatch({ index }: { index: number }) {
   );
 }
 
-const COLOURS = 6;
+const COLORS = 6;
 
 function seriesClass(index: number): string {
-  return `series-${Math.min(index + 1, COLOURS)}`;
+  return `series-${Math.min(index + 1, COLORS)}`;
 }
 
 // As a share of a point's width.

@@ -34,13 +34,13 @@ export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: bool
   );
 }
 
-/** A value as JSON with syntax colours. Invisible characters are escaped. */
+/** A value as JSON with syntax colors. Invisible characters are escaped. */
 export function Json({ value }: { value: unknown }) {
   const text = escapeInvisible(JSON.stringify(value, null, 2) ?? 'null');
   return (
     <div className="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
-      <pre tabIndex={0}>{coloured(text)}</pre>
+      <pre tabIndex={0}>{colored(text)}</pre>
       <div className="copy">
         <CopyButton text={text} />
       </div>
@@ -48,12 +48,12 @@ export function Json({ value }: { value: unknown }) {
   );
 }
 
-// Longer texts are shown without colours, because each token is a DOM node.
-const MAX_COLOURED = 20_000;
+// Longer texts are shown without colors, because each token is a DOM node.
+const MAX_COLORED = 20_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-function coloured(text: string): ReactNode {
-  if (text.length > MAX_COLOURED) return text;
+function colored(text: string): ReactNode {
+  if (text.length > MAX_COLORED) return text;
   const parts: ReactNode[] = [];
   let end = 0;
   for (const match of text.matchAll(token)) {

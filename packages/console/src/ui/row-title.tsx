@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { PlainText } from './text.tsx';
 
-/** The first cell of a row: what a person recognizes, then the words after it in a quieter colour. All of it is user input. */
+/** The first cell of a row: what a person recognizes, then the words after it in a quieter color. All of it is user input. */
 export function RowTitle({
   title,
   about,

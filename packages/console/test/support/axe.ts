@@ -13,7 +13,7 @@ interface Violation {
 }
 
 /**
- * In the page, when it has the scheme and nothing moves: what appears is there, what turns into another colour has it, and what never
+ * In the page, when it has the scheme and nothing moves: what appears is there, what turns into another color has it, and what never
  * ends, such as a pulse, stands at its beginning.
  */
 async function stillViolations({ scheme, within }: { scheme: string; within: string }): Promise<Violation[]> {
@@ -24,7 +24,7 @@ async function stillViolations({ scheme, within }: { scheme: string; within: str
   while (!matchMedia(`(prefers-color-scheme: ${scheme})`).matches);
   while (moving().length > 0) {
     for (const one of moving()) one.finish();
-    // What inherits a colour begins to change only now.
+    // What inherits a color begins to change only now.
     await frames();
   }
   const endless = document.getAnimations().filter(isEndless);

@@ -9,8 +9,8 @@ const differences = fileURLToPath(new URL('../pictures/.different/', import.meta
 export const isWriting = process.env.SIGNALBOX_WRITE_PICTURES !== undefined;
 
 // Edges of letters and curves are drawn differently from machine to machine: pixelmatch recognizes them, and the rest may differ a
-// little. A part that moved by a step of the grid, or has another colour, differs by more than that.
-const COLOUR_TOLERANCE = 0.15;
+// little. A part that moved by a step of the grid, or has another color, differs by more than that.
+const COLOR_TOLERANCE = 0.15;
 const MAX_DIFFERENT = 0.01;
 
 /** Writes the picture, or returns how it differs from the stored one. Undefined if it does not. */
@@ -30,7 +30,7 @@ export function comparePicture(name: string, bytes: Buffer): string | undefined 
     return `${name}: ${current.width} × ${current.height} instead of ${width} × ${height}`;
   }
   const difference = new PNG({ width, height });
-  const count = pixelmatch(stored.data, current.data, difference.data, width, height, { threshold: COLOUR_TOLERANCE });
+  const count = pixelmatch(stored.data, current.data, difference.data, width, height, { threshold: COLOR_TOLERANCE });
   const share = count / (width * height);
   if (share <= MAX_DIFFERENT) return undefined;
   keep(name, bytes);

@@ -23,7 +23,7 @@
 //     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
 //                     a route with `each`: reach, check and act for each id           request/each.ts
 //     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
-//                     authorised again                                                request/reauthorise.ts
+//                     authorized again                                                request/reauthorize.ts
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { PlannedChange } from '../db/planned-change.ts';
@@ -48,7 +48,7 @@ import {
   idempotencyKeyOf,
 } from './request/idempotency.ts';
 import { mayWait, requireBudgets } from './request/limits.ts';
-import type { OpenAccess, Reauthorisation } from './request/reauthorise.ts';
+import type { OpenAccess, Reauthorization } from './request/reauthorize.ts';
 import { hasArrived, identify } from './request/recalled-caller.ts';
 import { pathOf } from './request/server.ts';
 import type { SlowBodies } from './request/slow-bodies.ts';
@@ -68,7 +68,7 @@ export interface ApiParts extends StepParts {
   readonly platform: Platform;
   readonly identity: Identity;
   readonly admission: Admission;
-  readonly reauthorisation: Reauthorisation;
+  readonly reauthorization: Reauthorization;
   readonly streams: Streams;
   readonly slowBodies: SlowBodies;
   /** Waits until the event loop has time for this request's organization. */
@@ -154,7 +154,7 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
 
 /** When the body has arrived: input, environment, check, act, respond. */
 function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
-  const { platform, identity, authorizer, reauthorisation, streams, slowBodies, loopTurn } = parts;
+  const { platform, identity, authorizer, reauthorization, streams, slowBodies, loopTurn } = parts;
   const waits = mayWait(route);
   const validate = validatorOf(route);
   const tokenGate = tokenGateOf(route);
@@ -165,7 +165,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
   async function actDirectly(ctx: PoolContext, input: Input): Promise<unknown> {
     const value = await act(ctx, input);
     if (ctx.environments) await authorizer.auditDenials(route, ctx, () => leave(ctx, value));
-    if (route.method !== 'GET') announceAccessChange(reauthorisation, input);
+    if (route.method !== 'GET') announceAccessChange(reauthorization, input);
     return value;
   }
 
@@ -179,7 +179,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
 
   async function actWithKey(once: IdempotentRequest, ctx: PoolContext, input: Input): Promise<IdempotentResponse> {
     const response = await actOnce(ctx, route, once, (inner) => act(inner, input));
-    announceAccessChange(reauthorisation, input);
+    announceAccessChange(reauthorization, input);
     return response;
   }
 
@@ -257,7 +257,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     const value = route.repeatable
       ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
       : await actDirectly(ctx, input);
-    if (waits) await access.reauthorise();
+    if (waits) await access.reauthorize();
     await loopTurn(request);
     return { status: route.status, body: JSON.stringify(value), replayed: false };
   }
@@ -271,14 +271,14 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     idempotencyKeyOf(request.headers['idempotency-key']);
     const received = await receiveUpload(platform, slowBodies, request, input as { environment: string });
     return keepOrDiscard(platform, received, async () => {
-      await access.reauthorise();
+      await access.reauthorize();
       return run(request, reply, access, { ...input, received }, { ...input, ...contentIdOf(received) });
     });
   }
 
   /** Outlives the request, so it is a function of its own: a closure keeps all that the functions around it use. */
   function accessOf(ctx: PoolContext, caller: Caller, given: Input, wantsEvents: boolean): OpenAccess {
-    return reauthorisation.start(ctx, async () => {
+    return reauthorization.start(ctx, async () => {
       const again = await authorizer.authorize(route, caller);
       if (wantsEvents) await authorizer.requireAlso(routes.streamSession, again);
       return enterReach(again, given);
@@ -332,11 +332,11 @@ function leaveBodiesUnread(scope: FastifyInstance): FastifyInstance {
   return scope;
 }
 
-/** Streams of the key or person that the request named are authorised again, on every node: the request may have changed it. */
-function announceAccessChange(reauthorisation: Reauthorisation, input: Input): void {
+/** Streams of the key or person that the request named are authorized again, on every node: the request may have changed it. */
+function announceAccessChange(reauthorization: Reauthorization, input: Input): void {
   const { keyId, userId } = input as { keyId?: string; userId?: string };
-  if (keyId !== undefined) reauthorisation.announceAccessChange(uuidOf('key', keyId));
-  if (userId !== undefined) reauthorisation.announceAccessChange(uuidOf('usr', userId));
+  if (keyId !== undefined) reauthorization.announceAccessChange(uuidOf('key', keyId));
+  if (userId !== undefined) reauthorization.announceAccessChange(uuidOf('usr', userId));
 }
 
 function sendJson(reply: FastifyReply, status: number, body: string): FastifyReply {

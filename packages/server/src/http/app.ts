@@ -23,7 +23,7 @@ import { handleError, sendProblem } from './request/errors.ts';
 import { createLimits, type LimitSettings } from './request/limits.ts';
 import { createLoopQueue } from './request/loop-queue.ts';
 import { parseQuery } from './request/query.ts';
-import { createReauthorisation } from './request/reauthorise.ts';
+import { createReauthorization } from './request/reauthorize.ts';
 import { identify } from './request/recalled-caller.ts';
 import {
   dataHeaders,
@@ -78,7 +78,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform);
   const admission = createAdmission(options.limits, platform.clock);
-  const reauthorisation = createReauthorisation(platform);
+  const reauthorization = createReauthorization(platform);
   const stalledReaders = createStalledReaders(platform.clock);
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
   const slowBodies = createSlowBodies(platform.clock, options.limits.requestTimeoutSeconds * 1000);
@@ -152,7 +152,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     admission,
     authorizer: createAuthorizer(platform, authenticator, identity),
     limits,
-    reauthorisation,
+    reauthorization,
     streams,
     slowBodies,
     loopTurn,
@@ -161,7 +161,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
   addReference(app, { prefix: API_PREFIX, version: options.version, directory: options.consoleDir });
   addMonitoring(app, platform, options.monitoring);
-  const consoleParts = { ...options, limits, admission, reauthorisation };
+  const consoleParts = { ...options, limits, admission, reauthorization };
   addConsoleApi(app, platform, consoleParts);
   addOtherSignIns(app, platform, consoleParts);
   addSharedSessions(app, platform, consoleParts);
@@ -192,7 +192,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       );
       await app.close();
       closed.abort(OVER);
-      await Promise.all([reauthorisation.stop(), stalledReaders.stop(), slowBodies.stop()]);
+      await Promise.all([reauthorization.stop(), stalledReaders.stop(), slowBodies.stop()]);
       await authenticator.close();
     },
   };

@@ -19,7 +19,7 @@ import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } 
 
 /**
  * Replaces everything but the first message by a summary. 409 `session_ended`, `session_busy` unless it is idle, `conflict` if there is
- * nothing to summarise or no model that could, `agent_archived`, 422 `budget_invalid`.
+ * nothing to summarize or no model that could, `agent_archived`, 422 `budget_invalid`.
  */
 export async function compactSession(ctx: Context, input: Input<'compactSession'>): Promise<Result<'compactSession'>> {
   return inTransaction(ctx, async (tx, ctx) => {

@@ -1,4 +1,4 @@
-// Behaviour and error formats that are specific to one provider.
+// Behavior and error formats that are specific to one provider.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';

@@ -121,11 +121,11 @@ const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status'
 const LIMITS = { compactAtTokens: 2_000 };
 const usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
 
-/** Responds to steps at once, and to summaries as `summarise` does. */
-function model(summarise: AskModel, calls: ModelCall[] = []): AskModel {
+/** Responds to steps at once, and to summaries as `summarize` does. */
+function model(summarize: AskModel, calls: ModelCall[] = []): AskModel {
   return (call, signal) => {
     calls.push(call);
-    return (call.purpose === 'summary' ? summarise : answering([{ text: 'ok' }]))(call, signal);
+    return (call.purpose === 'summary' ? summarize : answering([{ text: 'ok' }]))(call, signal);
   };
 }
 

@@ -185,7 +185,7 @@ function ModelFacts() {
   );
 }
 
-/** The model that summarises older messages. */
+/** The model that summarizes older messages. */
 function CompactionJson({ provider }: { provider: string }) {
   const draft = useDraft();
   if (typeof draft.get('model') === 'string') return null;
@@ -196,7 +196,7 @@ function CompactionJson({ provider }: { provider: string }) {
       lines={3}
       hint={
         <>
-          JSON, such as <code>{'{ "provider": "openai", "model": "gpt-5-mini" }'}</code>. It summarises older messages
+          JSON, such as <code>{'{ "provider": "openai", "model": "gpt-5-mini" }'}</code>. It summarizes older messages
           of long conversations.{' '}
           {provider === 'worker' ? 'Without one, they are left out.' : 'Leave empty for the agent’s own model.'}
         </>

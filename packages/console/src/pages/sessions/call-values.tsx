@@ -36,7 +36,7 @@ export function Fold({
   );
 }
 
-/** A text, or JSON in colours. The rest of a very long one on demand. */
+/** A text, or JSON in colors. The rest of a very long one on demand. */
 export function ValueView({ value }: { value: unknown }) {
   const [isWhole, setWhole] = useState(false);
   if (typeof value === 'string') return <LongText text={value} />;

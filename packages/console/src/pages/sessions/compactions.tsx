@@ -13,7 +13,7 @@ export function Compactions({ turns }: { turns: readonly (SessionTurn | undefine
       <li className="quiet small" data-kind="compaction" key={operationId}>
         <details>
           <summary>
-            Messages up to turn {untilTurn} are {summary === '' ? 'left out' : 'summarised'} for the model:{' '}
+            Messages up to turn {untilTurn} are {summary === '' ? 'left out' : 'summarized'} for the model:{' '}
             {number(tokensBefore)} → {number(tokensAfter)} tokens
             {usage && usage.costUsd !== null && <>, {costText(usage.costUsd)}</>} {endedAt && <Time at={endedAt} />}
           </summary>

@@ -8,7 +8,7 @@ const series = [1, 2, 3, 4, 5, 6] as const;
 export function Foundations() {
   return (
     <>
-      <Specimen name="Colours">
+      <Specimen name="Colors">
         <div className="row">
           {surfaces.map((name) => (
             <div className={`swatch of-${name}`} key={name}>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { money } from '../../text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
 
-// A sixth colour is for all others.
+// A sixth color is for all others.
 const SHOWN = 5;
 
 const dayText = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });

@@ -1,4 +1,4 @@
-// The languages of the editor. Highlighting sets classes; code-editor.css has their colours.
+// The languages of the editor. Highlighting sets classes; code-editor.css has their colors.
 import { json } from '@codemirror/lang-json';
 import { defineLanguageFacet, Language, syntaxHighlighting } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';

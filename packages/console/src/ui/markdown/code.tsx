@@ -2,13 +2,13 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { CopyButton } from '../copy.tsx';
 import { visible } from '../text.tsx';
-import type { Coloured } from './highlight.ts';
+import type { Colored } from './highlight.ts';
 
-/** Longer code is shown without colours, because each piece is a DOM node. */
-const MAX_COLOURED = 20_000;
+/** Longer code is shown without colors, because each piece is a DOM node. */
+const MAX_COLORED = 20_000;
 
 export function CodeBlock({ code, language, isGrowing }: { code: string; language: string; isGrowing: boolean }) {
-  const coloured = useColours(language, code, !isGrowing && code.length <= MAX_COLOURED);
+  const colored = useColors(language, code, !isGrowing && code.length <= MAX_COLORED);
   return (
     <figure className="md-code">
       <figcaption>
@@ -17,14 +17,14 @@ export function CodeBlock({ code, language, isGrowing }: { code: string; languag
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <pre tabIndex={0} dir="ltr">
-        <code>{coloured ? pieces(coloured) : visible(code)}</code>
+        <code>{colored ? pieces(colored) : visible(code)}</code>
       </pre>
     </figure>
   );
 }
 
-function pieces(coloured: readonly Coloured[]): ReactNode {
-  return coloured.map(({ text, kind }, index) => (
+function pieces(colored: readonly Colored[]): ReactNode {
+  return colored.map(({ text, kind }, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of one text never move
     <span className={kind} key={index}>
       {visible(text)}
@@ -32,12 +32,12 @@ function pieces(coloured: readonly Coloured[]): ReactNode {
   ));
 }
 
-function useColours(language: string, code: string, isWanted: boolean): readonly Coloured[] | undefined {
-  const [found, setFound] = useState<{ code: string; pieces: readonly Coloured[] | undefined }>();
+function useColors(language: string, code: string, isWanted: boolean): readonly Colored[] | undefined {
+  const [found, setFound] = useState<{ code: string; pieces: readonly Colored[] | undefined }>();
   useEffect(() => {
     if (!isWanted || language === '') return;
     let isOver = false;
-    // Without colours, if the file can't be loaded.
+    // Without colors, if the file can't be loaded.
     import('./highlight.ts').then(
       ({ highlight }) => !isOver && setFound({ code, pieces: highlight(language, code) }),
       () => {},

@@ -1,4 +1,4 @@
-// Colours of code. Loaded when the first block of code with a language is shown.
+// Colors of code. Loaded when the first block of code with a language is shown.
 import bash from 'highlight.js/lib/languages/bash';
 import css from 'highlight.js/lib/languages/css';
 import diff from 'highlight.js/lib/languages/diff';
@@ -16,23 +16,23 @@ import { createLowlight } from 'lowlight';
 const lowlight = createLowlight({ bash, css, diff, go, java, json, python, rust, sql, typescript, xml, yaml });
 lowlight.registerAlias({ bash: ['console', 'shell', 'zsh'], typescript: ['javascript', 'js', 'jsx', 'mjs'] });
 
-export interface Coloured {
+export interface Colored {
   text: string;
   /** Of the style sheet: `hljs-keyword`. */
   kind: string | undefined;
 }
 
 /** The code in pieces with their kinds; undefined for a language that is not known. */
-export function highlight(language: string, code: string): Coloured[] | undefined {
+export function highlight(language: string, code: string): Colored[] | undefined {
   if (!lowlight.registered(language)) return undefined;
-  const pieces: Coloured[] = [];
+  const pieces: Colored[] = [];
   collect(lowlight.highlight(language, code).children, undefined, pieces);
   return pieces;
 }
 
 type Nodes = ReturnType<typeof lowlight.highlight>['children'];
 
-function collect(nodes: Nodes, kind: string | undefined, pieces: Coloured[]): void {
+function collect(nodes: Nodes, kind: string | undefined, pieces: Colored[]): void {
   for (const node of nodes) {
     if (node.type === 'text') pieces.push({ text: node.value, kind });
     else if (node.type === 'element') {

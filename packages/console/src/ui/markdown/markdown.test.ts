@@ -173,7 +173,7 @@ test('a message of 200 KB that arrives in 4,000 pieces is parsed about once, not
   expect(parsed).toBeLessThan(text.length * 3);
 });
 
-test('code of a known language is coloured, and of another one is not', () => {
+test('code of a known language is colored, and of another one is not', () => {
   const pieces = highlight('ts', 'const a = "b";')!;
   expect(pieces.map(({ text }) => text).join('')).toBe('const a = "b";');
   expect(pieces).toContainEqual({ text: 'const', kind: 'hljs-keyword' });

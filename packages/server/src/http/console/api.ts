@@ -25,7 +25,7 @@ import type { Platform } from '../../platform.ts';
 import { type Admission, STRANGER_BODY_BYTES } from '../request/admission.ts';
 import { callerOf } from '../request/auth.ts';
 import type { Limits } from '../request/limits.ts';
-import type { Reauthorisation } from '../request/reauthorise.ts';
+import type { Reauthorization } from '../request/reauthorize.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
 
@@ -35,7 +35,7 @@ export interface ConsoleApiOptions {
   provider: { name: string } | undefined;
   limits: Limits;
   admission: Admission;
-  reauthorisation: Reauthorisation;
+  reauthorization: Reauthorization;
 }
 
 /** One call, with the visitor and their sign-in, if any. */
@@ -68,7 +68,7 @@ export async function enterConsole(
 }
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, admission, reauthorisation, provider, version } = options;
+  const { identity, limits, admission, reauthorization, provider, version } = options;
   const noteFailure = createSignInFailureRecorder(platform);
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
@@ -173,7 +173,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (signIn) {
       if (body.everywhere) await endSignIns(platform.db, signIn.userId);
       else await endSignIn(platform.db, signIn.userId, signIn.signInId);
-      reauthorisation.announceAccessChange(signIn.userId);
+      reauthorization.announceAccessChange(signIn.userId);
       await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
     }
     reply.header('set-cookie', identity.clearing());
@@ -189,7 +189,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   post('POST /links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
     limits.startSignIn(visitor.ipAddress);
     const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
-    reauthorisation.announceAccessChange(userId);
+    reauthorization.announceAccessChange(userId);
     if (!isNewSignIn) return accountOf(signIn);
     const { setCookies } = await identity.begin(userId, visitor);
     return accountOfBegun(reply, { visitor }, setCookies);
@@ -211,7 +211,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       inBackground(noteFailure(signIn!.email, visitor));
       throw new ApiError('sign_in_failed', 'The current password is wrong.');
     }
-    reauthorisation.announceAccessChange(signIn!.userId);
+    reauthorization.announceAccessChange(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
     return accountOfBegun(reply, { visitor }, begun.setCookies);
   });
@@ -241,7 +241,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
       throw new ApiError('not_found', 'This sign-in has already ended.');
     }
-    reauthorisation.announceAccessChange(signIn!.userId);
+    reauthorization.announceAccessChange(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
   });
 }

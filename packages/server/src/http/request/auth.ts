@@ -54,7 +54,7 @@ const CALLER_HEADERS = [
   ORGANIZATION_HEADER,
 ];
 
-/** The caller of a stream, to authorise it again: without the request, which would be kept in memory while the stream is open. */
+/** The caller of a stream, to authorize it again: without the request, which would be kept in memory while the stream is open. */
 export function lastingCallerOf({ id, ip, headers }: FastifyRequest): Caller {
   const own = CALLER_HEADERS.filter((name) => headers[name] !== undefined);
   return { requestId: id, ipAddress: ip, headers: Object.fromEntries(own.map((name) => [name, headers[name]])) };
@@ -65,7 +65,7 @@ export interface Authorizer {
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
   /** The caller as `authorize` would find it for all of these routes, if this node remembers its key. It may have changed since. */
   recall(needed: readonly Route[], caller: Caller): RecalledCaller | undefined;
-  /** Throws as `authorize` does if a caller that was authorised for one route may not use this one as well. */
+  /** Throws as `authorize` does if a caller that was authorized for one route may not use this one as well. */
   requireAlso(route: Route, ctx: PoolContext): Promise<void>;
   /** Runs `fn`, and records a 403 that it throws in the event log. */
   auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;

@@ -12,7 +12,7 @@ import { type FileResponse, writeFile } from './file.ts';
 import type { Limits } from './limits.ts';
 import { createOpenResponses } from './open-responses.ts';
 import type { Outlet } from './outlet.ts';
-import type { OpenAccess } from './reauthorise.ts';
+import type { OpenAccess } from './reauthorize.ts';
 import { beginEvents, EventStream, type FirstEvent } from './sse.ts';
 import type { StalledReaders } from './stalled-readers.ts';
 import { factsOf, type RequestFacts, recordRequest } from './telemetry.ts';

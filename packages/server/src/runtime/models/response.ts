@@ -128,7 +128,7 @@ function createEarlyParts(shows: ModelCall['shows'] = {}, { redact, stream }: Re
         thought = undefined;
         return;
       }
-      // Providers summarise each thought by itself: a thought is a paragraph.
+      // Providers summarize each thought by itself: a thought is a paragraph.
       const separator = thought || !hasReasoned ? '' : '\n\n';
       thought ??= stream();
       const text = shownOf(thought, part.type === 'reasoning-end' ? undefined : part.delta);

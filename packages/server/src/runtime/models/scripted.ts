@@ -84,7 +84,7 @@ function wordsOf(text: string): string[] {
   return text.match(/\s*\S+|\s+$/g) ?? [];
 }
 
-/** No step of the script: the beginning of what it summarises. */
+/** No step of the script: the beginning of what it summarizes. */
 async function* summary(call: ModelCall): ReturnType<AskModel> {
   const [part] = call.transcript[0]!.content;
   const words = part?.type === 'text' ? (part.text.replace(/<[^>]*>/g, ' ').match(/\S+/g) ?? []) : [];

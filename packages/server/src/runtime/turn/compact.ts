@@ -70,7 +70,7 @@ export async function* compact(
   let isDone = false;
   for (let parts = planned(); parts[0]; ) {
     const part = writersOf(state).length > 0 ? parts[0] : merged(parts);
-    const outcome = yield* summarise(state, step, part, { room, partTokens, learned }, ports, signal);
+    const outcome = yield* summarize(state, step, part, { room, partTokens, learned }, ports, signal);
     if (outcome === 'over') return 'over';
     if (outcome === 'done') {
       isDone = true;
@@ -106,7 +106,7 @@ interface Sizes {
   learned: number | null;
 }
 
-async function* summarise(
+async function* summarize(
   state: TurnState,
   step: number,
   part: CompactionPart,

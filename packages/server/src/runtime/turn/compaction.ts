@@ -9,7 +9,7 @@
 // A single message, or the results of a step, that would take too much of the room are cut, with a note in the place of what is
 // missing. What is cut from a message depends only on it and the room, so the beginning of a call is the same from step to step.
 //
-// A compaction summarises the previous summary and the messages after it, as many as its model can read at once. If more of them
+// A compaction summarizes the previous summary and the messages after it, as many as its model can read at once. If more of them
 // have to go, another compaction follows.
 import type { MessagePart } from '@signalbox/contract';
 import {

@@ -68,7 +68,7 @@ const KIND: Record<TurnOperation['kind'], string> = {
   approval: 'Approval of',
   compaction: 'Summary by',
 };
-/** What the colour says alone of the others. */
+/** What the color says alone of the others. */
 const SAID: readonly TurnOperation['kind'][] = ['approval', 'compaction'];
 
 export function StepLine({ row, isSelected, ...line }: LineProps & { row: StepRow; isSelected: boolean }) {

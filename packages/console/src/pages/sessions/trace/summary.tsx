@@ -1,4 +1,4 @@
-// What the shown turns add up to, and what the colours of their bars mean.
+// What the shown turns add up to, and what the colors of their bars mean.
 import type { SessionTurn } from '@signalbox/client';
 import { counted } from '../../../text-format.ts';
 import { duration } from '../../../ui/time.tsx';

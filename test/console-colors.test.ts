@@ -1,23 +1,23 @@
-// The contrast of the colours that pages combine, by WCAG 2: 4.5 : 1 for text, 3 : 1 for what else one has to see.
+// The contrast of the colors that pages combine, by WCAG 2: 4.5 : 1 for text, 3 : 1 for what else one has to see.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const css = readFileSync(new URL('../packages/console/src/styles/tokens.css', import.meta.url), 'utf8');
 
-type Colour = [lightness: number, chroma: number, hue: number];
+type Color = [lightness: number, chroma: number, hue: number];
 
-/** The colour of a token in the light and in the dark scheme. */
-function schemesOf(name: string): [light: Colour, dark: Colour] {
+/** The color of a token in the light and in the dark scheme. */
+function schemesOf(name: string): [light: Color, dark: Color] {
   const [, value = ''] = new RegExp(`--${name}: ([^;]+);`).exec(css) ?? [];
-  const colours = [...value.matchAll(/oklch\(([\d.]+)% ([\d.]+) ([\d.]+)\)/g)].map(
-    ([, l, c, h]): Colour => [Number(l) / 100, Number(c), Number(h)],
+  const colors = [...value.matchAll(/oklch\(([\d.]+)% ([\d.]+) ([\d.]+)\)/g)].map(
+    ([, l, c, h]): Color => [Number(l) / 100, Number(c), Number(h)],
   );
-  expect(colours.length, name).toBeGreaterThan(0);
-  return [colours[0]!, colours[1] ?? colours[0]!];
+  expect(colors.length, name).toBeGreaterThan(0);
+  return [colors[0]!, colors[1] ?? colors[0]!];
 }
 
-/** The relative luminance of an OKLCH colour, as the browser shows it on an sRGB screen. */
-function luminance([lightness, chroma, hue]: Colour): number {
+/** The relative luminance of an OKLCH color, as the browser shows it on an sRGB screen. */
+function luminance([lightness, chroma, hue]: Color): number {
   const a = chroma * Math.cos((hue * Math.PI) / 180);
   const b = chroma * Math.sin((hue * Math.PI) / 180);
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -30,7 +30,7 @@ function luminance([lightness, chroma, hue]: Colour): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * u;
 }
 
-function contrast(one: Colour, other: Colour): number {
+function contrast(one: Color, other: Color): number {
   const [high = 0, low = 0] = [luminance(one), luminance(other)].toSorted((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }

@@ -1,5 +1,5 @@
 // A stream may stay open for days, and a long poll for 20 seconds. Meanwhile the caller's key may be rotated, deleted or limited, and
-// a person may be removed or signed out. A response that takes so long authorises its caller again: a stream every 30 seconds, and as
+// a person may be removed or signed out. A response that takes so long authorizes its caller again: a stream every 30 seconds, and as
 // soon as a node announces a change of its caller; a long poll before it responds. The streams of a session token end when it expires.
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
@@ -10,15 +10,15 @@ import type { Platform } from '../../platform.ts';
 const REAUTHORISE_EVERY_MS = 30_000;
 /** How often those are searched for whose turn it is. One timer for all of them, but often, so that few have their turn at once. */
 const CHECK_EVERY_MS = 250;
-// A caller that was authorised more recently is not looked up again. A long poll waits longer than this.
+// A caller that was authorized more recently is not looked up again. A long poll waits longer than this.
 const REAUTHORISE_AFTER_MS = 250;
 const LOST: ReadonlySet<number> = new Set([401, 403, 404]);
 
-/** Authorises the callers of responses that stay open. */
-export interface Reauthorisation {
-  /** Call it with the context of a caller that was just authorised. `authorise` does it again and throws 401, 403 or 404. */
-  start(ctx: Context, authorise: () => Promise<unknown>): OpenAccess;
-  /** A key or a person was changed: their streams, on every node, are authorised again now. */
+/** Authorizes the callers of responses that stay open. */
+export interface Reauthorization {
+  /** Call it with the context of a caller that was just authorized. `authorize` does it again and throws 401, 403 or 404. */
+  start(ctx: Context, authorize: () => Promise<unknown>): OpenAccess;
+  /** A key or a person was changed: their streams, on every node, are authorized again now. */
   announceAccessChange(callerId: string): void;
   stop(): Promise<void>;
 }
@@ -32,9 +32,9 @@ export interface AccessEnd {
 
 /** A caller's access to one response. */
 export interface OpenAccess {
-  /** Throws 401, 403 or 404 if the caller has lost access; looks nothing up within 250 ms of the first authorisation. */
-  reauthorise(): Promise<void>;
-  /** Authorises the caller again until access ends or the returned function is called. */
+  /** Throws 401, 403 or 404 if the caller has lost access; looks nothing up within 250 ms of the first authorization. */
+  reauthorize(): Promise<void>;
+  /** Authorizes the caller again until access ends or the returned function is called. */
   watch(end: AccessEnd): () => void;
 }
 
@@ -43,15 +43,15 @@ interface WatchedAccess {
   readonly callerId: string;
   /** Of a session token, by the clock. */
   readonly expiresAt: number | undefined;
-  readonly authorise: () => Promise<unknown>;
+  readonly authorize: () => Promise<unknown>;
   readonly end: AccessEnd;
-  /** When the caller is authorised again; infinite while it is. */
+  /** When the caller is authorized again; infinite while it is. */
   dueAt: number;
-  /** A change was announced while the caller was being authorised: that look-up may have been too early. */
+  /** A change was announced while the caller was being authorized: that look-up may have been too early. */
   hasChanged: boolean;
 }
 
-export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 'wake'>): Reauthorisation {
+export function createReauthorization({ clock, wake }: Pick<Platform, 'clock' | 'wake'>): Reauthorization {
   const watched = new Set<WatchedAccess>();
   const byCaller = new Map<string, Set<WatchedAccess>>();
   const stopping = new AbortController();
@@ -62,7 +62,7 @@ export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 
     const changed = hint ? (byCaller.get(hint.callerId) ?? []) : watched;
     for (const access of [...changed]) {
       access.hasChanged = true;
-      void authoriseIfDue(access);
+      void authorizeIfDue(access);
     }
   });
 
@@ -72,18 +72,18 @@ export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 
       const at = now();
       for (const access of watched) {
         endIfExpired(access);
-        if (access.dueAt <= at) void authoriseIfDue(access);
+        if (access.dueAt <= at) void authorizeIfDue(access);
       }
     }
   }
 
-  async function authoriseIfDue(access: WatchedAccess): Promise<void> {
+  async function authorizeIfDue(access: WatchedAccess): Promise<void> {
     if (access.dueAt === Number.POSITIVE_INFINITY) return;
     while (watched.has(access) && (access.hasChanged || access.dueAt <= now())) {
       access.hasChanged = false;
       access.dueAt = Number.POSITIVE_INFINITY;
       try {
-        await access.authorise();
+        await access.authorize();
       } catch (error) {
         // If the database is unavailable, nothing is known about the key. 404: a token lost the scope of the route.
         if (error instanceof ApiError && LOST.has(error.status)) return end(access, () => access.end.lost());
@@ -130,16 +130,16 @@ export function createReauthorisation({ clock, wake }: Pick<Platform, 'clock' | 
 
   const running = run();
   return {
-    start({ keyId, callerId, token }, authorise) {
-      const authorisedAt = now();
+    start({ keyId, callerId, token }, authorize) {
+      const authorizedAt = now();
       // A token is valid for as long as its key.
       const [of, expiresAt] = [(keyId ?? callerId)!, token?.expiresAt.getTime()];
       return {
-        async reauthorise() {
-          if (now() - authorisedAt > REAUTHORISE_AFTER_MS) await authorise();
+        async reauthorize() {
+          if (now() - authorizedAt > REAUTHORISE_AFTER_MS) await authorize();
         },
         watch: (end) =>
-          watch({ callerId: of, expiresAt, authorise, end, dueAt: now() + REAUTHORISE_EVERY_MS, hasChanged: false }),
+          watch({ callerId: of, expiresAt, authorize, end, dueAt: now() + REAUTHORISE_EVERY_MS, hasChanged: false }),
       };
     },
     announceAccessChange: (callerId) => wake.publish('access', { callerId }),
