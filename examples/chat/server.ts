@@ -13,7 +13,7 @@ const expiresInSeconds = Number(env.TOKEN_SECONDS ?? 900);
 /** The service as browsers reach it. */
 const baseUrl = env.SIGNALBOX_PUBLIC_URL ?? SIGNALBOX_URL;
 const client = new Signalbox({ apiKey: env.SIGNALBOX_API_KEY ?? '', baseUrl: SIGNALBOX_URL });
-const agentId = env.AGENT_ID ?? (await storeAgent(client, agent));
+const agentId = env.AGENT_ID || (await storeAgent(client, agent));
 const environment = 'production';
 
 /** Your own sign-in is in place of this: here each browser is a user of its own. */
@@ -52,7 +52,7 @@ server.listen(Number(PORT), HOST, async () => {
   const origin = env.PAGE_URL ?? `http://localhost:${port}`;
   // The service accepts tokens only from pages of these origins.
   const { allowedOrigins } = await client.organization.get();
-  await client.organization.set({ allowedOrigins: [...new Set([...allowedOrigins, origin])] });
+  if (!allowedOrigins.includes(origin)) await client.organization.set({ allowedOrigins: [...allowedOrigins, origin] });
   console.log(`Chat on ${origin}`);
 });
 
