@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command, Option } from '../src/command.ts';
 import { nouns } from '../src/commands.ts';
-import { aboutOf, needsText, optionUsage, usageOf, visible } from '../src/help.ts';
+import { aboutOf, exampleLine, needsText, optionUsage, usageOf, visible } from '../src/help.ts';
 import { listOptions } from '../src/print.ts';
 import { serviceOptions } from '../src/service.ts';
 
@@ -38,9 +38,7 @@ function commandText(noun: string, command: Command, isOnly: boolean): string {
     described.get(name) === option ? [`\`--${name}\``] : [],
   );
   const table = rows.map(([left, right]) => `| ${left.replaceAll('|', '\\|')} | ${escaped(right)} |\n`).join('');
-  const lines = examples.map(
-    ([line, about]) => `# ${about}\n${/^\S+=|^export |\|/.test(line) ? '' : 'signalbox '}${line}\n`,
-  );
+  const lines = examples.map(([line, about]) => `# ${about}\n${exampleLine(line)}\n`);
   const paragraphs = [
     `${escaped(summary)}.${details === undefined ? '' : ` ${escaped(details.replaceAll('\n', ' '))}`}`,
     ...(needs === undefined ? [] : [needsText(needs)]),

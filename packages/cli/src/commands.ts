@@ -163,7 +163,7 @@ export const nouns: readonly Noun[] = [
   },
   {
     name: 'trigger',
-    summary: 'Cause a test event',
+    summary: 'Trigger a test event',
     group: watch,
     load: async () => (await import('./commands/trigger.ts')).commands,
   },

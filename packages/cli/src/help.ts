@@ -134,12 +134,14 @@ export function aboutOf({ about, choices, value, multiple }: Option): string {
   return `${about}${isListed ? `: ${choices.join(', ')}` : ''}${multiple ? '; can be repeated' : ''}`;
 }
 
+/** An example as it is typed: one that is more than a single command names the program itself. */
+export function exampleLine(line: string): string {
+  return line.includes('signalbox ') ? line : `signalbox ${line}`;
+}
+
 function examplesOf(examples: readonly (readonly [string, string])[], output: Output): string {
   if (examples.length === 0) return '';
-  const lines = examples.map(
-    ([line, about]) =>
-      `  ${output.styled('dim', `# ${about}`)}\n  ${/^\S+=|^export |\|/.test(line) ? '' : 'signalbox '}${line}\n`,
-  );
+  const lines = examples.map(([line, about]) => `  ${output.styled('dim', `# ${about}`)}\n  ${exampleLine(line)}\n`);
   return `\n${output.styled('bold', 'Examples:')}\n${lines.join('\n')}`;
 }
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { page, referenceOf } from '../scripts/write-reference.ts';
 import { runCli } from '../test/support/cli.ts';
 import { nouns } from './commands.ts';
+import { exampleLine } from './help.ts';
 
 test('the reference of the command line has every command as it is; `npm run generate` updates it', async () => {
   const text = await readFile(page, 'utf8');
@@ -22,6 +23,17 @@ test('every command has help with its arguments, its options and an example, in 
     }
     const help = await runCli([noun, '--help'], { columns: 80, env: { NO_COLOR: '1' } });
     expect([help.code, help.stderr]).toEqual([0, '']);
+  }
+});
+
+test('an example names the program in each command that it runs', async () => {
+  const lines = new Map<string, string>();
+  for (const { name: noun, load } of nouns)
+    for (const { name, examples = [] } of await load())
+      for (const [line] of examples) lines.set(exampleLine(line), [noun, name].filter(Boolean).join(' '));
+  for (const [line, command] of lines) {
+    expect(line).toContain(`signalbox ${command}`);
+    expect(nouns.map(({ name }) => name)).not.toContain(line.split(' ')[0]);
   }
 });
 

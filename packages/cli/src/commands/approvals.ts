@@ -77,7 +77,7 @@ const approve = command({
     ['approvals approve op_01k9…', 'let the call run'],
     [`approvals approve op_01k9… --input '{"orderId":"1042","amountCents":1500}' --reason 'Half of it'`, 'with less'],
     [
-      'approvals list -q | xargs signalbox approvals approve',
+      'signalbox approvals list --all -q | xargs -n 100 signalbox approvals approve',
       'everything that is pending, after you have read the list',
     ],
   ],

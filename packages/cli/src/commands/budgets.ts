@@ -1,4 +1,4 @@
-// `signalbox budgets …`: what sessions should cost in a day or a month.
+// `signalbox budgets …`: spending limits for a day or a month.
 import type { OrganizationBudget } from '@signalbox/client';
 import { command } from '../command.ts';
 import { printResult } from '../print.ts';
@@ -44,7 +44,7 @@ const set = command({
   arguments: budget,
   options: {
     limit: { type: 'number', value: 'USD', required: true, about: 'the limit, in US dollars' },
-    period: { type: 'string', value: 'PERIOD', choices: ['day', 'month'], about: 'of UTC (month)' },
+    period: { type: 'string', value: 'PERIOD', choices: ['day', 'month'], about: 'day or month, in UTC (month)' },
     environment: { type: 'string', value: 'NAME', about: 'only sessions of this environment' },
     agent: { type: 'string', value: 'AGENT', about: 'only sessions of this agent' },
     'api-key-id': { type: 'string', value: 'KEY', about: 'only sessions that count for this API key' },
@@ -54,7 +54,7 @@ const set = command({
       multiple: true,
       about: 'alert at this percentage of the limit (50, 80 and 100)',
     },
-    stop: { type: 'boolean', about: 'begin no turns once the limit is reached' },
+    stop: { type: 'boolean', about: 'start no more turns once the limit is reached' },
     ...serviceOptions,
   },
   examples: [

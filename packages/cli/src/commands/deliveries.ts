@@ -51,7 +51,7 @@ const get = command({
   summary: 'Show a webhook delivery with its attempts and its body',
   arguments: delivery,
   options: serviceOptions,
-  examples: [['deliveries get production dlv_01k9…', 'what was sent, and what came back']],
+  examples: [['deliveries get production whd_01k9…', 'what was sent, and what came back']],
   needs: ['sessions:read'],
   operations: ['getDelivery'],
   async run(input) {
@@ -77,7 +77,7 @@ const resend = command({
   summary: 'Send a webhook delivery again, with the same id and bytes',
   arguments: delivery,
   options: serviceOptions,
-  examples: [['deliveries resend production dlv_01k9…', 'retry one delivery now']],
+  examples: [['deliveries resend production whd_01k9…', 'retry one delivery now']],
   needs: ['webhooks:write'],
   operations: ['resendDelivery'],
   async run(input) {

@@ -24,7 +24,7 @@ const get = command({
 const erase = command({
   name: 'erase',
   summary: 'Delete all sessions, files and schedules of an end user',
-  details: 'The erasure continues by itself; `signalbox end-users get` shows its progress.',
+  details: 'The erasure continues in the background; `signalbox end-users get` shows its progress.',
   arguments: args,
   options: serviceOptions,
   examples: [['end-users erase customer-17', 'start to erase an end user']],

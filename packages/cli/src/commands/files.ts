@@ -28,7 +28,7 @@ const upload = command({
     'media-type': {
       type: 'string',
       value: 'TYPE',
-      about: 'the kind of a text, such as text/csv; other types follow from the content',
+      about: 'the media type of a text file, such as text/csv; other types are recognized by their content',
     },
     ...serviceOptions,
   },

@@ -20,9 +20,9 @@ const restrictions = {
     about: 'what it can do, instead of a permission, such as sessions:read,approvals:decide',
   },
   'expires-at': {
-    type: 'string',
-    value: 'TIME',
-    about: 'when it expires, such as 2027-01-31T00:00:00Z; without it, never',
+    type: 'time',
+    direction: 'future',
+    about: 'when it expires, such as 2027-01-31T00:00:00Z or 90d',
   },
   environment: { type: 'string', value: 'NAME', multiple: true, about: 'restrict it to this environment' },
   agents: { type: 'list', value: 'ID,ID', about: 'restrict it to these agents' },
@@ -42,11 +42,7 @@ const create = command({
   options: {
     name: { type: 'string', value: 'NAME', about: 'what the key is for' },
     ...restrictions,
-    'expires-at': {
-      type: 'time',
-      direction: 'future',
-      about: 'when it expires, such as 2027-01-31T00:00:00Z or 90d; without it, never',
-    },
+    'expires-at': { ...restrictions['expires-at'], about: `${restrictions['expires-at'].about}; without it, never` },
     api: { type: 'boolean', about: 'create it via the API instead of on the host' },
     organization: { type: 'string', value: 'ID', about: 'on the host: the organization, if there are several' },
     'data-dir': {

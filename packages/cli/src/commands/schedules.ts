@@ -72,7 +72,11 @@ const fields = {
   name: { type: 'string', value: 'NAME', about: 'a name for people' },
   cron: { type: 'string', value: 'PATTERN', about: "minute, hour, day, month and weekday, such as '0 9 * * 1-5'" },
   at: { type: 'time', direction: 'future', about: 'instead of --cron: the time of its only run' },
-  timezone: { type: 'string', value: 'ZONE', about: 'the time zone of --cron, such as Europe/Berlin (UTC)' },
+  timezone: {
+    type: 'string',
+    value: 'ZONE',
+    about: 'the time zone of the cron expression, such as Europe/Berlin (UTC)',
+  },
   input: { type: 'string', value: 'TEXT', about: 'the first message of each session' },
   'end-user': { type: 'string', value: 'ID', about: 'for whom the sessions are' },
   'max-cost-usd': { type: 'number', about: 'the budget of each session, in US dollars' },

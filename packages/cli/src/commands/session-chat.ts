@@ -13,7 +13,7 @@ export const chat = command({
   arguments: { id: { about: 'an agent agt_…, or a session ses_…' } },
   options: {
     environment: { type: 'string', value: 'NAME', about: 'the environment of a new session' },
-    'end-user': { type: 'string', value: 'ID', about: 'for whom a new session is, by your own id' },
+    'end-user': { type: 'string', value: 'ID', about: 'the end user a new session is for: the id in your system' },
     'agent-version': { type: 'integer', min: 1, about: 'a new session always uses this version of the agent' },
     ...connectionOptions,
   },

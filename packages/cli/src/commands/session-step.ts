@@ -17,7 +17,7 @@ export const step = command({
   options: serviceOptions,
   examples: [
     ['sessions step ses_01k9… op_01k9…', 'the prompt of a model call'],
-    ["sessions step ses_01k9… op_01k9… --json | jq -r '.request.body'", 'the request as it was sent'],
+    ["signalbox sessions step ses_01k9… op_01k9… --json | jq -r '.request.body'", 'the request as it was sent'],
   ],
   needs: ['sessions:read', 'agents:read'],
   operations: ['getOperation'],

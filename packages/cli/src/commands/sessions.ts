@@ -65,7 +65,7 @@ const open = command({
     input: { type: 'string', value: 'TEXT', about: 'its first message; - is standard input' },
     file: { type: 'string', value: 'FILE', multiple: true, about: 'a file to send with the message' },
     'agent-version': { type: 'integer', min: 1, about: 'always use this version of the agent' },
-    'end-user': { type: 'string', value: 'ID', about: 'for whom it is, by your own id' },
+    'end-user': { type: 'string', value: 'ID', about: 'the end user it is for: the id in your system' },
     'end-user-name': { type: 'string', value: 'NAME', about: 'the name of the end user, for the console' },
     metadata: { type: 'json', about: 'values of your own, such as {"customer":"17"}' },
     'max-cost-usd': { type: 'number', about: 'its budget in US dollars' },
@@ -133,15 +133,16 @@ const remove = command({
 const sendResult = command({
   name: 'send-result',
   summary: 'Send the result of a tool call that your program runs',
-  arguments: { ...session, call: { about: 'the id of the tool call' } },
+  arguments: {
+    ...session,
+    call: { about: 'the id of the tool call, call_…, from `waitingFor` of the session or a `tool.call` chunk' },
+  },
   options: {
     output: { type: 'json', about: 'what the call returned' },
     error: { type: 'string', about: 'why it failed; the model gets this text' },
     ...serviceOptions,
   },
-  examples: [
-    [`sessions send-result ses_01k9… op_01k9… --output '{"status":"shipped"}'`, 'answer in place of a program'],
-  ],
+  examples: [[`sessions send-result ses_01k9… call_01k9… --output '{"status":"shipped"}'`, 'send a result by hand']],
   needs: ['sessions:run'],
   operations: ['sendToolResult'],
   async run(input) {

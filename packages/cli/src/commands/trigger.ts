@@ -9,7 +9,7 @@ const names = Object.keys(triggerEvents);
 
 const trigger = command({
   name: '',
-  summary: 'Cause a test event by a real session of a scripted agent',
+  summary: 'Trigger a test event with a real session of a scripted agent',
   details: [
     'The events are sent as those of any session: to the webhook subscription of the environment, to `signalbox listen` and to streams. ' +
       'The agent needs no model key and calls nothing. It is created once for each event, and used again.',
