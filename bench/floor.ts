@@ -1,5 +1,5 @@
 // Sessions beside their floor: a bare program that does the same requests, statements and commits, and keeps no promise
-// (support/floor-process.ts). What Signalbox takes more is its overhead: sessions per second, and the processor time of the service
+// (support/floor-process.ts). What Signalbox takes more is its overhead: sessions per second, and the CPU time of the service
 // and its database for each.
 import { type Bench, type Benchmark, type Child, measurePairs, startBench, startChild } from './support/harness.ts';
 import { createScriptedAgent, createSessionClient, IDLE, type SessionClient } from './support/session-client.ts';
@@ -11,7 +11,7 @@ const SAMPLE_MS = 3_000;
 
 interface Sample {
   perSecond: number;
-  /** Processor time of program and database for one session, in milliseconds. */
+  /** CPU time of program and database for one session, in milliseconds. */
   processorMs: number;
 }
 
@@ -36,7 +36,7 @@ export const floor: Benchmark = {
         ({ perSecond }) => perSecond,
       ),
       rowOfSamples(
-        { name: 'floor, processor time', unit: 'ms a session', target: '≤ 1.60' },
+        { name: 'floor, CPU time', unit: 'ms a session', target: '≤ 1.60' },
         pairs,
         ({ processorMs }) => processorMs,
       ),

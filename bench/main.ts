@@ -49,7 +49,7 @@ const names = benchmarks.map(({ name }) => name);
 const usage = `npm run bench -- [NAME …] [OPTIONS]
   NAME             ${names.join(', ')}; without one, all of them run
   --parked N       park N sessions instead of a million
-  --profile        say where the processor time goes
+  --profile        say where the CPU time goes
   --against NAME,… measure other programs instead`;
 
 function readArguments() {

@@ -49,7 +49,7 @@ export const nodes: Benchmark = {
       console.error('  Not measured: this needs permission to create Linux control groups. Run it as root.');
       return [];
     }
-    return [rowOf({ name: 'nodes, two beside one', unit: 'sessions/s', target: '≥ 1.70' }, pairs)];
+    return [rowOf({ name: 'nodes, two and one', unit: 'sessions/s', target: '≥ 1.70' }, pairs)];
   },
 };
 

@@ -1,7 +1,7 @@
 // The cost of a million parked sessions, each waiting for an approval. Compares a service with them to one without.
 //
 // `parked` is the time from `POST /sessions` with input to the first delta on its stream: opened, found, claimed and appended to.
-// `parked-idle` is the processor time of service and database while nothing happens, `parked-disk` the size of a session's row
+// `parked-idle` is the CPU time of service and database while nothing happens, `parked-disk` the size of a session's row
 // with its indexes. The sessions are copies, made by SQL, of one that the service parked.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

@@ -1,5 +1,5 @@
 // 1,000 browsers: each opens the stream of its session with a session token, reads what the session has shown, and leaves. The limit is
-// the same with the API key. Measured is the processor time of the service and its database, for each stream.
+// the same with the API key. Measured is the CPU time of the service and its database, for each stream.
 import { Pool } from 'undici';
 import { many } from './fan-out.ts';
 import { type Bench, type Benchmark, measurePairs, startBench } from './support/harness.ts';

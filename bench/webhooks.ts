@@ -3,7 +3,7 @@
 // (support/webhook-floor.ts) also runs here: a bare program with the same statements, commits and posts.
 //
 // A session's next chunk is committed while its delivery is in flight, so there is always exactly one to send. The cost of these
-// commits is part of ours, and of the floor: every delivery needs a commit before it. The processor time is that of this process,
+// commits is part of ours, and of the floor: every delivery needs a commit before it. The CPU time is that of this process,
 // which does both; compared with the floor, that of the database is added.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { startDeliveries } from './support/deliveries.ts';
@@ -99,13 +99,13 @@ export const webhooks: Benchmark = {
     return [
       rowOfSamples({ name: 'webhooks', unit: 'deliveries/s', target: '≥ 0.50' }, ofLimit, rate),
       rowOfSamples(
-        { name: 'webhooks, processor time', unit: 'µs a delivery', target: '≤ 100 µs' },
+        { name: 'webhooks, CPU time', unit: 'µs a delivery', target: '≤ 100 µs' },
         ofLimit,
         ({ ownMicros }) => ownMicros,
       ),
       rowOfSamples({ name: 'webhooks, floor', unit: 'deliveries/s', target: '≥ 0.60' }, ofFloor, rate),
       rowOfSamples(
-        { name: 'webhooks, floor, processor time', unit: 'µs a delivery', target: '≤ 1.60' },
+        { name: 'webhooks, floor, CPU time', unit: 'µs a delivery', target: '≤ 1.60' },
         ofFloor,
         ({ allMicros }) => allMicros,
       ),
@@ -115,7 +115,7 @@ export const webhooks: Benchmark = {
 
 interface Sample {
   perSecond: number;
-  /** Processor time of this process for one delivery. */
+  /** CPU time of this process for one delivery. */
   ownMicros: number;
   /** With that of the database. */
   allMicros: number;

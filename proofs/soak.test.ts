@@ -188,7 +188,7 @@ function print(when: string, usage: Usage): void {
   const parts = [
     `${load.opened} sessions, ${load.failures.length} failures`,
     ...Object.entries(sizes).map(([name, bytes]) => `${name} ${megabytes(bytes)} MB`),
-    `${cpuSeconds.toFixed(1)} s of processor time`,
+    `${cpuSeconds.toFixed(1)} s of CPU time`,
     `${openFiles} open files`,
     `${connections} connections`,
     JSON.stringify(usage.resources),

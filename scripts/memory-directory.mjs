@@ -1,5 +1,5 @@
 // Where tests keep their temporary files: in memory, if there is enough. Most tests create a database, which is hundreds of files, and
-// creating and deleting these was more than half of the processor time of the tests.
+// creating and deleting these was more than half of the CPU time of the tests.
 import { readFileSync, statfsSync } from 'node:fs';
 
 const PLACE = '/dev/shm';

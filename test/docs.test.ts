@@ -2,7 +2,14 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chunkTypes, defaultChunkTypes, errorCodes, eventTypes, voidableChunkTypes } from '@signalbox/contract';
+import {
+  chunkTypes,
+  defaultChunkTypes,
+  errorCodes,
+  eventTypes,
+  idPrefixes,
+  voidableChunkTypes,
+} from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
 
@@ -21,6 +28,12 @@ test('every link to a file or an image leads to one', () => {
   );
   expect(links.length).toBeGreaterThan(20);
   expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+});
+
+test('every id in the documentation begins as the ids of its kind do', () => {
+  const kinds = pages.flatMap((page) => [...read(page).matchAll(/\b([a-z]+)_01[a-z0-9]+/g)].map(([, kind]) => kind));
+  expect(kinds.length).toBeGreaterThan(20);
+  expect([...new Set(kinds)].filter((kind) => !idPrefixes.some((prefix) => prefix === kind))).toEqual([]);
 });
 
 /** The anchors of a page's headings, as GitHub derives them. */

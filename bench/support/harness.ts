@@ -47,9 +47,9 @@ export interface Bench {
 export interface Usage {
   /** Memory of the service alone, in MB. */
   residentMb: number;
-  /** Processor time of the service, in milliseconds. */
+  /** CPU time of the service, in milliseconds. */
   serviceMs: number;
-  /** Processor time of the database since it started, in milliseconds. */
+  /** CPU time of the database since it started, in milliseconds. */
   databaseMs: number;
 }
 
@@ -170,7 +170,7 @@ async function failed(child: ChildProcess, file: string): Promise<never> {
   throw new Error(`${file} ended with ${code} before it was ready`);
 }
 
-/** The processor time of the server in a data directory and its processes; 0 if there is no /proc. A tick is 10 ms. */
+/** The CPU time of the server in a data directory and its processes; 0 if there is no /proc. A tick is 10 ms. */
 async function databaseMs(dataDir: string): Promise<number> {
   const server = await serverPid(dataDir);
   const processes = await readdir('/proc').catch(() => []);

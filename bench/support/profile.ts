@@ -1,4 +1,4 @@
-// `--profile`: where the processor time of a benchmark goes. Each process with code of the service writes a `.cpuprofile`, which the
+// `--profile`: where the CPU time of a benchmark goes. Each process with code of the service writes a `.cpuprofile`, which the
 // developer tools of a browser and editors show as a flame graph, and the database counts its statements (`pg_stat_statements`).
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { Session } from 'node:inspector/promises';

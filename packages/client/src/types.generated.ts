@@ -448,7 +448,7 @@ export interface ApprovalWhen {
 
 /** Who may decide. Each of `people`, `roles`, `keys` and `endUser` admits more; with none of them, all people and keys that can decide approvals may. */
 export interface Approvers {
-  /** People who sign in to the console, unless `roles` names some of them. */
+  /** People whose role can decide approvals, unless `roles` names some of them. */
   people?: true | undefined;
   /** Only people with one of these roles. */
   roles?: ('member' | 'admin' | 'owner')[] | undefined;

@@ -34,7 +34,7 @@ const only = (description: string) => Type.Optional(Type.Literal(true, { descrip
 /** Who may decide the approvals of a tool. */
 export const Approvers = Strict(
   {
-    people: only('People who sign in to the console, unless `roles` names some of them.'),
+    people: only('People whose role can decide approvals, unless `roles` names some of them.'),
     roles: Type.Optional(
       Type.Array(OneOf(decidingRoles), {
         minItems: 1,

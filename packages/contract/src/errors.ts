@@ -55,7 +55,7 @@ export const errorCodes = {
   key_budget_exceeded: [429, 'The budget of the key is used up'],
   budget_exceeded: [429, 'A budget of the organization is used up'],
   headers_too_large: [431, 'The headers are too large'],
-  internal_error: [500, 'Something went wrong on our side'],
+  internal_error: [500, 'Internal error'],
   unavailable: [503, 'The service is not available'],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 

@@ -229,7 +229,7 @@ export const settingGroups = {
     maxUnreadMegabytes: required({
       variable: 'SIGNALBOX_MAX_UNREAD_MEGABYTES',
       default: '256',
-      about: 'memory of a node for responses that slow clients have not read yet, in megabytes',
+      about: 'memory of a node for responses that slow clients have not read yet, in MiB',
       parse: (text) => parseCount(text, { minimum: 16, maximum: 1_000_000 }),
     }),
     maxOpenSessions: required({
@@ -241,7 +241,7 @@ export const settingGroups = {
     maxFileMegabytes: required({
       variable: 'SIGNALBOX_MAX_FILE_MEGABYTES',
       default: '10240',
-      about: 'size of all files of an organization together, in megabytes; 0 is no limit',
+      about: 'size of all files of an organization together, in MiB; 0 is no limit',
       parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000_000 }),
     }),
     maxHeaderBytes: required({

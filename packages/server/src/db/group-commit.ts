@@ -1,5 +1,5 @@
 // Commits small transactions that arrive at the same time as one, because a commit, a round trip and each statement cost far more than
-// their rows: opening a session and ending its turn take half of PostgreSQL's processor time this way.
+// their rows: opening a session and ending its turn take half of PostgreSQL's CPU time this way.
 //
 // A transaction that arrives while none is running starts at once. Others that arrive meanwhile form the next group, which starts
 // when the one before it has ended, or has taken a few milliseconds. The busier the database, the larger the groups.

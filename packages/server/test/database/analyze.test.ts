@@ -1,5 +1,5 @@
 // PostgreSQL analyzes a table once a tenth of its rows are new, which in a new database under load is every few seconds. That can take
-// half a second of processor time, during which commits take twice as long.
+// half a second of CPU time, during which commits take twice as long.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createReceiver, type Receiver } from '../support/receiver.ts';

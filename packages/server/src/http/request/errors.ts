@@ -74,6 +74,9 @@ function asApiError(error: unknown, request: FastifyRequest): ApiError {
       return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
     default:
       if (statusCode === 400) return new ApiError('invalid_request', 'The request is not well-formed.');
-      return new ApiError('internal_error', 'Something went wrong on our side. Quote the requestId if you report it.');
+      return new ApiError(
+        'internal_error',
+        'The service failed unexpectedly. Its log has the cause, with this requestId.',
+      );
   }
 }
