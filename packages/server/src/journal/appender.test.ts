@@ -457,3 +457,26 @@ test('a commit that comes through after its connection was given up is not writt
   expect(await textOf(head)).toEqual(['a', 'b']);
   await expectGapFree(head);
 });
+
+test('text that is committed after its turn has ended is not written into the next turn', async () => {
+  const head = await newHead();
+  let late: (() => Promise<unknown>) | undefined;
+  const db: Db = {
+    ...node.platform.db,
+    async batch<Row>(statements: readonly Sql[]) {
+      if (late) return node.platform.db.batch<Row>(statements);
+      late = () => node.platform.db.batch(statements);
+      throw new Error('Connection terminated');
+    },
+  };
+  const appender = createAppender({ ...node.platform, db });
+  await appender.append(head, 'a');
+  await expect.poll(() => head.nextSeq).toBe(3);
+  await settled(appender);
+  // As a queued message does: the next turn begins in the same epoch, and its text would have the same number.
+  await node.platform.db.execute(sql`
+    update sessions set turn = 2, next_seq = 2
+    where organization_id = ${node.organizationId} and session_id = ${head.sessionId}`);
+  await late?.();
+  expect(await textOf(head)).toEqual(['a']);
+});

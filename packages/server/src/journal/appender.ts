@@ -312,15 +312,15 @@ function appendStatement(group: readonly Batch[], now: Date): Sql {
     with found as materialized (
       select x.place, x.organization_id, x.session_id, x.id, b.expect, b.n, b.body
       from unnest(${heads.map((h) => h.organizationId)}::uuid[], ${heads.map((h) => h.sessionId)}::uuid[],
-        ${heads.map((h) => h.epoch)}::int[], ${heads.map((h) => h.nextSeq)}::bigint[],
+        ${heads.map((h) => h.epoch)}::int[], ${heads.map((h) => h.turn)}::int[], ${heads.map((h) => h.nextSeq)}::bigint[],
         ${group.map(({ deltas }) => deltas.length)}::int[], ${textArray(group.map(({ body }) => body))}::text[])
-        as b(org, sid, epoch, expect, n, body)
+        as b(org, sid, epoch, turn, expect, n, body)
       cross join lateral (
         select x.ctid as place, x.organization_id, x.session_id, w.webhook_subscription_id as id from sessions x
         left join webhook_subscriptions w on w.organization_id = any(${organizations}::uuid[])
           and w.organization_id = x.organization_id and w.environment = x.environment
         where x.organization_id = any(${organizations}::uuid[]) and x.organization_id = b.org and x.session_id = b.sid
-          and x.epoch = b.epoch and x.next_seq = b.expect
+          and x.epoch = b.epoch and x.turn = b.turn and x.next_seq = b.expect
         for no key update of x skip locked) x),
     i as (
       insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
