@@ -109,6 +109,28 @@ describe('a session continues', () => {
     await world.until(sessionId, isIdleOf(before ? 2 : 1));
   });
 
+  test('if the commit is acknowledged after a search has found the session', async () => {
+    const asked = Promise.withResolvers<void>();
+    const acknowledged = Promise.withResolvers<void>();
+    const calls: AbortSignal[] = [];
+    await world.work({
+      async *ask(call, signal) {
+        calls.push(signal);
+        asked.resolve();
+        await acknowledged.promise;
+        yield* answering([{ text: 'here' }])(call, signal);
+      },
+    });
+    const db = answeringLate(world.platform.db, asked.promise);
+    const agentId = await world.agent();
+    const { session } = await openSession({ ...world.ctx, db }, { agentId, environment: 'production', input: 'go' });
+    acknowledged.resolve();
+    await world.until(session.sessionId, is('idle'));
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.aborted).toBe(false);
+    expect(await epochOf(session.sessionId)).toBe(2);
+  });
+
   test('if its transcript can’t be read at once', async () => {
     let broken = false;
     await world.work({
@@ -197,6 +219,20 @@ function withoutAnswers(db: Db): Db {
     async transaction(fn) {
       await db.transaction((tx) => fn({ ...tx, afterCommit() {} }));
       throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
+    },
+  };
+}
+
+/** Commits, and reports it when `then` resolves. */
+function answeringLate(db: Db, then: Promise<void>): Db {
+  return {
+    ...db,
+    async transaction(fn) {
+      const afterCommits: (() => void)[] = [];
+      const value = await db.transaction((tx) => fn({ ...tx, afterCommit: (act) => afterCommits.push(act) }));
+      await then;
+      for (const act of afterCommits) act();
+      return value;
     },
   };
 }

@@ -209,6 +209,8 @@ export function createClaimer(
   function take(one: LocalStart): void {
     const { row, operations, transcript } = one;
     if (transcript) {
+      // A search found it before its commit was acknowledged.
+      if (isActive(row.sessionId)) return;
       start({ row, isTakenOver: false, transcript, compaction: null, operations }, JSON.stringify(transcript).length);
       return;
     }
