@@ -240,6 +240,33 @@ test('a request that was interrupted continues where it stopped when it is repea
   expect(await events('approval.decided', sessionId)).toHaveLength(4);
 });
 
+test('a request that meets a part of an earlier one in progress is not answered for good', async () => {
+  const { ids } = await asked(['default', 'default']);
+  const { organization, apiKey } = await service.client.me();
+  const post = () =>
+    service.fetch('/api/v1/approvals/resolve', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'in progress' },
+      body: JSON.stringify({ operationIds: ids, decision: 'approved' }),
+    });
+  // The transaction of a part, on a node that stops before it ends.
+  await service.db
+    .transaction(async (tx) => {
+      await tx.query(sql`
+        insert into idempotency_records (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
+        values (${uuidOf('org', organization.organizationId)}, ${uuidOf('key', apiKey!.keyId)}, ${keyOfPart('in progress', ids[0]!)}, '\\x00', now() + interval '1 day')`);
+      const refused = await post();
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([409, '1']);
+      expect(await refused.json()).toMatchObject({ code: 'idempotency_in_progress' });
+      throw new Error('the node stops');
+    })
+    .catch((error: Error) => expect(error.message).toBe('the node stops'));
+  const response = await post();
+  expect(response.status).toBe(200);
+  const { results } = (await response.json()) as { results: Outcome[] };
+  expect(results.map(({ status, error }) => [status, error])).toEqual(Array(2).fill(['approved', null]));
+});
+
 test('of opposite decisions on 500 approvals, sent to two nodes at once, each approval gets exactly one', async () => {
   const sessions = await Promise.all(Array.from({ length: 25 }, () => asked(Array<string>(20).fill('default'))));
   const ids = sessions.flatMap((session) => session.ids);

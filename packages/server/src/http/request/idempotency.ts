@@ -5,7 +5,7 @@
 // A duplicate that arrives while the first request is running meets its uncommitted row. It waits 20 ms for it, then gets
 // `idempotency_in_progress`.
 import { createHash } from 'node:crypto';
-import type { Route } from '@signalbox/contract';
+import type { ErrorCode, Route } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../db/db.ts';
@@ -42,6 +42,8 @@ const MAX_SORTED_BYTES = 64 * 1024;
 const LOCK_NOT_AVAILABLE = '55P03';
 // Refusals that depend on the resource are kept. Repeating the others is harmless: the request did not act.
 const KEPT_REFUSALS = new Set([404, 409, 422]);
+// Those of a part of a request say how far another one is, not what this one did.
+const PASSING_REFUSALS = new Set<ErrorCode>(['idempotency_in_progress', 'idempotency_conflict']);
 
 interface StoredResponse {
   fingerprint: Buffer;
@@ -133,20 +135,23 @@ async function actOutsideOnce(
   act: (ctx: Context) => Promise<unknown>,
 ): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
-  const first = await ctx.db
-    .transaction(async (tx) =>
-      (await insertRecord(tx, ctx, request.key, fingerprint))
-        ? undefined
-        : await replay(tx, ctx, request, place, fingerprint, route.each !== undefined),
-    )
+  let isFirst = false;
+  const known = await ctx.db
+    .transaction(async (tx) => {
+      isFirst = await insertRecord(tx, ctx, request.key, fingerprint);
+      return isFirst ? undefined : await replay(tx, ctx, request, place, fingerprint, route.each !== undefined);
+    })
     .catch((error: unknown) => {
       throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
     });
-  if (first) return first;
+  if (known) return known;
   const { status, value } = await statusAndValue(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
-    await ctx.db.query(sql`
-      delete from idempotency_records
-      where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
+    // The record of an earlier request, which this one continues, may be that of one that still runs.
+    if (isFirst)
+      await ctx.db.query(sql`
+        delete from idempotency_records
+        where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}
+          and status is null`);
     throw error;
   });
   const body = JSON.stringify(value);
@@ -245,7 +250,7 @@ async function statusAndValue(
   try {
     return { status: route.status, value: await act() };
   } catch (error) {
-    if (error instanceof ApiError && KEPT_REFUSALS.has(error.status)) {
+    if (error instanceof ApiError && KEPT_REFUSALS.has(error.status) && !PASSING_REFUSALS.has(error.code)) {
       return { status: error.status, value: problemOf(error, ctx.requestId!) };
     }
     throw error;
