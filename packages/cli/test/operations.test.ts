@@ -212,8 +212,8 @@ test('a session is opened, followed, continued, decided, forked, read and delete
   const calls = Object.fromEntries(
     turn.operations.map((one: { kind: string; operationId: string }) => [one.kind, one.operationId]),
   );
-  expect(await ok('sessions', 'step', sessionId, calls.tool)).toMatch(/^Call +tool refund\nStatus +succeeded\n/);
-  expect(await ok('sessions', 'step', sessionId, calls.model)).toMatch(
+  expect(await ok('sessions', 'operation', sessionId, calls.tool)).toMatch(/^Call +tool refund\nStatus +succeeded\n/);
+  expect(await ok('sessions', 'operation', sessionId, calls.model)).toMatch(
     /\nuser\nOrder 1042, please\..*\nResponse\nDone\.$/s,
   );
   const completed = (await ok('sessions', 'chunks', sessionId, '--types', 'turn.completed')).split('\n');

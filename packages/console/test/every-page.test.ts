@@ -139,7 +139,7 @@ const parts: Record<string, string[]> = {
     'heading "Refund order"',
     'textbox "Message"',
     'region "Trace"',
-    'treegrid "Turns and their steps"',
+    'treegrid "Turns and their calls"',
   ],
   '/agents': [
     'navigation "Agents by status"',

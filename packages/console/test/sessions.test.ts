@@ -120,7 +120,7 @@ test('an approval is decided and a tool result entered within the conversation',
   const step = page.getByRole('dialog', { name: 'scripted/demo' });
   await step.getByRole('heading', { name: '1 message' }).waitFor();
   await expectAccessible(page);
-  await step.getByRole('button', { name: 'Next step' }).click();
+  await step.getByRole('button', { name: 'Next call' }).click();
   const call = page.getByRole('dialog', { name: 'Look up' });
   await call.getByRole('tab', { name: 'Details' }).click();
   await call.getByText('approved', { exact: true }).first().waitFor();

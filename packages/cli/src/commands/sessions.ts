@@ -13,7 +13,7 @@ import { chat } from './session-chat.ts';
 import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
 import { listCommands } from './session-lists.ts';
 import { share, shares, unshare } from './session-shares.ts';
-import { step } from './session-step.ts';
+import { operation } from './session-operation.ts';
 
 const get = command({
   name: 'get',
@@ -266,7 +266,7 @@ export const commands = [
   send,
   messages,
   turns,
-  step,
+  operation,
   chunks,
   fork,
   share,

@@ -5,7 +5,7 @@ import type { Scale } from './scale.ts';
 export function Axis({ scale: { ticks, breaks }, labelShare }: { scale: Scale; labelShare: number }) {
   return (
     <div className="trace-line trace-axis" aria-hidden="true">
-      <span className="trace-name">Step</span>
+      <span className="trace-name">Call</span>
       <span className="trace-track">
         {ticks.map(({ at, ms }) => (
           <span className="trace-tick number" key={at} style={{ left: percent(at) }}>

@@ -6,7 +6,7 @@ import { Content, Part } from './step-parts.tsx';
 
 /** What the model got: instructions, messages, tools and settings. */
 export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
-  if (!prompt) return <p className="quiet">This step has no prompt that can be shown.</p>;
+  if (!prompt) return <p className="quiet">This call has no prompt that can be shown.</p>;
   const { instructions, messages, messagesLeftOut, tools, settings, maxOutputTokens, outputSchema } = prompt;
   const all = { ...settings, ...(maxOutputTokens !== null && { maxOutputTokens }) };
   return (

@@ -50,14 +50,14 @@ export function StepDrawer({
     .map((one) => one.operationId);
   const place = all.indexOf(operationId);
   const [before, after] = place < 0 ? [] : [all[place - 1], all[place + 1]];
-  useShortcuts('Step', [
-    { keys: 'j', does: 'Next step', run: () => (after ? onStep(after) : false) },
-    { keys: 'k', does: 'Previous step', run: () => (before ? onStep(before) : false) },
+  useShortcuts('Call', [
+    { keys: 'j', does: 'Next call', run: () => (after ? onStep(after) : false) },
+    { keys: 'k', does: 'Previous call', run: () => (before ? onStep(before) : false) },
   ]);
   const { data, error, refetch } = query;
   const shown = data ?? line;
   const isTool = shown?.kind === 'tool';
-  const title = !shown ? 'Step' : isTool ? toolTitle(shown.name) : shown.name;
+  const title = !shown ? 'Call' : isTool ? toolTitle(shown.name) : shown.name;
   return (
     <Drawer
       title={<PlainText text={title} />}
@@ -67,8 +67,8 @@ export function StepDrawer({
           <Button
             look="bare"
             className="icon"
-            aria-label="Previous step"
-            title="Previous step (k)"
+            aria-label="Previous call"
+            title="Previous call (k)"
             disabled={!before}
             onClick={() => before && onStep(before)}
           >
@@ -77,8 +77,8 @@ export function StepDrawer({
           <Button
             look="bare"
             className="icon"
-            aria-label="Next step"
-            title="Next step (j)"
+            aria-label="Next call"
+            title="Next call (j)"
             disabled={!after}
             onClick={() => after && onStep(after)}
           >
@@ -105,7 +105,7 @@ export function StepDrawer({
             </Notice>
           )}
           <Tabs
-            label="Parts of the step"
+            label="Parts of the call"
             value={shownTab(tab, isTool)}
             onChange={setTab}
             tabs={[

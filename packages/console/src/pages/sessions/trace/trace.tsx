@@ -91,7 +91,7 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
   }, [selected, selectedIndex < 0]);
 
   useShortcuts('Trace', [
-    { keys: 'Enter', does: 'Open the step, or open and close the turn' },
+    { keys: 'Enter', does: 'Open the call, or open and close the turn' },
     { keys: 'z', does: 'Zoom to the turn, and back' },
   ]);
 
@@ -195,7 +195,7 @@ export function Trace({ session, turns, selected, onStep, onEarlier }: TraceProp
         <div
           className="trace-rows"
           role="treegrid"
-          aria-label={zoomed === undefined ? 'Turns and their steps' : `Steps of turn ${zoomed}`}
+          aria-label={zoomed === undefined ? 'Turns and their calls' : `Calls of turn ${zoomed}`}
           aria-rowcount={rows.length}
           aria-activedescendant={isActiveShown ? rowId(activeIndex) : undefined}
           tabIndex={0}

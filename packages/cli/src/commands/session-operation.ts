@@ -1,4 +1,4 @@
-// One step of a session in full: `signalbox sessions step`.
+// One operation of a session in full: `signalbox sessions operation`.
 import type { OperationDetails } from '@signalbox/client';
 import { command } from '../command.ts';
 import { printRecord, printResult, timeText } from '../print.ts';
@@ -7,8 +7,8 @@ import type { Terminal } from '../terminal.ts';
 import { shown, shownLines } from '../text.ts';
 import { partText } from './message-text.ts';
 
-export const step = command({
-  name: 'step',
+export const operation = command({
+  name: 'operation',
   summary: 'Show a model call or tool call in full: what was sent, what came back, and why it failed',
   arguments: {
     session: { about: 'the id of the session, ses_…' },
@@ -16,8 +16,8 @@ export const step = command({
   },
   options: serviceOptions,
   examples: [
-    ['sessions step ses_01k9… op_01k9…', 'the prompt of a model call'],
-    ["signalbox sessions step ses_01k9… op_01k9… --json | jq -r '.request.body'", 'the request as it was sent'],
+    ['sessions operation ses_01k9… op_01k9…', 'the prompt of a model call'],
+    ["signalbox sessions operation ses_01k9… op_01k9… --json | jq -r '.request.body'", 'the request as it was sent'],
   ],
   needs: ['sessions:read', 'agents:read'],
   operations: ['getOperation'],
