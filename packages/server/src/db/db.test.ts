@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { startPostgresProxy } from '../../test/support/postgres-proxy.ts';
@@ -123,6 +123,39 @@ describe('a transaction', () => {
     await expect(failing).rejects.toMatchObject({ message: /rolled back/, cause: { code: '23505' } });
     expect(ran).toBe(false);
     expect(await ids()).toEqual([]);
+  });
+
+  test('with a value that can’t be sent is not committed, even if no one waited for its statement', async () => {
+    const failing = db.transaction(async (tx) => {
+      await tx.execute(sql`insert into notes values (1)`);
+      void tx.execute(sql`insert into notes values (2, ${new Date(Number.NaN)})`);
+    });
+    await expect(failing).rejects.toMatchObject({ message: /rolled back/, cause: { name: 'RangeError' } });
+    expect(await ids()).toEqual([]);
+    await db.transaction(async (tx) => {
+      const unsent = tx.savepoint(() => tx.execute(sql`insert into notes values (3, ${new Date(Number.NaN)})`));
+      await expect(unsent).rejects.toBeInstanceOf(RangeError);
+      await tx.execute(sql`insert into notes values (4)`);
+    });
+    expect(await ids()).toEqual([4]);
+  });
+
+  test('fails with what its function throws, and not with a statement that failed beside it', async () => {
+    const boom = (): Promise<unknown> => {
+      throw new Error('boom');
+    };
+    const startedBeside = (statement: Sql) =>
+      db.transaction((tx) => Promise.all([tx.query(statement), tx.execute(statement), boom()]));
+    // A rejection that nothing handles would fail this test file, and ends the service.
+    await expect(startedBeside(sql`select ${new Date(Number.NaN)}::timestamptz`)).rejects.toThrow('boom');
+    await expect(startedBeside(sql`select 1 / 0`)).rejects.toThrow('boom');
+    await db.transaction(async (tx) => {
+      const begun = tx.savepoint(() => Promise.all([tx.query(sql`select 1 / 0`), boom()]));
+      await expect(begun).rejects.toThrow('boom');
+      await tx.execute(sql`insert into notes values (1)`);
+    });
+    // The connections are in use again, and in no transaction.
+    expect(await Promise.all([ids(), ids()])).toEqual([[1], [1]]);
   });
 
   test('runs none of the statements that were sent after one that failed', async () => {

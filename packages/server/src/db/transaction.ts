@@ -20,12 +20,18 @@ export class Transaction {
   readonly #afterCommit: (() => void)[] = [];
   #queue: Pending[] = [];
   #written: Pending[] = [];
-  #sending = false;
+  /**
+   * Resolves when nothing waits or runs any more. A rollback must not be sent before that: in the group of a statement that fails, the
+   * server skips it.
+   */
+  #draining: Promise<void> | undefined;
   #begun = false;
   #over = false;
   #savepoints = 0;
   /** The cause to report if the caller ignored an error and COMMIT then rolled back. */
   #firstError: unknown;
+  /** Of a statement with a value that can't be sent: the server does not know of it, so it would commit. */
+  #unsent: { error: unknown } | undefined;
 
   constructor(
     connection: CheckedOutConnection,
@@ -47,6 +53,10 @@ export class Transaction {
       throw error;
     }
     this.#over = true;
+    if (this.#unsent) {
+      await this.#rollBack();
+      throw rolledBack(this.#unsent.error);
+    }
     if (this.#begun) {
       const { tag } = await this.#send(this.#command('commit')).catch(async (error) => {
         // If a statement sent with it failed, COMMIT was not run.
@@ -54,11 +64,7 @@ export class Transaction {
         throw error;
       });
       // In a failed transaction, COMMIT succeeds with the tag ROLLBACK.
-      if (tag !== 'COMMIT') {
-        throw new Error('The transaction was rolled back, because a statement in it had failed', {
-          cause: this.#firstError,
-        });
-      }
+      if (tag !== 'COMMIT') throw rolledBack(this.#firstError);
     }
     for (const fn of this.#afterCommit) fn();
     return value;
@@ -66,23 +72,25 @@ export class Transaction {
 
   async #rollBack(): Promise<void> {
     this.#written = [];
+    if (!this.#begun) return;
+    await this.#draining;
     // If this fails, the connection is closed instead of reused, and the server rolls back.
-    if (this.#begun) await this.#send(this.#command('rollback')).catch(() => {});
+    await this.#send(this.#command('rollback')).catch(() => {});
   }
 
   #facade(): Tx {
     const issue = async (sql: Sql): Promise<StatementResult> => {
       if (this.#over) throw new Error('The transaction is over');
-      return this.#send(this.#toStatement(sql));
+      return this.#send(this.#encode(sql));
     };
     return {
-      query: async <Row>(sql: Sql) => (await issue(sql)).rows as Row[],
-      execute: async (sql) => rowCount(await issue(sql)),
+      query: <Row>(sql: Sql) => handled(issue(sql).then(({ rows }) => rows as Row[])),
+      execute: (sql) => handled(issue(sql).then(rowCount)),
       write: (sql) => {
         if (this.#over) throw new Error('The transaction is over');
         this.#begun = true;
         // The awaited statement of the same group reports its failure.
-        this.#written.push({ statement: this.#toStatement(sql), resolve() {}, reject() {} });
+        this.#written.push({ statement: this.#encode(sql), resolve() {}, reject() {} });
       },
       afterCommit: (fn) => {
         if (this.#over) throw new Error('The transaction is over');
@@ -108,21 +116,32 @@ export class Transaction {
     } catch (error) {
       this.#afterCommit.length = callbacks;
       this.#written = [];
+      await this.#draining;
       await Promise.all([
         this.#send(this.#command(`rollback to savepoint ${name}`)),
         this.#send(this.#command(`release savepoint ${name}`)),
       ]);
       this.#firstError = undefined;
+      this.#unsent = undefined;
       throw error;
     } finally {
       this.#savepoints -= 1;
     }
   }
 
+  #encode(sql: Sql): Statement {
+    try {
+      return this.#toStatement(sql);
+    } catch (error) {
+      this.#unsent ??= { error };
+      throw error;
+    }
+  }
+
   #send(statement: Statement): Promise<StatementResult> {
     this.#begun = true;
     const { promise, resolve, reject } = Promise.withResolvers<StatementResult>();
-    if (this.#queue.length === 0 && !this.#sending) queueMicrotask(() => void this.#drain());
+    this.#draining ??= Promise.resolve().then(() => this.#drain());
     this.#queue.push(...this.#written, { statement, resolve, reject });
     this.#written = [];
     return promise;
@@ -131,14 +150,12 @@ export class Transaction {
   #opened = false;
 
   async #drain(): Promise<void> {
-    if (this.#sending) return;
-    this.#sending = true;
     while (this.#queue.length > 0) {
       const group = this.#queue;
       this.#queue = [];
       await this.#sendGroup(group);
     }
-    this.#sending = false;
+    this.#draining = undefined;
   }
 
   async #sendGroup(group: readonly Pending[]): Promise<void> {
@@ -155,4 +172,17 @@ export class Transaction {
       else pending.reject(failure);
     }
   }
+}
+
+function rolledBack(cause: unknown): Error {
+  return new Error('The transaction was rolled back, because a statement in it had failed', { cause });
+}
+
+/**
+ * A statement fails with its transaction, whether or not anyone waits for it. Of several that are started together, none is waited for
+ * if starting another one throws; the rejection of the first would then end the process.
+ */
+function handled<T>(result: Promise<T>): Promise<T> {
+  result.catch(() => {});
+  return result;
 }
