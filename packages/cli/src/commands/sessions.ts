@@ -12,8 +12,8 @@ import { readDraft, sessionDraft } from './drafts.ts';
 import { chat } from './session-chat.ts';
 import { chunks, messages, session, turns, watch, watchSession } from './session-history.ts';
 import { listCommands } from './session-lists.ts';
-import { share, shares, unshare } from './session-shares.ts';
 import { operation } from './session-operation.ts';
+import { share, shares, unshare } from './session-shares.ts';
 
 const get = command({
   name: 'get',

@@ -4,9 +4,11 @@ import { Errors } from 'typebox/schema';
 import type { SchemaObject } from '../components.ts';
 import type { FieldError } from '../errors.ts';
 import { sizeErrors, unknownField } from '../size.ts';
+import { INSTANT } from './instant.ts';
 import { narrow } from './narrow.ts';
 
 export { isTooLarge } from '../size.ts';
+export { INSTANT, isInstant } from './instant.ts';
 
 const MAX_ERRORS = 20;
 
@@ -74,7 +76,7 @@ function describeError(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'type':
       return [{ path, message: `must be ${[params.type].flat().map(describeType).join(' or ')}` }];
     case 'format':
-      return [{ path, message: 'must be an ISO 8601 instant with its offset or Z, such as 2026-01-31T09:30:00.000Z' }];
+      return [{ path, message: `must be ${INSTANT}` }];
     default:
       return [{ path, message: error.message }];
   }

@@ -1,12 +1,9 @@
-// Instants as callers write them. RFC 3339 also knows leap seconds, and years that four digits of UTC or PostgreSQL can't write.
+// Instants that are computed from those of callers, which can lie outside what PostgreSQL stores.
+import { INSTANT, isInstant } from '@signalbox/contract/check';
 import { invalidField } from './api-error.ts';
 
-const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
-const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
-
-/** A `date-time` of the contract as a Date. Throws a 400 that names the field if PostgreSQL can't store it. */
+/** A `date-time` of the contract as a Date. Throws a 400 that names the field if it can't be stored. */
 export function instantOf(text: string, field: string): Date {
-  const instant = new Date(text);
-  if (instant.getTime() >= FIRST_MS && instant.getTime() <= LAST_MS) return instant;
-  throw invalidField(field, 'must be a time in the years 1 to 9999, such as 2026-01-31T09:30:00.000Z');
+  if (isInstant(text)) return new Date(text);
+  throw invalidField(field, `must be ${INSTANT}`);
 }

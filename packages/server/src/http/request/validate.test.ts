@@ -56,6 +56,51 @@ test('text of the wrong form is refused with a valid example', () => {
   ]);
 });
 
+/** The fields that have times, wherever an operation has them. */
+const times = Object.entries(routes as Record<string, Route>).flatMap(([operation, { query, body }]) =>
+  [query, body].flatMap((schema, isBody) =>
+    timesIn(schema as SchemaObject | undefined).map((name) => ({ operation, name, isBody: isBody === 1 })),
+  ),
+);
+
+function timesIn({ properties = {}, anyOf = [] }: SchemaObject = {}): string[] {
+  const isTime = (schema: SchemaObject): boolean => schema.format === 'date-time' || (schema.anyOf ?? []).some(isTime);
+  const own = Object.entries(properties).filter(([, schema]) => isTime(schema));
+  return [...own.map(([name]) => name), ...anyOf.flatMap((part) => timesIn(part))];
+}
+
+test.each(times)('$operation refuses a $name that cannot be stored', ({ operation, name, isBody }) => {
+  for (const time of [
+    '2016-12-31T23:59:60Z',
+    '0000-01-01T00:00:00Z',
+    '9999-12-31T23:59:59-23:59',
+    '2026-02-30T00:00:00Z',
+  ]) {
+    const { params: _, ...route } = routes[operation as keyof typeof routes] as Route;
+    const input = { [name]: time };
+    const raw = { params: {}, query: isBody ? {} : input, body: isBody ? input : undefined };
+    let errors: unknown;
+    try {
+      validatorOf(route as Route)(raw);
+    } catch (error) {
+      errors = (error as ApiError).errors;
+    }
+    const message = expect.stringContaining('in the years 1 to 9999');
+    expect(errors, time).toContainEqual({ path: name, message });
+  }
+});
+
+test('there are times in operations', () => {
+  expect(times.map(({ operation, name }) => `${operation} ${name}`)).toEqual(
+    expect.arrayContaining([
+      'recoverDeliveries since',
+      'exportSessions until',
+      'createKey expiresAt',
+      'cancelSessions since',
+    ]),
+  );
+});
+
 test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is refused with what is allowed', (model) => {
   const message =
     'must be "provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue", such as "anthropic/claude-sonnet-4-5"';
