@@ -296,6 +296,24 @@ test('an error that onTurn throws fails the turn', async () => {
   expect(errors).toHaveLength(1);
 });
 
+test('what a step used before its worker failed is on the session and in the report, and uses up the budget', async () => {
+  const session = await open([], {}, { budget: { maxTokens: 100 } });
+  const failing: RunOptions['onTurn'] = (turn) => {
+    turn.usage({ inputTokens: 60, outputTokens: 50, costUsd: 0.5 });
+    throw new Error('too late');
+  };
+  program({ onTurn: failing });
+  const chunks = await until(session, isFailed);
+  const used = { inputTokens: 60, outputTokens: 50, steps: 1, costUsd: 0.5 };
+  expect(await statusOf(session)).toMatchObject({ stopReason: 'error', usage: used });
+  expect(chunks.find(({ type }) => type === 'turn.completed')).toMatchObject({ usage: used });
+  const { agentId } = session;
+  expect((await service.client.usage.get({ agentId })).total).toMatchObject(used);
+  await service.client.sessions.retry(session.sessionId);
+  await until(session, (chunk) => chunk.type === 'turn.completed' && chunk.stopReason === 'budgetReached');
+  expect(await statusOf(session)).toMatchObject({ stopReason: 'budgetReached', usage: used });
+});
+
 test('a worker turn ends whatever the worker submits, even if the submission is refused', async () => {
   const deep = JSON.parse('['.repeat(100) + ']'.repeat(100));
   const tools = {

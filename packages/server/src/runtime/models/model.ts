@@ -29,6 +29,9 @@ export interface ModelCall {
   callsBefore: number;
 }
 
+/** `costUsd`: a worker's own calculation; otherwise the operator's prices apply. */
+export type ReportedUsage = TokenUsage & { costUsd?: number };
+
 export interface ModelEntry {
   role: 'user' | 'assistant' | 'tool';
   content: readonly MessagePart[];
@@ -59,7 +62,7 @@ export type ModelEvent =
       /** `maxOutputTokens`: the response was cut off, so earlier events may be incomplete, including the last call's input. */
       reason: 'endTurn' | 'toolCalls' | 'maxOutputTokens' | 'refusal';
       /** `costUsd` if the worker or the provider reports it; otherwise it is computed from the price list. */
-      usage: TokenUsage & { costUsd?: number };
+      usage: ReportedUsage;
       providerData?: unknown;
       /** What the request lacked, because the provider had refused it before. */
       sentWithout?: readonly SentWithout[];
@@ -87,11 +90,19 @@ export class ModelFailure extends Error {
   readonly httpStatus: number | undefined;
   /** Whether the model was not called, because it is known to be unavailable (availability.ts). */
   readonly isSkipped: boolean;
+  /** What a worker used before it failed; only workers report it. */
+  readonly usage: ReportedUsage | undefined;
 
   constructor(
     code: string,
     message: string,
-    more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number; isSkipped?: boolean },
+    more: {
+      retryable: boolean;
+      retryAfterMs?: number;
+      httpStatus?: number;
+      isSkipped?: boolean;
+      usage?: ReportedUsage | undefined;
+    },
   ) {
     super(message);
     this.code = code;
@@ -99,6 +110,7 @@ export class ModelFailure extends Error {
     this.retryAfterMs = more.retryAfterMs;
     this.httpStatus = more.httpStatus;
     this.isSkipped = more.isSkipped ?? false;
+    this.usage = more.usage;
   }
 
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */

@@ -12,15 +12,24 @@ import { formatId } from '../../lib/ids.ts';
 import { type BegunTurn, beginTurn } from '../../sessions/begin-turn.ts';
 import { cancelNow } from '../../sessions/end-session.ts';
 import { readQueuedMessage } from '../../sessions/state/inbox.ts';
-import { messageIdOf, notRunChunks, type Operation, updateOperation } from '../../sessions/state/operations.ts';
+import {
+  messageIdOf,
+  notRunChunks,
+  type Operation,
+  type PricedUsage,
+  updateOperation,
+} from '../../sessions/state/operations.ts';
 import { lockSession, sessionEvent } from '../../sessions/state/session.ts';
 import { endPatch, idlePatch } from '../../sessions/state/status.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { cancelChildren, publishStop } from '../../sessions/stop.ts';
+import { insertUsage } from '../../usage/usage.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
 import type { TurnEnd, TurnEvent } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
+import { usagePatch } from './model-response.ts';
+import type { Spending } from './spending.ts';
 import { recordTurnEnd } from './telemetry.ts';
 import {
   agentEvent,
@@ -104,7 +113,8 @@ function lastResponse(operations: readonly Operation[]): string | undefined {
 export async function failTurn(
   context: TurnContext,
   appender: Appender,
-  { error, asked, voidFrom }: Extract<TurnEvent, { type: 'fail' }>,
+  spending: Spending,
+  { error, asked, voidFrom, spent }: Extract<TurnEvent, { type: 'fail' }>,
 ): Promise<NextTurn | undefined> {
   const { row, head } = context.session;
   if (voidFrom) await appender.take(head); // text that was never shown needs no reset
@@ -115,11 +125,20 @@ export async function failTurn(
   // If a compaction fails, the model call that it was for has not started.
   for (const call of calls) if (call.status === 'pending') call.status = 'cancelled';
   const over = calls.filter(({ status }) => status !== 'succeeded');
+  const used = spent && usedBy(spent.modelCall, spending.add(spent.modelCall.model!, spent.usage));
   return endTurn(context, appender, { stopReason: 'error', error }, (now) => ({
     items,
-    patch: asked ? [sql`model_calls = model_calls + 1`] : [],
-    statements: over.map((call) => updateOperation(row, call, now)),
+    patch: [...(asked ? [sql`model_calls = model_calls + 1`] : []), ...(used ? usagePatch(used.usage) : [])],
+    statements: [
+      ...over.map((call) => updateOperation(row, call, now)),
+      ...(used ? [insertUsage(row, used, now)] : []),
+    ],
   }));
+}
+
+function usedBy(modelCall: Operation, usage: PricedUsage) {
+  modelCall.usage = usage;
+  return { operationId: modelCall.operationId, model: modelCall.model!, usage };
 }
 
 type WholeChange = Change & { items: NewChunk[] };

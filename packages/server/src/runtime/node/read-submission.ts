@@ -3,7 +3,7 @@ import type { Db } from '../../db/db.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
 import { callOfWorker, type Submission } from '../../sessions/state/submission.ts';
-import { type ModelEvent, ModelFailure } from '../models/model.ts';
+import { type ModelEvent, ModelFailure, type ReportedUsage } from '../models/model.ts';
 
 /** Reads the stored submission. Throws `ModelFailure` if it is an error, or too long. */
 export async function* readSubmission(
@@ -14,11 +14,13 @@ export async function* readSubmission(
   const { workerTurnId, toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
   // The machine reads each submission once, and then uses the field itself.
   modelCall.output = null;
-  if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
+  const reported = { ...usage, ...(costUsd !== undefined && { costUsd }) };
+  const failed = { retryable: false, usage: isNothing(reported) ? undefined : reported };
+  if (error) throw new ModelFailure(error.code, error.message, failed);
   const text = await shownText(db, owner, modelCall);
   if (text.length > SHOWN_TEXT_MAX_CHARACTERS) {
     const message = `The response is longer than ${SHOWN_TEXT_MAX_CHARACTERS} characters.`;
-    throw new ModelFailure('worker_failed', message, { retryable: false });
+    throw new ModelFailure('worker_failed', message, failed);
   }
   if (text !== '') yield { type: 'shown', text };
   for (const [index, { tool, input }] of toolCalls.entries()) {
@@ -28,6 +30,11 @@ export async function* readSubmission(
   yield {
     type: 'finish',
     reason: toolCalls.length > 0 ? 'toolCalls' : stopReason,
-    usage: { ...usage, ...(costUsd !== undefined && { costUsd }) },
+    usage: reported,
   };
+}
+
+/** A worker that fails before it calls a model reports nothing, and its step does not count. */
+function isNothing({ inputTokens, outputTokens, costUsd = 0 }: ReportedUsage): boolean {
+  return inputTokens + outputTokens + costUsd === 0;
 }

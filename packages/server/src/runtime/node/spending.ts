@@ -11,15 +11,16 @@ import sql from 'sql-template-tag';
 import { isFor } from '../../budgets/stops.ts';
 import { isSpent } from '../../keys/spending.ts';
 import type { Platform } from '../../platform.ts';
-import type { Operation, PricedUsage, TokenUsage } from '../../sessions/state/operations.ts';
+import type { Operation, PricedUsage } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { roundUsd } from '../../usage/prices.ts';
+import type { ReportedUsage } from '../models/model.ts';
 
 export interface Spending {
   /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
   refusal(modelCall: Operation, models: readonly string[]): Promise<'budgetReached' | SessionError | undefined>;
   /** A call of this session has a response. Returns what it used with its cost. */
-  add(model: string, used: TokenUsage & { costUsd?: number }): PricedUsage;
+  add(model: string, used: ReportedUsage): PricedUsage;
   /** The session has a child now. */
   share(): void;
 }

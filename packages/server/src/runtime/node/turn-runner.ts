@@ -216,7 +216,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       }
 
       case 'fail':
-        nextTurn = await failTurn(context, appender, event);
+        nextTurn = await failTurn(context, appender, spending, event);
         return 'stop';
     }
   }

@@ -102,7 +102,10 @@ export async function* askModels(
     if (next.type === 'fail') {
       modelCall.status = 'failed';
       modelCall.error = next.error.message;
-      yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null };
+      const { usage } = failures.at(-1)!;
+      if (usage) modelCall.model = modelName(models[failures.length - 1]!);
+      const spent = usage ? { modelCall, usage } : null;
+      yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null, spent };
       return undefined;
     }
     modelCall.retryAt = next.at;

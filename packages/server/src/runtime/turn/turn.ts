@@ -16,10 +16,10 @@ import { formatId } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Compaction } from '../../sessions/state/compactions.ts';
 import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
-import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
+import { isFinished, type Operation, releasedCall } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { modelName } from '../../usage/prices.ts';
-import type { AskModel, ModelFailure } from '../models/model.ts';
+import type { AskModel, ModelFailure, ReportedUsage } from '../models/model.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import { askModels, type ModelResponse, stepRequest } from './ask-models.ts';
 import {
@@ -112,7 +112,7 @@ export type TurnEvent =
       modelCall: Operation;
       text: string;
       calls: Operation[];
-      usage: TokenUsage & { costUsd?: number };
+      usage: ReportedUsage;
       providerData?: unknown;
       end: NormalEnd | null;
       results: MessagePart[] | null;
@@ -128,7 +128,7 @@ export type TurnEvent =
       compaction: Compaction;
       tokensBefore: number;
       tokensAfter: number;
-      usage: (TokenUsage & { costUsd?: number }) | null;
+      usage: ReportedUsage | null;
     }
   /** A model failed, and it or another is called: text that it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; model: string; failure: ModelFailure }
@@ -163,9 +163,16 @@ export type TurnEvent =
   /** `results` of the last step, if the turn ends before the model gets them. */
   | { type: 'end'; end: NormalEnd; results: MessagePart[] | null }
   /**
-   * The turn fails. `asked`: because the model call did. `voidFrom`: text of this model call is void.
+   * The turn fails. `asked`: because the model call did. `voidFrom`: text of this model call is void. `spent`: what a worker reports of
+   * its call that failed.
    */
-  | { type: 'fail'; error: SessionError; asked: boolean; voidFrom: Operation | null };
+  | {
+      type: 'fail';
+      error: SessionError;
+      asked: boolean;
+      voidFrom: Operation | null;
+      spent: { modelCall: Operation; usage: ReportedUsage } | null;
+    };
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
@@ -230,7 +237,7 @@ export function failed(
   error: SessionError,
   more: Partial<Omit<Extract<TurnEvent, { type: 'fail' }>, 'type' | 'error'>> = {},
 ): TurnEvent {
-  return { type: 'fail', error, asked: false, voidFrom: null, ...more };
+  return { type: 'fail', error, asked: false, voidFrom: null, spent: null, ...more };
 }
 
 /** The end of a turn whose model call, or compaction, is refused. */
