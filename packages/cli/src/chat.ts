@@ -58,20 +58,20 @@ export class Chat {
   async #converse(chunks: AsyncGenerator<Chunk>): Promise<boolean> {
     const { sessionId, status } = this.#session;
     // The session may be busy, or wait for a decision.
-    let isOver = status === 'idle' ? false : await this.#follow(chunks, 0);
+    let isOver = status === 'idle' ? false : await this.#follow(chunks, null);
     while (!isOver) {
       const text = await this.#lines.ask(this.#terminal.stdout.styled('bold', '> '));
       if (text === undefined || this.#leaving.signal.aborted) return false;
       if (text.trim() === '') continue;
       const sent = await this.#client.sessions.sendMessage(sessionId, { content: text });
       // The stream may still have the end of an earlier turn, which is not the end of this one.
-      isOver = await this.#follow(chunks, sequenceIn(sent.session.cursor));
+      isOver = await this.#follow(chunks, sent.session.cursor);
     }
     return true;
   }
 
   /** Shows chunks until the session waits for a message; true if it has ended. */
-  async #follow(chunks: AsyncIterator<Chunk>, after: number): Promise<boolean> {
+  async #follow(chunks: AsyncIterator<Chunk>, after: string | null): Promise<boolean> {
     const { stdout } = this.#terminal;
     this.#isWorking = true;
     this.#isInterrupted = false;
@@ -79,7 +79,7 @@ export class Chat {
       const chunk = next.value;
       if (chunk.type === 'tool.call') this.#toolNames.set(chunk.toolCallId, chunk.tool);
       if (isShown(chunk)) await stdout.write(this.#screen.show(chunk));
-      if (chunk.type !== 'session.status' || chunk.seq <= after) continue;
+      if (chunk.type !== 'session.status' || !isAfter(chunk, after)) continue;
       if (ENDED.includes(chunk.status)) break;
       if (chunk.status === 'idle') {
         this.#isWorking = false;
@@ -197,8 +197,10 @@ async function* chunksOf(stream: AsyncIterable<{ chunks: Chunk[] }>): AsyncGener
   for await (const { chunks } of stream) yield* chunks;
 }
 
-function sequenceIn(cursor: string | null): number {
-  return Number(/seq_(\d+)/.exec(cursor ?? '')?.[1] ?? 0);
+/** Numbers begin again in each turn. */
+function isAfter({ turn, seq }: Chunk, cursor: string | null): boolean {
+  const [, ofTurn = 0, last = 0] = (/^turn_(\d+):seq_(\d+)$/.exec(cursor ?? '') ?? []).map(Number);
+  return turn === ofTurn ? seq > last : turn > ofTurn;
 }
 
 function readJson(text: string | undefined): { value: unknown } | undefined {

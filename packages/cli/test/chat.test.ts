@@ -106,6 +106,26 @@ test('an open session is continued where it waits, and its end ends the conversa
   });
 });
 
+test('the end of a turn that someone else began is not the end of the next', async () => {
+  const words = Array.from({ length: 8 }, (_, word) => `word${word} `).join('');
+  const agentId = await agent([
+    { text: 'Mine: {{input}}' },
+    { text: `${words}{{input}}` },
+    { text: 'Last: {{input}}' },
+  ]);
+  const terminal = chat(agentId, '--environment', 'staging');
+  await terminal.shows('> ');
+  terminal.type('one\r');
+  await terminal.shows(/Mine: one.*> /s);
+  const { sessionId } = await newest(agentId);
+  await service.client.sessions.sendMessage(sessionId, { content: 'theirs' });
+  await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe('idle');
+  terminal.type('three\r');
+  await terminal.shows(/word7 theirs.*Last: three.*> /s);
+  terminal.type('\x04');
+  expect(await terminal.ended).toBe(0);
+});
+
 test('piped messages are sent one after another, and only responses are printed', async () => {
   const agentId = await agent([{ text: 'First: {{input}}' }, { text: 'Second: {{input}}' }]);
   const argv = ['sessions', 'chat', agentId, '--environment', 'staging'];
