@@ -189,7 +189,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
-    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, input));
+    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, name, input));
     return { given, input };
   }
 

@@ -197,6 +197,25 @@ test('once it is used up, a budget with `stop` refuses sessions on every node, a
   expect(await ended((await open(service)).sessionId)).toMatchObject({ stopReason: 'endTurn' });
 });
 
+test('a fork counts for the key that creates it, whichever key opened the session', async () => {
+  const { client } = service;
+  const keys = await Promise.all(['a', 'b'].map((name) => client.keys.create({ name, permission: 'write' })));
+  const [a, b] = keys.map(({ secret }) => service.clientWith(secret!));
+  const input = { agentId, environment: 'production', input: 'go' };
+  const [ofA, ofB] = await Promise.all([a!.sessions.open(input), b!.sessions.open(input)]);
+  await ended(ofB.sessionId);
+  const { usage } = await ended(ofA.sessionId);
+  const limit = { limitUsd: usage.costUsd! / 2, period: 'month' as const, keyId: keys[0]!.keyId, stop: true };
+  await client.budgets.set('only-a', limit);
+  const again = { input: 'again' };
+  await expect
+    .poll(() => a!.sessions.fork(ofB.sessionId, again).catch(({ code }) => code), { timeout: 30_000, interval: 500 })
+    .toBe('budget_exceeded');
+  const fork = await b!.sessions.fork(ofA.sessionId, again);
+  expect(await ended(fork.sessionId)).toMatchObject({ stopReason: 'endTurn' });
+  await client.budgets.delete('only-a');
+});
+
 test('drafts of an agent use up its budget, on every node, and are refused then; drafts without an agent are not', async () => {
   const { client } = service;
   const tried = await client.agents.create({ name: 'Tried', model: 'scripted/echo' });

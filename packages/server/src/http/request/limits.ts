@@ -17,7 +17,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorCode, Route, SchemaObject } from '@signalbox/contract';
+import type { ErrorCode, Route, RouteName, SchemaObject } from '@signalbox/contract';
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Reach } from '../../budgets/budgets.ts';
@@ -254,9 +254,13 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
 }
 
 /** Before a route that makes a session work. */
-export async function requireBudgets(ctx: Context, input: Readonly<Record<string, unknown>>): Promise<void> {
+export async function requireBudgets(
+  ctx: Context,
+  name: RouteName,
+  input: Readonly<Record<string, unknown>>,
+): Promise<void> {
   await requireKeyBudget(ctx);
-  await requireOpenBudget(ctx, input);
+  await requireOpenBudget(ctx, name, input);
 }
 
 /**
@@ -278,11 +282,17 @@ async function requireKeyBudget(ctx: Context): Promise<void> {
  * Throws 429 `budget_exceeded` if a budget with `stop` is used up that is for the session: the one that is named, or the one that is to be
  * opened.
  */
-async function requireOpenBudget(ctx: Context, input: Readonly<Record<string, unknown>>): Promise<void> {
+async function requireOpenBudget(
+  ctx: Context,
+  name: RouteName,
+  input: Readonly<Record<string, unknown>>,
+): Promise<void> {
   const { organizationId } = ctx;
   const usedUp = await ctx.budgetStops.usedUp(organizationId);
   if (usedUp.length === 0) return;
-  const of = await reachOf(ctx, input);
+  const named = await reachOf(ctx, input);
+  // A fork is its creator's, whoever opened the session that it continues.
+  const of = named && name === 'forkSession' ? { ...named, keyId: ctx.keyId } : named;
   const [budget] = usedUp.filter((one) => of && isFor(one, of));
   if (!budget) return;
   throw new ApiError('budget_exceeded', `The budget "${budget.name}" of ${budget.limitUsd} USD is used up.`, {
