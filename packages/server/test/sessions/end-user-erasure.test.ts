@@ -259,6 +259,17 @@ test('a stored response of a schedule is erased in whatever order its request na
   expect(await tablesWith(service.db, [ID, MARKER])).toEqual([]);
 });
 
+test('the stored response of a link to a session of theirs is erased', async () => {
+  const { service, client, agentId } = await startWithAgent();
+  const opening = { agentId, environment: 'production', endUser: { id: ID } };
+  const { sessionId } = await client.sessions.open(opening);
+  await client.sessions.share(sessionId, { title: `With {"${MARKER}` }, { idempotencyKey: 'once' });
+  expect(await tablesWith(service.db, [ID, MARKER])).toContain('idempotency_records');
+  await client.endUsers.erase(ID);
+  await finished(client, ID);
+  expect(await tablesWith(service.db, [ID, MARKER])).toEqual([]);
+});
+
 test('an erasure of someone without sessions finishes, and a second request during one changes nothing', async () => {
   const { client } = await startWithAgent();
   await client.endUsers.erase('nobody');

@@ -30,7 +30,7 @@ export async function eraseResponses(
     const page = await db.query<Found>(sql`
       select r.caller_id as "callerId", r.idempotency_key as "idempotencyKey",
         coalesce(strpos(r.body, ${shown}) > 0, false) as "isOfEndUser",
-        substring(r.body from '^\\{"approval":\\{[^{]*?"sessionId":"(ses_[0-9a-z]{26})"') as "sessionId",
+        substring(r.body from '^\\{"(?:approval|share)":\\{[^{]*?"sessionId":"(ses_[0-9a-z]{26})"') as "sessionId",
         substring(r.body from '^\\{"file":\\{[^{]*?"fileId":"(file_[0-9a-z]{26})"') as "fileId"
       from idempotency_records r
       where r.organization_id = ${organizationId}
