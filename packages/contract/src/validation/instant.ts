@@ -6,7 +6,8 @@ const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** What a `date-time` must be, for error messages. */
-export const INSTANT = 'an ISO 8601 time with its offset or Z, in the years 1 to 9999, such as 2026-01-31T09:30:00.000Z';
+export const INSTANT =
+  'an ISO 8601 time with its offset or Z, in the years 1 to 9999, such as 2026-01-31T09:30:00.000Z';
 
 export function isInstant(text: string): boolean {
   const ms = Date.parse(text);

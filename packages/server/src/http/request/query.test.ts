@@ -3,6 +3,7 @@ import { parseQuery } from './query.ts';
 
 test('names in brackets make a map', () => {
   expect(parseQuery('a=1&metadata[x]=2&metadata[y%20z]=3')).toEqual({ a: '1', metadata: { x: '2', 'y z': '3' } });
+  expect(parseQuery('m[a]b]=1&m[a[b]=2&m[]=3&m[%0A]=4')).toEqual({ m: { 'a]b': '1', 'a[b': '2', '': '3', '\n': '4' } });
 });
 
 // Thrown from here, an error would end the process: Node's parser of requests asks for it, and nobody catches it.

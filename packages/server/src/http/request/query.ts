@@ -7,7 +7,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = {};
   const maps = new Map<string, Record<string, unknown>>();
   for (const [name, value] of Object.entries(parse(text))) {
-    const [, outer, inner] = /^(\w+)\[([^\]]*)\]$/.exec(name) ?? [];
+    const [, outer, inner] = /^(\w+)\[(.*)\]$/s.exec(name) ?? [];
     if (outer === undefined) {
       add(query, name, value);
     } else {
