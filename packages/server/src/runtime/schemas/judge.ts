@@ -13,20 +13,21 @@ export interface Task {
   readonly strict?: boolean;
 }
 
-/** The problem, as text; undefined if there is none. */
-export function judge({ schema, value, strict = false }: Task): string | undefined {
-  const parsed = JSON.parse(schema) as Record<string, unknown>;
-  if (value === undefined) return problemOf(parsed, strict);
+/** The problem, as text; undefined if there is none; null if it can't be evaluated: it is not known whether there is one. */
+export type Outcome = string | undefined | null;
+
+export function judge({ schema, value, strict = false }: Task): Outcome {
   try {
-    return errorsOf(parsed, JSON.parse(value));
+    const parsed = JSON.parse(schema) as Record<string, unknown>;
+    return value === undefined ? problemOf(parsed, strict) : errorsOf(parsed, JSON.parse(value));
   } catch {
-    return UNEVALUABLE;
+    // A regular expression can exhaust the stack of its engine long before the time is over.
+    return null;
   }
 }
 
 // Validation of a value
 
-const UNEVALUABLE = 'the schema cannot be evaluated for it';
 const MAX_ERRORS = 5;
 const MAX_NAMED = 20;
 
@@ -59,21 +60,17 @@ const PATTERNS_MAX_CHARACTERS = 10_000;
 const DIALECTS = /^https?:\/\/json-schema\.org\/(?:draft\/(?:2020-12|2019-09)|draft-0[67])\/schema#?$/;
 
 function problemOf(schema: Record<string, unknown>, strict: boolean): string | undefined {
-  try {
-    const parts = schemaParts(schema);
-    const early = strict ? dialectProblem(schema, parts) : undefined;
-    if (early) return early;
-    if (!metaSchema.Check(schema)) return `is not a JSON Schema${placeOfError(schema)}`;
-    const wrong = patternProblem(parts.patterns);
-    if (wrong) return wrong;
-    const { references, targets } = parts;
-    const lost = references.find((reference) => !targets.has(reference) && !resolves(schema, reference));
-    if (lost !== undefined) return `refers to ${JSON.stringify(lost.slice(0, 100))}, which is not in it`;
-    // Evaluates it once, because references may be circular, or double at every level.
-    if (references.length > 0) Schema.Check(schema, {});
-  } catch {
-    return 'cannot be evaluated as a JSON Schema';
-  }
+  const parts = schemaParts(schema);
+  const early = strict ? dialectProblem(schema, parts) : undefined;
+  if (early) return early;
+  if (!metaSchema.Check(schema)) return `is not a JSON Schema${placeOfError(schema)}`;
+  const wrong = patternProblem(parts.patterns);
+  if (wrong) return wrong;
+  const { references, targets } = parts;
+  const lost = references.find(({ reference, base }) => !targets.has(reference) && !resolves(base, reference));
+  if (lost) return `refers to ${JSON.stringify(lost.reference.slice(0, 100))}, which is not in it`;
+  // Evaluates it once, because references may be circular, or double at every level.
+  if (references.length > 0) Schema.Check(schema, {});
   return undefined;
 }
 
@@ -180,7 +177,8 @@ interface Pattern {
 
 interface Parts {
   patterns: Pattern[];
-  references: string[];
+  /** With the part that they are relative to: the innermost around them with an `$id`, or the whole schema. */
+  references: { reference: string; base: object }[];
   /** What can be referred to other than by a path: names that the schema gives to its parts. */
   targets: Set<string>;
   /** Problems with keywords of another dialect, with what to write instead. */
@@ -194,23 +192,24 @@ const DATA = new Set(['const', 'enum', 'default', 'examples', 'example']);
 
 function schemaParts(root: Record<string, unknown>): Parts {
   const parts: Parts = { patterns: [], references: [], targets: new Set(), others: [] };
-  const visit = (node: unknown, path: string, isMap: boolean): void => {
+  const visit = (node: unknown, path: string, isMap: boolean, around: object): void => {
     if (typeof node !== 'object' || node === null) return;
+    const base = !isMap && '$id' in node ? node : around;
     for (const [name, value] of Object.entries(node)) {
       const at = `${path}/${name}`;
       if (isMap) {
-        visit(value, at, false);
+        visit(value, at, false, base);
       } else if (!DATA.has(name)) {
-        addPart(parts, node, path, name, value);
-        visit(value, at, MAPS.has(name));
+        addPart(parts, node, path, name, value, base);
+        visit(value, at, MAPS.has(name), base);
       }
     }
   };
-  visit(root, '', false);
+  visit(root, '', false, root);
   return parts;
 }
 
-function addPart(parts: Parts, node: object, path: string, keyword: string, value: unknown): void {
+function addPart(parts: Parts, node: object, path: string, keyword: string, value: unknown, base: object): void {
   const place = path === '' ? '/' : path.slice(0, 200);
   if (keyword === 'pattern' && typeof value === 'string') {
     parts.patterns.push({ path: `${path}/pattern`, pattern: value });
@@ -218,7 +217,7 @@ function addPart(parts: Parts, node: object, path: string, keyword: string, valu
     const names = Object.keys(value ?? {});
     parts.patterns.push(...names.map((pattern) => ({ path: `${path}/patternProperties`, pattern })));
   } else if ((keyword === '$ref' || keyword === '$dynamicRef') && typeof value === 'string') {
-    parts.references.push(value);
+    parts.references.push({ reference: value, base });
   } else if (keyword === '$id' && typeof value === 'string') {
     parts.targets.add(value);
   } else if ((keyword === '$anchor' || keyword === '$dynamicAnchor') && typeof value === 'string') {

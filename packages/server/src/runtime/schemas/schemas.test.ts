@@ -73,6 +73,28 @@ test('a rule that can’t be evaluated in time matches, so that an approval is r
   expect(await mayMatch(ORGANIZATION, [{ schema: BACKTRACKS, value: VICTIM }])).toEqual([true]);
 });
 
+test('a rule that fails while it is evaluated matches, so that an approval is requested', async () => {
+  // The engine of regular expressions throws within milliseconds when it has too much to remember.
+  const words = Array.from({ length: 80 }, (_, index) => `(w${index}x)`).join('|');
+  const rule = schemaOf({ type: 'string', pattern: `^(?:${words}|(.)|(\\n))*(?:drop|delete)` });
+  const value = { x: `${'-'.repeat(300_000)}\ndrop table customers` };
+  expect(await mayMatch(ORGANIZATION, [{ schema: rule, value }])).toEqual([true]);
+  expect(await valueErrors(ORGANIZATION, [{ schema: rule, value }])).toEqual([REFUSED]);
+  expect(await mayMatch(ORGANIZATION, [{ schema: rule, value: { x: 'select 1' } }])).toEqual([false]);
+});
+
+test('a reference that leads nowhere from the part of the schema that it is in is refused', async () => {
+  const nested = (reference: string) => ({
+    properties: { x: { $id: 'part', $ref: reference, $defs: { own: { type: 'string' } } } },
+    $defs: { a: { type: 'string' } },
+  });
+  expect(await schemaProblems(ORGANIZATION, [nested('#/$defs/a'), nested('#/$defs/own')], { strict: true })).toEqual([
+    'refers to "#/$defs/a", which is not in it',
+    undefined,
+  ]);
+  expect(await errorOf({ ...nested('#/$defs/own'), type: 'object' }, { x: 'text' })).toBeUndefined();
+});
+
 test('a schema that can’t be evaluated in time is refused, and so are those after it, because they share a time limit', async () => {
   const letters = schemaOf({ pattern: '^\\p{L}+$' });
   const wrong = 'cannot be evaluated as a JSON Schema';

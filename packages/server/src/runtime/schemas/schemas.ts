@@ -5,8 +5,8 @@
 // evaluated at once: a node with only plain schemas starts no thread.
 //
 // Only this folder compiles third-party schemas; test/house.test.ts checks that.
-import { judge, type Task } from './judge.ts';
-import { type Outcome, runInThread, STOPPED } from './threads.ts';
+import { judge, type Outcome, type Task } from './judge.ts';
+import { runInThread } from './threads.ts';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -14,6 +14,9 @@ type JsonSchema = Record<string, unknown>;
 const SCHEMA_MAX_BYTES = 128 * 1024;
 /** The keywords whose evaluation can take more than linear time. */
 const NEEDS_THREAD = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
+/** Those that compare the items of a list with each other, or look at each several times. */
+const COMPARES = /"(?:uniqueItems|contains|unevaluatedItems|unevaluatedProperties)":/;
+const COMPARING = 20;
 /** Characters of the schemas times those of their values, in total, that are evaluated without a thread: a few milliseconds. */
 const WORK_AT_ONCE = 1_000_000;
 const SCHEMA_AT_ONCE = 16_384;
@@ -34,7 +37,7 @@ export async function schemaProblems(
   return tasks.map((task) => {
     if (!outcomes.has(task)) return `has more than ${SCHEMA_MAX_BYTES} bytes`;
     const outcome = outcomes.get(task);
-    return outcome === STOPPED ? 'cannot be evaluated as a JSON Schema' : outcome;
+    return outcome === null ? 'cannot be evaluated as a JSON Schema' : outcome;
   });
 }
 
@@ -56,7 +59,7 @@ export async function valueErrors(
   evaluations: readonly Evaluation[],
 ): Promise<(string | undefined)[]> {
   const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
-  return outcomes.map((outcome) => (outcome === STOPPED ? 'the schema cannot be evaluated for it' : outcome));
+  return outcomes.map((outcome) => (outcome === null ? 'the schema cannot be evaluated for it' : outcome));
 }
 
 /** The same for the input of a tool. */
@@ -72,7 +75,7 @@ export async function inputErrors(
 /** Whether each value matches; also true if that can't be evaluated, so that an approval is requested. With the same time limit. */
 export async function mayMatch(organizationId: string, evaluations: readonly Evaluation[]): Promise<boolean[]> {
   const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
-  return outcomes.map((outcome) => outcome === undefined || outcome === STOPPED);
+  return outcomes.map((outcome) => outcome === undefined || outcome === null);
 }
 
 async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
@@ -81,7 +84,7 @@ async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise
   const outcomes = new Map<Task, Outcome>();
   for (const task of tasks) {
     const { schema, value = '' } = task;
-    const work = schema.length * Math.max(1, value.length);
+    const work = schema.length * Math.max(1, value.length) * (COMPARES.test(schema) ? COMPARING : 1);
     if (work > room || schema.length > SCHEMA_AT_ONCE || NEEDS_THREAD.test(schema)) {
       hard.push(task);
     } else {

@@ -3,11 +3,7 @@
 //
 // Waiting organizations take turns, and each has at most one thread at a time: its schemas can't block those of others.
 import { Worker } from 'node:worker_threads';
-import type { Task } from './judge.ts';
-
-/** The problem, as text; undefined if there is none; `STOPPED` if there was not enough time. */
-export type Outcome = string | undefined | typeof STOPPED;
-export const STOPPED = Symbol('stopped');
+import type { Outcome, Task } from './judge.ts';
 
 /** The fewest with which one organization can't block another: the event loop needs the cores too. */
 const MAX_THREADS = 2;
@@ -30,14 +26,14 @@ const served = new Set<string>();
 const idle: Worker[] = [];
 let threads = 0;
 
-/** In order. If a task takes too long, it and those after it are `STOPPED`. Never throws. */
+/** In order. If a task takes too long, the outcome of it and of those after it is null. Never throws. */
 export async function runInThread(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
   const { promise, resolve: end } = Promise.withResolvers<void>();
   const job: Job = { organizationId, tasks, outcomes: [], end };
   waiting.set(organizationId, [...(waiting.get(organizationId) ?? []), job]);
   if (threads < MAX_THREADS) void serve();
   await promise;
-  return tasks.map((_, index) => (index < job.outcomes.length ? job.outcomes[index] : STOPPED));
+  return tasks.map((_, index) => (index < job.outcomes.length ? job.outcomes[index] : null));
 }
 
 /** Runs jobs in a thread until none is waiting. */
@@ -55,7 +51,7 @@ async function serve(): Promise<void> {
         await ended;
       }
     } catch {
-      // The thread could not be started. Its tasks are `STOPPED`.
+      // The thread could not be started. Its tasks are not evaluated.
       thread = undefined;
     }
     served.delete(job.organizationId);
@@ -93,7 +89,7 @@ async function start(): Promise<Worker> {
 /** False if the thread was stopped before it finished the job. */
 async function run(thread: Worker, { tasks, outcomes }: Job): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const hear = (outcome: string | undefined) => {
+  const hear = (outcome: Outcome) => {
     outcomes.push(outcome);
     if (outcomes.length === tasks.length) resolve(true);
   };
