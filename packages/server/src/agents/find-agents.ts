@@ -4,6 +4,7 @@ import type { Input, Model } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
+import { normalizable } from '../lib/text.ts';
 import { modelName } from '../usage/prices.ts';
 
 // Takes some tens of milliseconds.
@@ -59,5 +60,5 @@ function textOf({ agentId, name, description, model, tools }: Candidate): string
 
 /** Without case and accents. */
 function plain(text: string): string {
-  return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim();
+  return normalizable(text).normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim();
 }

@@ -3,13 +3,17 @@
 // Case, width and accents make no difference. In scripts that are written without spaces, every two adjacent characters are a word,
 // so a search finds any part of a sentence. Punctuation separates: `refund_order` is two words, and so is `A-1042`.
 import { createHash } from 'node:crypto';
+import { normalizable } from '../../lib/text.ts';
 
 /** A session has no more words than this; later ones are not found. */
 export const MAX_WORDS = 5_000;
 // Longer words are cut, in texts and in searches alike.
 const MAX_WORD_CHARACTERS = 60;
-// Of one value; the rest of it is not searched.
+// Of one value; the rest of it is not searched. Some characters become many: there are ligatures of 18 letters.
 const MAX_TEXT_CHARACTERS = 200_000;
+const MAX_FOLDED_CHARACTERS = 400_000;
+// What is folded at once, so that no more is folded than there is room for words.
+const PART_CHARACTERS = 8_192;
 // A search is short. More words make it no more precise, but each costs a look-up.
 const MAX_SEARCHED_WORDS = 16;
 
@@ -24,14 +28,21 @@ const SCRIPTS =
 const ACCENTS = /[\u0300-\u036f]/g;
 
 function fold(text: string): string {
-  return text
-    .slice(0, MAX_TEXT_CHARACTERS)
-    .toWellFormed()
-    .normalize('NFKC')
-    .toLowerCase()
+  return normalizable(normalizable(text).normalize('NFKC').toLowerCase())
     .normalize('NFD')
     .replace(ACCENTS, '')
     .normalize('NFC');
+}
+
+/** Up to a space, if there is one near the end of a part. */
+function* partsOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const space = text.lastIndexOf(' ', from + PART_CHARACTERS);
+    const isNear = space > from + PART_CHARACTERS / 2 && text.length > from + PART_CHARACTERS;
+    const to = isNear ? space : from + PART_CHARACTERS;
+    yield text.slice(from, to);
+    from = to;
+  }
 }
 
 interface Piece {
@@ -41,8 +52,14 @@ interface Piece {
 }
 
 function* piecesOf(text: string): Generator<Piece> {
-  for (const [run] of fold(text).matchAll(RUNS)) {
-    for (const [piece] of run.matchAll(SCRIPTS)) yield { text: piece, isUnspaced: UNSPACED.test(piece) };
+  let left = MAX_FOLDED_CHARACTERS;
+  for (const part of partsOf(text.slice(0, MAX_TEXT_CHARACTERS))) {
+    const folded = fold(part);
+    left -= folded.length;
+    if (left < 0) return;
+    for (const [run] of folded.matchAll(RUNS)) {
+      for (const [piece] of run.matchAll(SCRIPTS)) yield { text: piece, isUnspaced: UNSPACED.test(piece) };
+    }
   }
 }
 
