@@ -47,6 +47,17 @@ test('a secret of the maximum length is found', () => {
   expect(createRedaction({ T: value })(`a${value}b${encodeURIComponent(value)}c`)).toBe('a[secret T]b[secret T]c');
 });
 
+test('a long secret that repeats itself is found in time in proportion to the length of the text', () => {
+  const value = 'a'.repeat(16_384);
+  const redact = createRedaction({ T: value, S: `b${'a'.repeat(100)}b` });
+  const almost = `${'a'.repeat(16_383)}b`.repeat(64);
+  const before = process.cpuUsage();
+  for (let times = 0; times < 10; times += 1) expect(redact(almost)).toBe(almost);
+  // 10 MiB. As parts of one regular expression, each took three seconds.
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5);
+  expect(redact(`${almost}${value}b${'a'.repeat(100)}b${value}c`)).toBe(`${almost}[secret T][secret S][secret T]c`);
+});
+
 test('without secrets a text is not changed', () => {
   expect(createRedaction({})('text')).toBe('text');
 });

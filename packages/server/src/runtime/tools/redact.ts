@@ -29,11 +29,42 @@ export function createRedaction(values: Readonly<Record<string, string>>): Redac
     }
   }
   if (nameOf.size === 0) return (text) => text as Redacted;
-  // The longest first: a secret may begin with another. In one pass, so that marks are not searched.
+  // The longest first: a secret may begin with another. Marks are not searched.
   const forms = [...nameOf.keys()].sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g');
-  return (text) => text.replace(pattern, (form) => markOf(nameOf.get(form)!)) as Redacted;
+  const long = forms.filter((form) => form.length > LONG_CHARACTERS).map(prefixesOf);
+  const short = forms.slice(long.length).map((form) => form.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
+  const pattern = short.length === 0 ? undefined : new RegExp(short.join('|'), 'g');
+  const mark = (form: string) => markOf(nameOf.get(form)!);
+  const withoutShort = (text: string) => (pattern ? text.replace(pattern, mark) : text);
+
+  /** Without the forms from this one on. */
+  function redact(text: string, at: number): string {
+    if (at === long.length) return withoutShort(text);
+    const { form } = long[at]!;
+    return between(text, long[at]!)
+      .map((part) => redact(part, at + 1))
+      .join(mark(form));
+  }
+  return (text) => redact(text, 0) as Redacted;
 }
+
+/** What is between the occurrences of a form. The work is proportional to the length of the text, whatever the form looks like. */
+function between(text: string, { form, fallback }: Pattern): string[] {
+  if (!text.includes(form.slice(0, LONG_CHARACTERS))) return [text];
+  const pattern: Pattern = { form, fallback, matched: 0 };
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (!advance(pattern, text.charCodeAt(at))) continue;
+    parts.push(text.slice(from, at + 1 - form.length));
+    from = at + 1;
+    pattern.matched = 0;
+  }
+  return [...parts, text.slice(from)];
+}
+
+/** Longer forms are not searched as parts of the regular expression, whose work is proportional to the lengths of text and form. */
+const LONG_CHARACTERS = 64;
 
 function markOf(name: string): string {
   return `[secret ${name}]`;
