@@ -749,10 +749,11 @@ describe('a stream of events', () => {
   });
 
   test.each([
-    ['a line', 'data: '],
-    ['an event', ''],
-    ['a comment', ': '],
-  ])('with %s that never ends is aborted', async (_title, beginning) => {
+    ['a line', 'data: ', 'it is longer than 1048576 bytes, so it was not read'],
+    ['an event', '', 'it is longer than 1048576 bytes, so it was not read'],
+    // No more of it is kept than of any stream without a response.
+    ['a comment', ': ', 'its event stream reached 8 MiB without a response'],
+  ])('with %s that never ends is aborted', async (_title, beginning, problem) => {
     server.on('tools/call', ({ stream, response }) => {
       stream();
       response.write(beginning);
@@ -764,9 +765,7 @@ describe('a stream of events', () => {
       };
       more();
     });
-    expect(await call()).toEqual(
-      unknown('The server’s response can’t be used: it is longer than 1048576 bytes, so it was not read.'),
-    );
+    expect(await call()).toEqual(unknown(`The server’s response can’t be used: ${problem}.`));
   });
 
   test('whose response is too long in bytes, but not in characters, is aborted', async () => {

@@ -291,7 +291,7 @@ async function requireOpenBudget(
   const usedUp = await ctx.budgetStops.usedUp(organizationId);
   if (usedUp.length === 0) return;
   const named = await reachOf(ctx, input);
-  // A fork is its creator's, whoever opened the session that it continues.
+  // A fork counts for the key that creates it, and not for that of the session that it continues.
   const of = named && name === 'forkSession' ? { ...named, keyId: ctx.keyId } : named;
   const [budget] = usedUp.filter((one) => of && isFor(one, of));
   if (!budget) return;

@@ -7,6 +7,7 @@
 import type { Egress } from '../../egress/egress.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { createEventLines } from '../../lib/event-lines.ts';
 import { ModelFailure } from './model.ts';
 import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 import type { ProviderKey } from './provider-key.ts';
@@ -124,6 +125,7 @@ export function openConnection(
 
   function counted(): TransformStream<Uint8Array, Uint8Array> {
     let bytes = 0;
+    const eventLines = createEventLines();
     return new TransformStream({
       transform(chunk, controller) {
         received();
@@ -135,7 +137,7 @@ export function openConnection(
             }),
           );
         }
-        controller.enqueue(chunk);
+        controller.enqueue(eventLines(chunk));
       },
     });
   }

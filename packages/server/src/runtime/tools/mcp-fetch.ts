@@ -12,6 +12,7 @@ import { createParser } from 'eventsource-parser';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
@@ -264,12 +265,13 @@ class Exchange {
       },
     });
     const decoder = new TextDecoder();
+    const eventLines = createEventLines();
     try {
       for await (const chunk of bodyOf(response, this.#signal)) {
         this.#streamBytes += chunk.byteLength;
         if (this.#streamBytes > STREAM_MAX_BYTES)
           throw new McpResponseError('its event stream reached 8 MiB without a response');
-        parser.feed(decoder.decode(chunk, { stream: true }));
+        parser.feed(decoder.decode(eventLines(chunk), { stream: true }));
         if (message !== undefined) return message;
       }
     } catch (error) {
