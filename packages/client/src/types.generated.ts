@@ -1088,6 +1088,8 @@ export interface Message {
   /** null for a message whose turn has not started. */
   turn: number | null;
   content: MessagePart[];
+  /** A response that does not match `outputSchema`, or the message that tells the model so. Not part of the conversation: leave it out where you show one. */
+  rejected?: true;
   createdAt: string;
 }
 

@@ -132,6 +132,12 @@ export const Message = Type.Object(
     role: OneOf(messageRoles),
     turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not started.' }),
     content: Type.Array(MessagePart),
+    rejected: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'A response that does not match `outputSchema`, or the message that tells the model so. Not part of the conversation: leave it out where you show one.',
+      }),
+    ),
     createdAt: Timestamp,
   },
   { title: 'Message' },

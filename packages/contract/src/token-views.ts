@@ -210,7 +210,10 @@ const envelope = (value: Envelope): Envelope =>
 const part = (value: MessagePart): MessagePart =>
   value.type === 'tool_result' && value.error !== undefined ? { ...value, error: FAILED_CALL() } : value;
 const message = (value: Message): Message =>
-  viewed<Message>({ messageId: 'show', role: 'show', turn: 'show', content: list(part), createdAt: 'show' }, value);
+  viewed<Message>(
+    { messageId: 'show', role: 'show', turn: 'show', content: list(part), rejected: 'show', createdAt: 'show' },
+    value,
+  );
 
 const operation = (value: TurnOperation): TurnOperation =>
   viewed<TurnOperation>(

@@ -7,12 +7,11 @@ import type { AssistantMessage, AssistantPart, SessionMessage, ToolPart, UserMes
 export function messagesOf(entries: readonly Message[], idOf: (messageId: string) => string): SessionMessage[] {
   const messages: SessionMessage[] = [];
   let last: AssistantMessage | undefined;
-  let lastTurn: number | undefined;
   for (const entry of entries) {
+    if (entry.rejected) continue;
     const turn = entry.turn ?? 0;
     if (entry.role === 'user') {
-      // Further ones of a turn are from the service, which asks the model to repeat its output.
-      if (turn !== lastTurn) messages.push(userMessageOf(entry, idOf(entry.messageId)));
+      messages.push(userMessageOf(entry, idOf(entry.messageId)));
     } else if (last?.turn === turn) {
       last = { ...last, parts: withEntry(last.parts, entry) };
       messages[messages.length - 1] = last;
@@ -28,7 +27,6 @@ export function messagesOf(entries: readonly Message[], idOf: (messageId: string
       };
       messages.push(last);
     }
-    lastTurn = turn;
   }
   return messages;
 }

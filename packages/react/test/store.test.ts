@@ -306,6 +306,33 @@ test('a turn that was stopped says so, and one that failed is retried', async ()
   failing.close();
 });
 
+test('a response that outputSchema rejects is shown neither while it runs nor after a reload', async () => {
+  const { client } = service;
+  const outputSchema = { type: 'object', required: ['n'] };
+  const agent = async (script: object[]) => {
+    const model = { provider: 'scripted' as const, model: 'x', settings: { script: script as never } };
+    return (await client.agents.create({ name: 'Rejected', model, outputSchema })).agentId;
+  };
+  const right = '{"n":1}';
+  const repaired = openPage(open(await agent([{ text: 'WRONG' }, { text: right }])));
+  await repaired.store.send('Go');
+  const retried = openPage(open(await agent([{ text: 'WRONG 1' }, { text: 'WRONG 2' }, { text: right }])));
+  await retried.store.send('Go');
+  await expect.poll(() => retried.store.getSnapshot().error).toMatchObject({ code: 'output_invalid' });
+  const failed = openPage({ sessionId: retried.store.getSnapshot().sessionId! });
+  await expect.poll(() => failed.store.getSnapshot().error).toMatchObject({ code: 'output_invalid' });
+  expect(failed.lines().join()).not.toContain('WRONG');
+  failed.close();
+  expect(await retried.store.retry()).toBe(true);
+  for (const page of [repaired, retried]) {
+    await expect.poll(page.lines).toEqual(['user: Go', `assistant: ${right}`]);
+    await isIdle(page);
+    const reloaded = openPage({ sessionId: page.store.getSnapshot().sessionId! });
+    await expect.poll(reloaded.lines).toEqual(['user: Go', `assistant: ${right}`]);
+    for (const one of [page, reloaded]) one.close();
+  }
+});
+
 test('a session that does not exist is an error, and shows nothing', async () => {
   const page = openPage({ sessionId: 'ses_00000000000000000000000000' });
   await expect

@@ -33,6 +33,17 @@ const transcript: Message[] = [
   { messageId: 'msg_5', role: 'user', turn: null, createdAt, content: [{ type: 'text', text: 'Thanks' }] },
 ];
 
+test('what was rejected is not part of the conversation', () => {
+  const said = (role: Message['role'], text: string, more: object = {}): Message => ({
+    ...{ messageId: `msg_${text}`, role, turn: 1, createdAt, content: [{ type: 'text', text }] },
+    ...more,
+  });
+  const rejected = { rejected: true };
+  const right = [said('user', 'go'), said('assistant', 'right')];
+  const whole = [right[0]!, said('assistant', 'wrong', rejected), said('user', 'again', rejected), right[1]!];
+  expect(toUIMessages(whole, { sessionId: 'ses_1' })).toEqual(toUIMessages(right, { sessionId: 'ses_1' }));
+});
+
 test('a transcript becomes a message for each user message and each turn', async () => {
   const messages = toUIMessages(transcript, { sessionId: 'ses_1', fileUrl: ({ fileId }) => `/files/${fileId}` });
   const shownFile = {

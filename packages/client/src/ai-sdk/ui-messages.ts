@@ -27,7 +27,8 @@ export function toUIMessages<M extends UIMessage<SignalboxMetadata> = UIMessage<
   { sessionId, fileUrl = defaultFileUrl }: UIMessagesOptions,
 ): M[] {
   const result: UIMessage<SignalboxMetadata>[] = [];
-  for (const { messageId, role, turn, content } of messages) {
+  for (const { messageId, role, turn, content, rejected } of messages) {
+    if (rejected) continue;
     const isUser = role === 'user';
     const id = isUser || turn === null ? messageId : messageIdOfTurn(turn);
     let message = result.at(-1);

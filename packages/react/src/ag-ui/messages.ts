@@ -21,7 +21,8 @@ export function toolCall(id: string, name: string, input: unknown): ToolCall {
 export function toMessages(stored: readonly StoredMessage[]): Message[] {
   const messages: Message[] = [];
   const calls = new Map<string, ToolCall>();
-  for (const { messageId: id, role, content } of stored) {
+  for (const { messageId: id, role, content, rejected } of stored) {
+    if (rejected) continue;
     if (role === 'user') {
       const parts = content.flatMap((part): ContentPart[] =>
         part.type === 'text' ? [{ type: 'text', text: part.text }] : part.type === 'file' ? [filePart(part)] : [],

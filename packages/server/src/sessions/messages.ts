@@ -1,6 +1,6 @@
 // Messages of a session: sending one, reading the transcript.
 import type { Input, Result } from '@signalbox/contract';
-import sql, { empty } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { nextVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
 import { messageParts } from '../files/message-files.ts';
@@ -13,7 +13,7 @@ import { requirePrice } from './budget.ts';
 import { addToInbox } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { addRequester } from './state/requesters.ts';
-import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './state/session.ts';
+import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
 import { requireTaken } from './taken-files.ts';
@@ -76,7 +76,8 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const { order = 'asc' } = input;
   const isAsc = order === 'asc';
   const request = pageRequest(`messages:${order}:${organizationId}:${input.sessionId}`, input, { isKey });
-  const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
+  const session = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
+  const { sessionId } = session;
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   // One statement reads one snapshot. With two, a message that leaves the queue in between would be in neither part.
   const bytes = sql`octet_length(content::text)`;
@@ -85,7 +86,8 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const isAfterCursor =
     position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`;
   const ofTranscript = sql`
-    select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer
+    select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer,
+      ${isRejected(session)} as rejected
     from (${transcriptSources({ organizationId, sessionId })}) s
     cross join lateral (
       select * from messages m
@@ -96,7 +98,8 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
     ? sql`(select coalesce(max(found), 0) <= least(${request.limit}::int, count(*)) from page)`
     : sql`${position === undefined}::boolean`;
   const ofQueue = sql`
-    select null::int, i.position, i.inbox_id, 'user', i.body->'content' as content, i.created_at, i.body->>'steer' as steer
+    select null::int, i.position, i.inbox_id, 'user', i.body->'content' as content, i.created_at, i.body->>'steer' as steer,
+      false as rejected
     from session_inbox i
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message' and ${isLastPage}`;
   const [pageOrder, queueOrder] = isAsc
@@ -113,4 +116,18 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewEntry);
   const waiting = queued.map(viewEntry);
   return { ...page, data: isAsc ? [...page.data, ...waiting] : [...waiting, ...page.data] };
+}
+
+/**
+ * Of the message `m`. Only the first message of a turn is a user's: further ones are the service's, about the responses before them. A
+ * response whose turn failed with it is followed by none.
+ */
+function isRejected({ organizationId, turn, error }: SessionRow): Sql {
+  const failedTurn = error?.code === 'output_invalid' ? turn : null;
+  return sql`
+    case m.role when 'user' then m.position > 0 when 'assistant' then coalesce((
+      select x.role = 'user' from messages x
+      where x.organization_id = ${organizationId} and x.session_id = m.session_id and x.turn = m.turn
+        and x.position > m.position and x.role <> 'assistant'
+      order by x.position limit 1), m.turn = ${failedTurn}::integer) end`;
 }

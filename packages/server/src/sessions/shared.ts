@@ -50,6 +50,7 @@ export async function readShared(
   const request = { sessionId, order: 'desc' as const, limit: PAGE_MESSAGES, ...(cursor && { cursor }) };
   const { data, page } = await listMessages({ db: platform.db, organizationId } as PoolContext, request);
   const messages = data.flatMap((message) => {
+    if (message.rejected) return [];
     const content = includesTools ? message.content : message.content.filter(isConversation);
     return content.length === 0 ? [] : [{ ...message, content }];
   });

@@ -198,12 +198,14 @@ test('an invalid response is reset, the model gets the error and one more call, 
 
   const { data } = await listMessages(world.ctx, { sessionId });
   const correction = expect.stringMatching(/does not match.*JSON Schema.*total/s);
-  expect(data.map(({ role, content }) => [role, content])).toEqual([
-    ['user', [{ type: 'text', text: 'go' }]],
-    ['assistant', [{ type: 'text', text: wrong }]],
-    ['user', [{ type: 'text', text: correction }]],
-    ['assistant', [{ type: 'text', text: right }]],
+  expect(data.map(({ role, content, rejected }) => [role, content, rejected])).toEqual([
+    ['user', [{ type: 'text', text: 'go' }], undefined],
+    ['assistant', [{ type: 'text', text: wrong }], true],
+    ['user', [{ type: 'text', text: correction }], true],
+    ['assistant', [{ type: 'text', text: right }], undefined],
   ]);
+  const newest = await listMessages(world.ctx, { sessionId, order: 'desc', limit: 2 });
+  expect(newest.data.map(({ rejected }) => rejected)).toEqual([undefined, true]);
   expect(seen.map((call) => call.outputSchema)).toEqual([outputSchema, outputSchema]);
   expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
@@ -226,6 +228,13 @@ test('a second invalid response fails the turn with a clear error, and its text 
     error: { code: 'output_invalid', message: expect.stringContaining('it is not JSON') },
     usage: { steps: 2 },
   });
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.map(({ role, rejected }) => [role, rejected])).toEqual([
+    ['user', undefined],
+    ['assistant', true],
+    ['user', true],
+    ['assistant', true],
+  ]);
 });
 
 test('a response without text is requested once more, and its message is void', async () => {

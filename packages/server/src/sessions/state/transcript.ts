@@ -12,6 +12,8 @@ export interface TranscriptEntry {
   content: MessagePart[];
   /** Of a response: what its provider expects back with the next call. */
   providerData?: unknown;
+  /** Whether it is a response that does not match `outputSchema`, or the service's message about one. Not stored. */
+  rejected?: boolean | null;
   createdAt: Date;
 }
 
@@ -30,6 +32,7 @@ export function viewEntry(entry: Omit<TranscriptEntry, 'turn' | 'position'> & { 
     role: entry.role,
     turn: entry.turn,
     content: entry.content,
+    ...(entry.rejected && { rejected: true }),
     createdAt: entry.createdAt.toISOString(),
   };
 }
