@@ -75,9 +75,10 @@ export function shortNumber(value: number): string {
   return value < 1_000_000 ? value.toLocaleString('en') : compact.format(value);
 }
 
-/** An amount with cents, or with four digits below a dollar: a model call costs fractions of a cent. */
+/** An amount with cents, or with four digits below a dollar if it is not whole cents: a model call costs fractions of one. */
 export function money(usd: number): string {
-  const digits = usd !== 0 && Math.abs(usd) < 1 ? 4 : 2;
+  const isCents = Math.abs(usd * 100 - Math.round(usd * 100)) < 1e-9;
+  const digits = Math.abs(usd) < 1 && !isCents ? 4 : 2;
   return usd.toLocaleString('en', {
     style: 'currency',
     currency: 'USD',
@@ -86,10 +87,10 @@ export function money(usd: number): string {
   });
 }
 
-/** `0 %`, `<0.1 %`, `2.5 %`, `98 %` of a share. */
+/** `0%`, `<0.1%`, `2.5%`, `98%` of a share. */
 export function percent(share: number): string {
   const value = share * 100;
-  if (value > 0 && value < 0.05) return '<0.1 %';
+  if (value > 0 && value < 0.05) return '<0.1%';
   const isFine = (value !== 0 && value < 10) || (value > 99 && value < 100);
-  return `${isFine ? value.toFixed(1) : Math.round(value).toLocaleString('en')} %`;
+  return `${isFine ? value.toFixed(1) : Math.round(value).toLocaleString('en')}%`;
 }

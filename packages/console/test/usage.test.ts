@@ -24,7 +24,7 @@ test('a budget is created, shown with what is spent of it, changed and deleted',
   await page.getByRole('menuitem', { name: 'Edit' }).click();
   await dialog.getByLabel('Limit in US dollars').fill('0.5');
   await dialog.getByRole('button', { name: 'Save budget' }).click();
-  await row.getByText('$0.00 of $0.5000 a month').waitFor();
+  await row.getByText('$0.00 of $0.50 a month').waitFor();
   await row.hover();
   await row.getByRole('button', { name: 'Actions for monthly' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();

@@ -68,7 +68,7 @@ function columns(header: string): Column<AnalyticsSum & { name: string }>[] {
     {
       header: 'DELIVERIES',
       cell: ({ webhooks: { attempts, failed } }) =>
-        attempts === 0 ? '' : `${((1 - failed / attempts) * 100).toFixed(1)} %`,
+        attempts === 0 ? '' : `${((1 - failed / attempts) * 100).toFixed(1)}%`,
       isRight: true,
       optional: true,
     },

@@ -34,7 +34,7 @@ const columns: Column<OrganizationBudget>[] = [
   { header: 'PERIOD', cell: ({ period }) => period },
   { header: 'SPENT', cell: ({ spentUsd }) => usd(spentUsd), isRight: true },
   { header: 'LIMIT', cell: ({ limitUsd }) => usd(limitUsd), isRight: true },
-  { header: 'USED', cell: ({ spentUsd, limitUsd }) => `${Math.floor((spentUsd / limitUsd) * 100)} %`, isRight: true },
+  { header: 'USED', cell: ({ spentUsd, limitUsd }) => `${Math.floor((spentUsd / limitUsd) * 100)}%`, isRight: true },
   { header: 'STOPS', cell: ({ stop }) => (stop ? 'yes' : 'no'), optional: true },
 ];
 

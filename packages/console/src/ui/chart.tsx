@@ -43,10 +43,10 @@ export function BarChart({ bars, ...props }: Omit<ChartProps, 'points'> & { bars
   );
 }
 
-/** A line for each series. It has gaps where there is no value; a value between two gaps is a dot. */
+/** Durations in milliseconds, a line for each series. It has gaps where there is no value; a value between two gaps is a dot. */
 export function LineChart(props: ChartProps) {
   const { series, points } = props;
-  const top = roundAbove(Math.max(0, ...points.flatMap(({ values }) => values.map((value) => value ?? 0))));
+  const top = roundDurationAbove(Math.max(0, ...points.flatMap(({ values }) => values.map((value) => value ?? 0))));
   return (
     <Chart {...props} top={top}>
       {series.map((name, index) => (
@@ -276,6 +276,17 @@ export function roundAbove(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return ROUND.map((step) => step * power).find((step) => step >= value) ?? 10 * power;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+// Of which the half is round as well.
+const ROUND_DURATIONS = [1, 2, 4, 6, 10, 20, 30, 60, 120, 240, 360, 720].map((minutes) => minutes * MINUTE);
+
+/** The same for milliseconds, which are shown as minutes and hours. */
+export function roundDurationAbove(ms: number): number {
+  if (ms <= MINUTE) return roundAbove(ms);
+  return ROUND_DURATIONS.find((step) => step >= ms) ?? Math.ceil(ms / (24 * HOUR)) * 24 * HOUR;
 }
 
 /** The first, the middle and the last. */

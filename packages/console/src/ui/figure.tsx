@@ -2,7 +2,7 @@ import { ArrowDownRight, ArrowRight, ArrowUpRight } from 'lucide-react';
 import type { ReactNode } from 'react';
 
 export interface Change {
-  /** Against the period before: 0.12 is 12 % more. Undefined, and not shown, if there was nothing before. */
+  /** Against the period before: 0.12 is 12% more. Undefined, and not shown, if there was nothing before. */
   ratio: number | undefined;
   /** Which direction is good, if one is. */
   good?: 'up' | 'down';
@@ -52,7 +52,7 @@ function ChangeText({ ratio, good, against }: Change) {
   const direction = ratio > 0 ? 'up' : 'down';
   const tone = isSame || good === undefined ? 'same' : good === direction ? 'better' : 'worse';
   const Arrow = isSame ? ArrowRight : ratio > 0 ? ArrowUpRight : ArrowDownRight;
-  const percent = `${ratio > MOST_RATIO ? '>' : ''}${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)} %`;
+  const percent = `${ratio > MOST_RATIO ? '>' : ''}${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)}%`;
   return (
     <p className={`change small ${tone}`} title={`Compared with ${against}`}>
       <Arrow aria-hidden="true" />

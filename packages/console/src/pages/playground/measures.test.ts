@@ -41,8 +41,8 @@ test('a change is a share of the baseline, and nothing is said where there is no
   const changes = (one: Measures) => shownMeasures(one, base).map(({ change }) => change);
   expect(changes(base)).toEqual(Array(6).fill(undefined));
   expect(changes({ ...base, firstTokenMs: 50, totalMs: 1220, inputTokens: 20, outputTokens: 3, costUsd: 1 })).toEqual([
-    '−50 %',
-    '+22 %',
+    '−50%',
+    '+22%',
     undefined,
     '+',
     undefined,

@@ -34,7 +34,7 @@ export function measuresOf(turns: readonly SessionTurn[]): Measures | undefined 
 export interface Shown {
   readonly name: string;
   readonly text: string;
-  /** Compared with the baseline: `+22 %`; undefined if there is nothing to compare, or no difference. */
+  /** Compared with the baseline: `+22%`; undefined if there is nothing to compare, or no difference. */
   readonly change: string | undefined;
 }
 
@@ -63,5 +63,5 @@ function changeText(before: number | null, now: number): string | undefined {
   if (before === 0) return '+';
   const percent = Math.round((now / before - 1) * 100);
   if (percent === 0) return undefined;
-  return `${percent > 0 ? '+' : '−'}${number(Math.abs(percent))} %`;
+  return `${percent > 0 ? '+' : '−'}${number(Math.abs(percent))}%`;
 }

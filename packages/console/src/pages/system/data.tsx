@@ -122,7 +122,7 @@ export function Data() {
           />
           <Figure
             label="Errors"
-            value="0 %"
+            value="0%"
             change={{ ratio: 0, good: 'down', against: 'the 24 hours before' }}
             points={[0, 0, 0, 0]}
           />

@@ -27,7 +27,7 @@ export function useDelivered(): ReadonlyMap<string, Delivered> {
   );
 }
 
-/** `99.2 % of 1,204` */
+/** `99.2% of 1,204` */
 export function deliveredText({ attempts, failed }: Delivered): string {
   return `${percent((attempts - failed) / attempts)} of ${number(attempts)}`;
 }
@@ -60,7 +60,7 @@ export function DeliveryCharts({ environment }: { environment: string }) {
               <LineChart
                 title="Response time"
                 {...(total.webhookDuration.p95Ms !== null && {
-                  total: `95 % within ${duration(total.webhookDuration.p95Ms)}`,
+                  total: `95% within ${duration(total.webhookDuration.p95Ms)}`,
                 })}
                 series={['Median', '95th percentile']}
                 points={points.map((point) => ({
