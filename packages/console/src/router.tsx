@@ -46,6 +46,15 @@ const index = createRoute({
   },
 });
 
+/** A page that is loaded when it is opened. The router would reload the document if that fails, also while the service is down. */
+function lazyPage<T extends Record<string, unknown>, K extends keyof T>(load: () => Promise<T>, name: K) {
+  const loadOrThrow = () =>
+    load().catch((cause: unknown) => {
+      throw new Error('The page could not be loaded', { cause });
+    });
+  return lazyRouteComponent(loadOrThrow, name);
+}
+
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
@@ -58,7 +67,7 @@ const signIn = createRoute({
     const account = await loadAccount();
     if (account.user) throw home(account);
   },
-  component: lazyRouteComponent(() => import('./pages/sign-in/sign-in.tsx'), 'SignInPage'),
+  component: lazyPage(() => import('./pages/sign-in/sign-in.tsx'), 'SignInPage'),
 });
 
 /** The page of invitation, setup and password links. The token is in the fragment, which no server sees. */
@@ -66,14 +75,14 @@ const link = createRoute({
   getParentRoute: () => root,
   path: '/link',
   beforeLoad: loadAccount,
-  component: lazyRouteComponent(() => import('./pages/sign-in/link.tsx'), 'LinkPage'),
+  component: lazyPage(() => import('./pages/sign-in/link.tsx'), 'LinkPage'),
 });
 
 /** What a share link shows. Without a sign-in: the token is in the fragment. */
 const share = createRoute({
   getParentRoute: () => root,
   path: '/share',
-  component: lazyRouteComponent(() => import('./pages/share/share.tsx'), 'SharePage'),
+  component: lazyPage(() => import('./pages/share/share.tsx'), 'SharePage'),
 });
 
 const newOrganization = createRoute({
@@ -82,14 +91,14 @@ const newOrganization = createRoute({
   beforeLoad: async () => {
     if (!(await loadAccount()).user) throw redirect({ to: '/sign-in' });
   },
-  component: lazyRouteComponent(() => import('./pages/organizations/new-organization.tsx'), 'NewOrganizationPage'),
+  component: lazyPage(() => import('./pages/organizations/new-organization.tsx'), 'NewOrganizationPage'),
 });
 
 /** Every part of ui/ in every state. It shows no data, so it needs no sign-in. */
 const system = createRoute({
   getParentRoute: () => root,
   path: '/_system',
-  component: lazyRouteComponent(() => import('./pages/system/system.tsx'), 'SystemPage'),
+  component: lazyPage(() => import('./pages/system/system.tsx'), 'SystemPage'),
 });
 
 const organization = createRoute({
@@ -124,158 +133,158 @@ const approvals = createRoute({
   ...inOrganization,
   path: '/approvals',
   validateSearch: approvalsSearch,
-  component: lazyRouteComponent(() => import('./pages/approvals/approvals.tsx'), 'ApprovalsPage'),
+  component: lazyPage(() => import('./pages/approvals/approvals.tsx'), 'ApprovalsPage'),
 });
 
 const approval = createRoute({
   ...inOrganization,
   path: '/approvals/$operationId',
-  component: lazyRouteComponent(() => import('./pages/approvals/approval.tsx'), 'ApprovalPage'),
+  component: lazyPage(() => import('./pages/approvals/approval.tsx'), 'ApprovalPage'),
 });
 
 const overview = createRoute({
   ...inOrganization,
   path: '/',
   validateSearch: overviewSearch,
-  component: lazyRouteComponent(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
+  component: lazyPage(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
 });
 
 const sessions = createRoute({
   ...inOrganization,
   path: '/sessions',
   validateSearch: sessionsSearch,
-  component: lazyRouteComponent(() => import('./pages/sessions/sessions.tsx'), 'SessionsPage'),
+  component: lazyPage(() => import('./pages/sessions/sessions.tsx'), 'SessionsPage'),
 });
 
 const session = createRoute({
   ...inOrganization,
   path: '/sessions/$sessionId',
   validateSearch: sessionSearch,
-  component: lazyRouteComponent(() => import('./pages/sessions/session.tsx'), 'SessionPage'),
+  component: lazyPage(() => import('./pages/sessions/session.tsx'), 'SessionPage'),
 });
 
 const compare = createRoute({
   ...inOrganization,
   path: '/sessions/$sessionId/compare',
   validateSearch: compareSearch,
-  component: lazyRouteComponent(() => import('./pages/sessions/compare.tsx'), 'ComparePage'),
+  component: lazyPage(() => import('./pages/sessions/compare.tsx'), 'ComparePage'),
 });
 
 const agents = createRoute({
   ...inOrganization,
   path: '/agents',
   validateSearch: agentsSearch,
-  component: lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'AgentsPage'),
+  component: lazyPage(() => import('./pages/agents/agents.tsx'), 'AgentsPage'),
 });
 
 const newAgent = createRoute({
   ...inOrganization,
   path: '/agents/new',
   validateSearch: newAgentSearch,
-  component: lazyRouteComponent(() => import('./pages/agents/new-agent.tsx'), 'NewAgentPage'),
+  component: lazyPage(() => import('./pages/agents/new-agent.tsx'), 'NewAgentPage'),
 });
 
 const agent = createRoute({
   ...inOrganization,
   path: '/agents/$agentId',
   validateSearch: agentSearch,
-  component: lazyRouteComponent(() => import('./pages/agents/agent.tsx'), 'AgentPage'),
+  component: lazyPage(() => import('./pages/agents/agent.tsx'), 'AgentPage'),
 });
 
 const agentVersions = createRoute({
   ...inOrganization,
   path: '/agents/$agentId/versions',
   validateSearch: versionsSearch,
-  component: lazyRouteComponent(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
+  component: lazyPage(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
 });
 
 const playground = createRoute({
   ...inOrganization,
   path: '/playground',
   validateSearch: playgroundSearch,
-  component: lazyRouteComponent(() => import('./pages/playground/playground.tsx'), 'PlaygroundPage'),
+  component: lazyPage(() => import('./pages/playground/playground.tsx'), 'PlaygroundPage'),
 });
 
 const schedules = createRoute({
   ...inOrganization,
   path: '/schedules',
   validateSearch: schedulesSearch,
-  component: lazyRouteComponent(() => import('./pages/schedules/schedules.tsx'), 'SchedulesPage'),
+  component: lazyPage(() => import('./pages/schedules/schedules.tsx'), 'SchedulesPage'),
 });
 
 const schedule = createRoute({
   ...inOrganization,
   path: '/schedules/$scheduleId',
   validateSearch: scheduleSearch,
-  component: lazyRouteComponent(() => import('./pages/schedules/schedule.tsx'), 'SchedulePage'),
+  component: lazyPage(() => import('./pages/schedules/schedule.tsx'), 'SchedulePage'),
 });
 
 const usage = createRoute({
   ...inOrganization,
   path: '/usage',
   validateSearch: usageSearch,
-  component: lazyRouteComponent(() => import('./pages/usage/usage.tsx'), 'UsagePage'),
+  component: lazyPage(() => import('./pages/usage/usage.tsx'), 'UsagePage'),
 });
 
 const budgets = createRoute({
   ...inOrganization,
   path: '/budgets',
-  component: lazyRouteComponent(() => import('./pages/budgets/budgets.tsx'), 'BudgetsPage'),
+  component: lazyPage(() => import('./pages/budgets/budgets.tsx'), 'BudgetsPage'),
 });
 
 const keys = createRoute({
   ...inOrganization,
   path: '/keys',
-  component: lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'KeysPage'),
+  component: lazyPage(() => import('./pages/keys/keys.tsx'), 'KeysPage'),
 });
 
 const environments = createRoute({
   ...inOrganization,
   path: '/environments',
-  component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
+  component: lazyPage(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
 });
 
 const environment = createRoute({
   ...inOrganization,
   path: '/environments/$name',
-  component: lazyRouteComponent(() => import('./pages/environments/environment.tsx'), 'EnvironmentPage'),
+  component: lazyPage(() => import('./pages/environments/environment.tsx'), 'EnvironmentPage'),
 });
 
 const start = createRoute({
   ...inOrganization,
   path: '/start',
-  component: lazyRouteComponent(() => import('./pages/start/start.tsx'), 'StartPage'),
+  component: lazyPage(() => import('./pages/start/start.tsx'), 'StartPage'),
 });
 
 const people = createRoute({
   ...inOrganization,
   path: '/people',
-  component: lazyRouteComponent(() => import('./pages/people/people.tsx'), 'PeoplePage'),
+  component: lazyPage(() => import('./pages/people/people.tsx'), 'PeoplePage'),
 });
 
 const organizationSettings = createRoute({
   ...inOrganization,
   path: '/organization',
-  component: lazyRouteComponent(() => import('./pages/organizations/organization.tsx'), 'OrganizationPage'),
+  component: lazyPage(() => import('./pages/organizations/organization.tsx'), 'OrganizationPage'),
 });
 
 const ownAccount = createRoute({
   ...inOrganization,
   path: '/account',
-  component: lazyRouteComponent(() => import('./pages/account/account.tsx'), 'AccountPage'),
+  component: lazyPage(() => import('./pages/account/account.tsx'), 'AccountPage'),
 });
 
 const webhooks = createRoute({
   ...inOrganization,
   path: '/webhooks',
-  component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'WebhooksPage'),
+  component: lazyPage(() => import('./pages/webhooks/webhooks.tsx'), 'WebhooksPage'),
 });
 
 const subscription = createRoute({
   ...inOrganization,
   path: '/webhooks/$environment',
   validateSearch: subscriptionSearch,
-  component: lazyRouteComponent(() => import('./pages/webhooks/subscription.tsx'), 'SubscriptionPage'),
+  component: lazyPage(() => import('./pages/webhooks/subscription.tsx'), 'SubscriptionPage'),
 });
 
 /** The address of a delivery, which the page of its webhook shows in a drawer. */
@@ -296,7 +305,7 @@ const events = createRoute({
   ...inOrganization,
   path: '/events',
   validateSearch: eventsSearch,
-  component: lazyRouteComponent(() => import('./pages/events/events.tsx'), 'EventsPage'),
+  component: lazyPage(() => import('./pages/events/events.tsx'), 'EventsPage'),
 });
 
 export const router = createRouter({
@@ -340,7 +349,11 @@ export const router = createRouter({
   // Pages see only the search parameters that they declare.
   search: { strict: true },
   defaultPreload: 'intent',
-  defaultPendingComponent: SkeletonRows,
+  defaultPendingComponent: () => (
+    <div className="page">
+      <SkeletonRows />
+    </div>
+  ),
   scrollRestoration: true,
   defaultErrorComponent: FailedPage,
   defaultNotFoundComponent: NotFoundPage,

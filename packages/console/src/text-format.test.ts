@@ -47,7 +47,7 @@ test('an amount below a dollar has four digits only if it is not whole cents', (
 });
 
 test('a share is a percentage without a space, with a digit where it matters', () => {
-  expect([0, 0.0004, 0.025, 0.5, 0.995, 1, 12.34].map(percent)).toEqual([
-    ...['0%', '<0.1%', '2.5%', '50%', '99.5%', '100%', '1,234%'],
+  expect([0, 0.0004, 0.025, 0.5, 0.995, 0.9999, 1, 12.34].map(percent)).toEqual([
+    ...['0%', '<0.1%', '2.5%', '50%', '99.5%', '>99.9%', '100%', '1,234%'],
   ]);
 });

@@ -91,6 +91,7 @@ export function money(usd: number): string {
 export function percent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 0.05) return '<0.1%';
+  if (value > 99.95 && value < 100) return '>99.9%';
   const isFine = (value !== 0 && value < 10) || (value > 99 && value < 100);
   return `${isFine ? value.toFixed(1) : Math.round(value).toLocaleString('en')}%`;
 }

@@ -10,14 +10,26 @@ import { StandalonePage } from './ui/standalone-page.tsx';
 
 const reloadedKey = 'signalbox.reloaded';
 
-/** Loads the new build if a file of this one is gone. If the file is gone after that as well, it was not the build. */
+/**
+ * Loads the new build if a file of this one is gone. If the file is gone after that as well, it was not the build. While the service
+ * does not answer, a reload would leave the browser's error page, so the page says what happened instead.
+ */
 export function reloadIfUpgraded(): void {
-  addEventListener('vite:preloadError', ({ payload }) => {
-    // Its message names the file, and each build has names of its own.
-    if (!navigator.onLine || sessionStorage.getItem(reloadedKey) === payload.message) return;
-    sessionStorage.setItem(reloadedKey, payload.message);
-    location.reload();
+  addEventListener('vite:preloadError', ({ payload: { message } }) => {
+    // It names the file, and each build has names of its own.
+    if (sessionStorage.getItem(reloadedKey) === message) return;
+    void reloadIfUp(() => sessionStorage.setItem(reloadedKey, message));
   });
+}
+
+async function reloadIfUp(before = () => {}): Promise<void> {
+  const isUp = await fetch(location.href, { method: 'HEAD', cache: 'no-store' }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+  if (!isUp) return;
+  before();
+  location.reload();
 }
 
 function subscribe(listener: () => void): () => void {
@@ -55,7 +67,7 @@ function Failed({ error, Layout }: { error: unknown; Layout: ComponentType<{ tit
   }
   return (
     <Layout title="The page could not be loaded">
-      <ErrorNotice error={error} retry={() => location.reload()} />
+      <ErrorNotice error={error} retry={() => void reloadIfUp()} />
     </Layout>
   );
 }

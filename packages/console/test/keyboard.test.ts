@@ -237,7 +237,7 @@ const dialogs: [path: string, opener: string, item?: string][] = [
   ['/budgets', 'Create budget'],
   ['/webhooks/staging', 'Rotate secret'],
   ['/webhooks/staging', 'Actions for this webhook', 'Edit'],
-  ['/webhooks/staging', 'Actions for this webhook', 'Resend since …'],
+  ['/webhooks/staging', 'Actions for this webhook', 'Resend since…'],
   ['/webhooks/staging', 'Actions for this webhook', 'Delete'],
   ['/environments', 'New environment'],
   ['/environments', 'Actions for staging', 'Change retention'],

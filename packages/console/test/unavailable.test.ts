@@ -37,12 +37,26 @@ test('a page whose files are gone since an upgrade loads the new build by itself
   expect(isGone).toBe(false);
 });
 
+test('while the service is down, a page that is opened says so in the frame, and loads when it is back', async () => {
+  const page = await console_.open(console_.owner, '/agents');
+  await expect.poll(title(page)).toBe('Agents');
+  await page.route('**/*', (route) => route.abort('connectionrefused'));
+  await page.getByRole('link', { name: 'Usage' }).click();
+  await expect.poll(title(page)).toBe('The page could not be loaded');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  expect(await title(page)()).toBe('The page could not be loaded');
+  await page.unroute('**/*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect.poll(title(page)).toBe('Usage');
+});
+
 test('if the files are still gone after that, the page reports it instead of reloading again and again', async () => {
   const page = await console_.open(console_.owner, '/agents');
   let loads = 0;
   page.on('load', () => (loads += 1));
   await page.route(/assets\/usage-/, (route) => route.fulfill({ status: 404 }));
   await page.getByRole('link', { name: 'Usage' }).click();
+  await expect.poll(() => loads).toBe(1);
   await expect.poll(title(page)).toBe('The page could not be loaded');
   expect(loads).toBe(1);
   await page.unroute(/assets\/usage-/);

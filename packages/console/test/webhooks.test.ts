@@ -366,7 +366,7 @@ test('a viewer sees everything and can change nothing', async () => {
   await page.getByText('You need the member role to send a test delivery.').waitFor();
   await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/${name}/deliveries/${deliveryId}`);
   await page.getByText('Refused with 500').first().waitFor();
-  for (const changing of ['Retry now', 'Rotate secret', 'Add webhook', 'Send test delivery', 'Resend since …']) {
+  for (const changing of ['Retry now', 'Rotate secret', 'Add webhook', 'Send test delivery', 'Resend since…']) {
     expect(await page.getByRole('button', { name: changing }).count()).toBe(0);
   }
   await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({

@@ -68,11 +68,14 @@ export function FormDialog({
   beside,
   submit,
   onClose,
+  dismiss = 'Cancel',
   children,
 }: {
   title: string;
   /** The label of the submit button. */
   action: string;
+  /** That of the other one, if the action is itself to cancel something. */
+  dismiss?: string;
   danger?: boolean;
   wide?: boolean;
   /** Fields that show their own errors (`ErrorNotice`). */
@@ -91,7 +94,7 @@ export function FormDialog({
         {children}
         {error !== undefined && <ErrorNotice error={error} {...(beside && { beside })} />}
         <div className="foot">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{dismiss}</Button>
           <Button type="submit" look={danger ? 'danger' : 'primary'} busy={busy}>
             {action}
           </Button>

@@ -160,7 +160,11 @@ export function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} m ${seconds % 60} s`;
+  if (minutes < 60) return inUnits(minutes, 'm', seconds % 60, 's');
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours < 48 ? inUnits(hours, 'h', minutes % 60, 'm') : inUnits(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function inUnits(large: number, unit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`;
 }

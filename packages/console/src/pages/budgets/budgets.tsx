@@ -103,7 +103,7 @@ function useBudgetColumns(): Column<OrganizationBudget>[] {
     },
     {
       id: 'of',
-      label: 'Of',
+      label: 'Applies to',
       choice: 'shown',
       cell: ({ environment, agentId, keyId }) =>
         [environment, agentId && nameOf(agentId), keyId].filter(Boolean).join(', ') || 'All sessions',
@@ -118,7 +118,7 @@ function useBudgetColumns(): Column<OrganizationBudget>[] {
     },
     {
       id: 'ends',
-      label: 'Starts again',
+      label: 'Resets',
       width: '8rem',
       end: true,
       choice: 'shown',

@@ -25,7 +25,7 @@ export function OrganizationPage() {
 function Settings() {
   const query = useApiQuery(['organization'], (client) => client.organization.get());
   return (
-    <Page title="Organization" about="Its name, and what holds for all of its environments.">
+    <Page title="Organization" about="Name and settings for all environments.">
       <Await query={query}>
         {({ organizationId, name, allowedOrigins, createdAt }) => (
           <>

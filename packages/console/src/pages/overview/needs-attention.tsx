@@ -142,7 +142,7 @@ function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { bud
         <Link to="/$organizationId/budgets" params={{ organizationId }}>
           {name}
         </Link>
-        : {money(spentUsd)} of {money(limitUsd)} this {period}
+        : {money(spentUsd)} of {money(limitUsd)} {period === 'day' ? 'today' : 'this month'}
         {isReached && stop && '. New turns are refused'}
       </span>
     </>

@@ -105,7 +105,7 @@ function People() {
   return (
     <Page
       title="People"
-      about={`Who can sign in to ${name}, and as what.`}
+      about={`Who can sign in to ${name}, and their roles.`}
       actions={
         <Button look="primary" onClick={() => setDialog({ what: 'invite' })}>
           Invite person

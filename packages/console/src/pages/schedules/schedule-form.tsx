@@ -101,7 +101,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       )}
       <TextField
         label="Name (optional)"
-        hint="For lists. Without one, they show the agent."
+        hint="Lists show the agent’s name if it is empty."
         maxLength={200}
         value={name}
         error={said('name')}

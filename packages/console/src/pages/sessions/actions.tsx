@@ -169,6 +169,7 @@ function Confirm({
       title={title}
       action={action}
       danger={ending !== 'close'}
+      dismiss={ending === 'cancel' ? 'Keep session' : 'Cancel'}
       onClose={onClose}
       submit={async () => {
         await change.mutateAsync(undefined);

@@ -82,6 +82,7 @@ export function EndDialog({
       title={`${verb} ${count}?`}
       action={`${verb} ${count}`}
       danger={action === 'cancel'}
+      dismiss={action === 'cancel' ? 'Keep sessions' : 'Cancel'}
       onClose={onClose}
       submit={async () => {
         const failed = await change.mutateAsync(undefined);

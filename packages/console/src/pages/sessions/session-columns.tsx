@@ -47,7 +47,9 @@ export function sessionColumns(nameOf: (agentId: string) => string): Column<List
       end: true,
       choice: 'shown',
       from: 'desktop',
-      cell: ({ workingMs }) => (workingMs === null ? '–' : duration(workingMs)),
+      // It is counted up to the last call that has ended.
+      cell: ({ workingMs, status }) =>
+        workingMs === null || (workingMs === 0 && status === 'running') ? '–' : duration(workingMs),
     },
     {
       id: 'lasted',

@@ -64,7 +64,7 @@ export function Deliveries({ environment }: { environment: string }) {
         />
         {may('write') && (
           <Button className="resend-since" onClick={() => setRecovering(true)}>
-            Resend since …
+            Resend since…
           </Button>
         )}
       </FilterBar>

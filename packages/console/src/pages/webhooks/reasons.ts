@@ -106,7 +106,7 @@ function answered(status: number): Reason {
     case 503:
       return {
         what: `${what} It is overloaded or not ready.`,
-        fix: 'Deliveries are retried after the time in its Retry-After header. You don’t have to do anything if it recovers.',
+        fix: 'Deliveries are retried automatically, no sooner than its Retry-After header says. You don’t have to do anything if it recovers.',
       };
     default:
       if (status >= 300 && status < 400) {

@@ -42,7 +42,7 @@ export function WebhooksPage() {
     <Page
       title="Webhooks"
       operation="createWebhookSubscription"
-      about="Signed requests with the chunks of sessions, to one endpoint an environment."
+      about="Signed requests with the chunks of sessions, to one endpoint per environment."
       actions={may('write') ? add : <span className="quiet small">You need the member role to add a webhook.</span>}
     >
       <Table
