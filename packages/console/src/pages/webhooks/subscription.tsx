@@ -94,7 +94,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
                 },
               ]
             : []),
-          { label: 'Resend since …', onSelect: () => setDialog('recover') },
+          { label: 'Resend since…', onSelect: () => setDialog('recover') },
           { label: 'Delete', danger: true, onSelect: () => setDialog('delete') },
         ]}
       />
