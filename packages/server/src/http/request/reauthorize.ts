@@ -7,11 +7,11 @@ import type { Context } from '../../lib/context.ts';
 import type { Platform } from '../../platform.ts';
 
 /** How long a stream outlives its key at most: with 5,000 streams on a node this is 166 look-ups a second, in far fewer queries. */
-const REAUTHORISE_EVERY_MS = 30_000;
+const REAUTHORIZE_EVERY_MS = 30_000;
 /** How often those are searched for whose turn it is. One timer for all of them, but often, so that few have their turn at once. */
 const CHECK_EVERY_MS = 250;
 // A caller that was authorized more recently is not looked up again. A long poll waits longer than this.
-const REAUTHORISE_AFTER_MS = 250;
+const REAUTHORIZE_AFTER_MS = 250;
 const LOST: ReadonlySet<number> = new Set([401, 403, 404]);
 
 /** Authorizes the callers of responses that stay open. */
@@ -88,7 +88,7 @@ export function createReauthorization({ clock, wake }: Pick<Platform, 'clock' | 
         // If the database is unavailable, nothing is known about the key. 404: a token lost the scope of the route.
         if (error instanceof ApiError && LOST.has(error.status)) return end(access, () => access.end.lost());
       }
-      access.dueAt = now() + REAUTHORISE_EVERY_MS;
+      access.dueAt = now() + REAUTHORIZE_EVERY_MS;
     }
   }
 
@@ -136,10 +136,10 @@ export function createReauthorization({ clock, wake }: Pick<Platform, 'clock' | 
       const [of, expiresAt] = [(keyId ?? callerId)!, token?.expiresAt.getTime()];
       return {
         async reauthorize() {
-          if (now() - authorizedAt > REAUTHORISE_AFTER_MS) await authorize();
+          if (now() - authorizedAt > REAUTHORIZE_AFTER_MS) await authorize();
         },
         watch: (end) =>
-          watch({ callerId: of, expiresAt, authorize, end, dueAt: now() + REAUTHORISE_EVERY_MS, hasChanged: false }),
+          watch({ callerId: of, expiresAt, authorize, end, dueAt: now() + REAUTHORIZE_EVERY_MS, hasChanged: false }),
       };
     },
     announceAccessChange: (callerId) => wake.publish('access', { callerId }),
