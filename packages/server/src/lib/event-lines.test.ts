@@ -55,16 +55,21 @@ test('a client hears the same as from the whole stream', () => {
   );
 });
 
-test.each(['x\r', 'x\n', ':\r', 'retry:x\n', 'retry:12345678901234567890\r'])(
-  'a stream of %j takes a parser no time to speak of',
+// For each of these, a parser would create an error, or read what is left of its piece once more.
+test.each(['x\r', 'x\n', ':\r', 'retry:x\n', 'retry:12345678901234567890\r', 'data'.repeat(20_000)])(
+  'nothing of the line %j reaches a parser',
   (line) => {
-    const meant = createEventLines();
-    const parser = createParser({});
-    const piece = bytesOf(line.repeat(64 * 1024));
-    const before = process.cpuUsage();
-    for (let fed = 0; fed < 32; fed += 1) parser.feed(new TextDecoder().decode(meant(piece)));
-    const { user } = process.cpuUsage(before);
-    // Two million lines: without this, 7 seconds and more.
-    expect(user / 1e6).toBeLessThan(3);
+    expect(linesOf([line.repeat(10), line])).toBe('');
   },
 );
+
+test('no CR reaches a parser, and no more bytes than the stream has', () => {
+  const bytes = fc.array(fc.constantFrom(...'\r\n:dxretay 1'), { size: 'large' });
+  fc.assert(
+    fc.property(bytes, (letters) => {
+      const lines = linesOf([letters.join('')]);
+      expect(lines).not.toContain('\r');
+      expect(lines.length).toBeLessThanOrEqual(letters.length);
+    }),
+  );
+});
