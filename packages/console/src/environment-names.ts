@@ -13,5 +13,7 @@ export function useEnvironmentNames(): readonly string[] | undefined {
 /** The one that a form offers first: the page's (`useEnvironment`), or else none for production, if there is another. */
 export function preferredEnvironment(names: readonly string[], ofPage?: string): string {
   if (ofPage !== undefined && names.includes(ofPage)) return ofPage;
-  return names.find((name) => name === 'staging') ?? names.find((name) => !/prod|live/i.test(name)) ?? names[0] ?? '';
+  return (
+    names.find((name) => name === 'staging') ?? names.find((name) => !/prod|\blive\b/i.test(name)) ?? names[0] ?? ''
+  );
 }
