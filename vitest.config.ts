@@ -18,19 +18,35 @@ const browser = [
   'packages/react/test/browser/**/*.test.ts',
   'examples/chat/**/*.test.ts',
 ];
+// They change a module (`vi.mock`), so no other file may run in their process.
+const isolatedUnit = [
+  'packages/server/src/http/request/validate.test.ts',
+  'packages/server/src/runtime/schemas/schemas.test.ts',
+];
+const isolatedServer = ['packages/server/test/operator/backup.test.ts'];
 const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: beside, exclude: [...server, ...processTests] } },
-      { extends: true, test: { name: 'server', include: server, exclude: processTests, ...onDatabase } },
+      {
+        extends: true,
+        test: { name: 'unit', include: beside, exclude: [...server, ...processTests, ...isolatedUnit] },
+      },
+      { extends: true, test: { name: 'unit-isolated', include: isolatedUnit, isolate: true } },
+      {
+        extends: true,
+        test: { name: 'server', include: server, exclude: [...processTests, ...isolatedServer], ...onDatabase },
+      },
+      { extends: true, test: { name: 'server-isolated', include: isolatedServer, isolate: true, ...onDatabase } },
       { extends: true, test: { name: 'process', include: processTests, ...onDatabase } },
       { extends: true, test: { name: 'browser', include: browser, ...onDatabase } },
     ],
-    setupFiles: ['packages/server/test/support/record-statements.ts'],
+    setupFiles: ['packages/server/test/support/record-statements.ts', 'packages/server/test/support/each-file.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.
     pool: 'forks',
+    // A process runs one file after another, so it imports each module once. That takes a third less CPU time.
+    isolate: false,
     // PostgreSQL and the services under test need the machine too.
     maxWorkers: 2,
     // No test is about time; this only ends one that hangs, on a machine that may be slow.

@@ -50,7 +50,7 @@ const steps = [
           `tests: ${wantedProjects.join(', ')}`,
           vitest,
           'run',
-          ...wantedProjects.flatMap((name) => ['--project', name]),
+          ...wantedProjects.flatMap((name) => ['--project', `${name}*`]),
           ...paths,
         ],
       ]

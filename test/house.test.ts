@@ -4,7 +4,20 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checksumLine, readMigrations } from '../packages/server/src/db/migration-files.ts';
-import { everything, importsOf, isTest, onlyTypes, programs, root, server, service, sources, uses } from './sources.ts';
+import config from '../vitest.config.ts';
+import {
+  everything,
+  importsOf,
+  isTest,
+  onlyTypes,
+  programs,
+  root,
+  type Source,
+  server,
+  service,
+  sources,
+  uses,
+} from './sources.ts';
 
 test('a migration does not change: SHA256SUMS has the checksum with which it was added', async () => {
   const migrations = await readMigrations();
@@ -273,4 +286,19 @@ test('sources, tests and documentation use plain English, and cite no document t
       lines.flatMap((line, at) => (AVOIDED.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : [])),
     );
   expect(found).toEqual([]);
+});
+
+test('a test that changes a module runs in a process of its own', () => {
+  const changes = (source: Source) => isTest(source) && /\bvi\.(?:do)?mock\(/i.test(source.text);
+  const changing = everything.filter(changes).map(({ file }) => file);
+  const projects = config.test!.projects as { test: { include: string[]; isolate?: boolean } }[];
+  const isolated = projects.filter(({ test }) => test.isolate).flatMap(({ test }) => test.include);
+  expect(changing.length).toBeGreaterThan(0);
+  expect(isolated.toSorted()).toEqual(changing.toSorted());
+});
+
+test('a module that many test files import has no hook at its top, which would run for the first of them only', () => {
+  const support = everything.filter((source) => isTest(source) && !source.file.endsWith('.test.ts'));
+  const setup = { 'packages/server/test/support/each-file.ts': 'runs before each test file' };
+  expect(uses(support, /^(?:before|after)(?:All|Each)\(/, setup)).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { afterAll } from 'vitest';
+import { atFileEnd } from '../../../server/test/support/at-file-end.ts';
 import { launchChromium } from './chromium.ts';
 
 let scratch: string | undefined;
@@ -16,7 +16,9 @@ export function browser(): Promise<Browser> {
   return launching;
 }
 
-afterAll(async () => {
+atFileEnd(async () => {
   await (await launching)?.close();
   if (scratch) rmSync(scratch, { recursive: true, force: true });
+  launching = undefined;
+  scratch = undefined;
 });

@@ -6,8 +6,11 @@ import { inject } from 'vitest';
 // Undefined in tests without a database.
 const file = inject('statementsFile');
 const seen = new Set<unknown>();
+// This file runs before each test file, of which a process runs many.
+const here = globalThis as { signalboxRecordsStatements?: boolean };
 
-if (file) {
+if (file && !here.signalboxRecordsStatements) {
+  here.signalboxRecordsStatements = true;
   const record = (statement: unknown) => {
     const line = JSON.stringify(statement);
     if (seen.has(line)) return;

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -14,6 +14,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { startService } from '../../src/main.ts';
 import { createKeyOnHost } from '../../src/operator/operator.ts';
 import { allOrganizations } from '../../src/organizations/organizations.ts';
+import { atFileEnd } from './at-file-end.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {
@@ -137,13 +138,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return test;
 }
 
-afterAll(async () => {
+atFileEnd(async () => {
   // Nodes that share a database stop before the one that drops it.
   for (const service of [...services].reverse()) await service.stop();
-  expect(
-    everyLine.filter((line) => [...secrets].some((secret) => line.includes(secret))),
-    'log lines that hold a secret',
-  ).toEqual([]);
+  const leaked = everyLine.filter((line) => [...secrets].some((secret) => line.includes(secret)));
+  services.clear();
+  everyLine.length = 0;
+  secrets.clear();
+  expect(leaked, 'log lines that hold a secret').toEqual([]);
 });
 
 async function leaksIn(db: Db): Promise<string[]> {
