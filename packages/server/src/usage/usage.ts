@@ -46,6 +46,19 @@ export function insertUsage(
       ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
+/** The same for the row of its session, which has the sum of its calls. */
+export function usagePatch(usage: Parameters<typeof insertUsage>[1]['usage']): Sql[] {
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = usage;
+  return [
+    sql`input_tokens = input_tokens + ${inputTokens}`,
+    sql`output_tokens = output_tokens + ${outputTokens}`,
+    sql`cached_tokens = cached_tokens + ${cachedTokens}`,
+    ...(cacheWriteTokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${cacheWriteTokens}`]),
+    sql`steps = steps + 1`,
+    ...(costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`]),
+  ];
+}
+
 // ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const DAY_MS = 86_400_000;

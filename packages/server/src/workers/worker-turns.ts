@@ -32,7 +32,7 @@ import {
 import { addRequester } from '../sessions/state/requesters.ts';
 import { callOfWorker, type Submission, storeSubmission } from '../sessions/state/submission.ts';
 import { cacheWrites } from '../usage/cache-writes.ts';
-import { roundUsd } from '../usage/prices.ts';
+import { modelName, roundUsd } from '../usage/prices.ts';
 import {
   type ClaimedSession,
   deleteClaimLease,
@@ -225,17 +225,22 @@ async function submitModelResponse(
     throw invalidField('stopReason', 'must not be given with toolCalls: the turn continues');
   if (error && (toolCalls.length > 0 || stopReason !== undefined))
     throw invalidField('error', 'must not be given with toolCalls or stopReason');
+  const model = modelName({ provider: 'worker', queue: row.queue! });
+  const used = {
+    inputTokens: usage?.inputTokens ?? 0,
+    outputTokens: usage?.outputTokens ?? 0,
+    cachedTokens: usage?.cachedTokens ?? 0,
+    ...cacheWrites(usage?.cacheWriteTokens ?? 0),
+  };
+  // Not later, because whatever stops the turn must count it as well.
+  const costUsd = usage?.costUsd === undefined ? ctx.prices.costOf(model, used) : roundUsd(usage.costUsd);
   const stored: Submission = {
     workerTurnId: row.nodeId,
     toolCalls,
     stopReason: stopReason ?? 'endTurn',
-    usage: {
-      inputTokens: usage?.inputTokens ?? 0,
-      outputTokens: usage?.outputTokens ?? 0,
-      cachedTokens: usage?.cachedTokens ?? 0,
-      ...cacheWrites(usage?.cacheWriteTokens ?? 0),
-    },
-    ...(usage?.costUsd !== undefined && { costUsd: roundUsd(usage.costUsd) }),
+    usage: used,
+    ...(costUsd !== null && { costUsd }),
+    model,
     ...(error && { error: { code: error.code ?? 'worker_failed', message: error.message } }),
   };
   const now = ctx.clock.now();

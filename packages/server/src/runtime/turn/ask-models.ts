@@ -130,6 +130,7 @@ async function* askModel(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, ModelResponse | ModelFailure> {
   const startedAt = clock.now();
+  const { output: submission } = operation;
   const isStep = operation.kind === 'model';
   state.shownText = '';
   let text = '';
@@ -185,6 +186,8 @@ async function* askModel(
     const message = 'The model’s response ended without a finish reason.';
     return failedWith(new ModelFailure('model_protocol', message, { retryable: true }));
   } catch (error) {
+    // Reading a worker's submission takes it from the operation. What it used counts although the turn is stopped.
+    if (signal.aborted) operation.output = submission;
     signal.throwIfAborted();
     if (!(error instanceof ModelFailure)) throw error;
     return failedWith(error);

@@ -1,6 +1,7 @@
 // A turn that is stopped before its end, also with its session: what its operations become (the table is in recovery.ts).
 //
-// Text that a cancelled model call has shown stays, also in the transcript. Approvals and child sessions of cancelled calls are
+// Text that a cancelled model call has shown stays, also in the transcript. What a worker's submission used counts, although the
+// turn does not continue with it. Approvals and child sessions of cancelled calls are
 // cancelled with them, and a client's result that arrives later is refused.
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
@@ -18,6 +19,8 @@ import {
   updateOperation,
 } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
+import { submittedUsage } from '../../sessions/state/submission.ts';
+import { insertUsage, usagePatch } from '../../usage/usage.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { callsOf, endCall, resultParts } from './calls.ts';
 import { afterStop } from './recovery.ts';
@@ -61,7 +64,10 @@ const WHY: Record<TurnStopped['why'], string> = {
 };
 const MAY_HAVE_TAKEN_EFFECT = 'It may or may not have taken effect.';
 
-/** Does not change the state: the session may turn out to be lost, or the change may have to be computed again. */
+/**
+ * Does not change the state, because the session may turn out to be lost, or the change may have to be computed again. Only the
+ * usage of a worker's submission is set, which it used in any case, and which the end of the turn shows.
+ */
 export function stopChange(
   row: SessionRow,
   state: UnderWay,
@@ -76,6 +82,12 @@ export function stopChange(
   );
   const unasked: string[] = [];
   for (const [operation, after] of stopped) {
+    const used = submittedUsage(operation);
+    if (used) {
+      for (const one of [operation, after]) Object.assign(one, used);
+      change.patch.push(...usagePatch(used.usage));
+      change.statements.push(insertUsage(row, { operationId: operation.operationId, ...used }, now));
+    }
     const outcome = outcomes.get(operation);
     if (outcome) endCall(after, outcome);
     else if (afterStop(after) === 'unknown')

@@ -2,7 +2,7 @@
 // the worker's submission. The turn machine reads a submission as it reads a model's response.
 import sql, { type Sql } from 'sql-template-tag';
 import { derivedUuid } from '../../lib/ids.ts';
-import type { Operation, TokenUsage } from './operations.ts';
+import type { Operation, PricedUsage, TokenUsage } from './operations.ts';
 
 interface OfferedTool {
   name: string;
@@ -24,8 +24,10 @@ export interface Submission {
   toolCalls: { tool: string; input: unknown }[];
   stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
-  /** The cost as reported by the worker; without it, the operator's price of the model applies. */
+  /** As the worker reported it, or else by the operator's price of the model. Left out if there is neither. */
   costUsd?: number;
+  /** `worker/queue`. Left out by releases that did not count a submission whose turn is stopped. */
+  model?: string;
   error?: { code: string; message: string };
 }
 
@@ -61,6 +63,15 @@ export function storeSubmission(owner: { organizationId: string }, modelCall: Op
 /** The operation of a call that a worker requests, also before it has: the input may be shown while it is written. */
 export function callOfWorker(workerTurnId: string, index: number): string {
   return derivedUuid(workerTurnId, index);
+}
+
+/** What a step used whose turn is stopped before its submission is read; undefined if there is none, or it used nothing. */
+export function submittedUsage(operation: Operation): { model: string; usage: PricedUsage } | undefined {
+  if (operation.kind !== 'model' || !isSubmitted(operation)) return undefined;
+  const { model, usage, costUsd = null, error } = operation.output as Submission;
+  // A worker that failed before it called a model has made no step, as when its submission is read.
+  const isNothing = usage.inputTokens + usage.outputTokens + (costUsd ?? 0) === 0;
+  return model === undefined || (error && isNothing) ? undefined : { model, usage: { ...usage, costUsd } };
 }
 
 /** Whether a worker has submitted the step. */
