@@ -1,10 +1,13 @@
 // Alerts of budgets. A threshold that is reached inserts a row and records an event, in one transaction. The row's key is the threshold
 // of the period, so it alerts once, whatever nodes look and however often they restart.
+//
+// A threshold can be reached between the last look in a period and its end, and the call that reaches it can be stored after that. For
+// a day after its end, a period is therefore looked at as well, which is also how long a service may be stopped meanwhile.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { recordEvent, systemSource } from '../events/record.ts';
-import { type BudgetRow, budgetEvent, isReached, readBudgets, startOf } from './budgets.ts';
+import { type BudgetRow, budgetEvent, endOf, isReached, readBudgets, startOf } from './budgets.ts';
 
 export async function organizationsWithBudgets({ shards }: { shards: Shards }): Promise<string[]> {
   const { rows } = await shards.query<{ organizationId: string }>(
@@ -17,7 +20,28 @@ export async function organizationsWithBudgets({ shards }: { shards: Shards }): 
 
 /** Returns how many thresholds have alerted now. */
 export async function alertBudgets(db: Db, organizationId: string, now: Date): Promise<number> {
-  const budgets = await readBudgets(db, organizationId, now);
+  const alerted = await alertReached(db, organizationId, now, await readBudgets(db, organizationId, now));
+  const today = startOf('day', now);
+  const before = new Date(today.getTime() - 1);
+  const ended = (['day', 'month'] as const).filter((period) => endOf(period, before) <= today);
+  // Not with a limit that was set after the end.
+  const overBudgets = await readBudgets(
+    db,
+    organizationId,
+    before,
+    sql`and b.period = any(${ended}::text[]) and b.updated_at < ${today}`,
+  );
+  return alerted + (await alertReached(db, organizationId, now, overBudgets, before));
+}
+
+/** `within`: an instant of the period in which they were spent. */
+async function alertReached(
+  db: Db,
+  organizationId: string,
+  now: Date,
+  budgets: readonly BudgetRow[],
+  within: Date = now,
+): Promise<number> {
   const due = budgets.flatMap((budget) =>
     budget.thresholds
       .filter((threshold) => isReached(budget.spentUsd, budget.limitUsd, threshold))
@@ -25,16 +49,25 @@ export async function alertBudgets(db: Db, organizationId: string, now: Date): P
       .map((threshold) => ({ budget, threshold })),
   );
   let alerted = 0;
-  for (const { budget, threshold } of due) if (await alert(db, organizationId, budget, threshold, now)) alerted += 1;
+  for (const { budget, threshold } of due) {
+    const periodStartsAt = startOf(budget.period, within);
+    if (await alert(db, organizationId, budget, { threshold, periodStartsAt }, now)) alerted += 1;
+  }
   return alerted;
 }
 
-function alert(db: Db, organizationId: string, budget: BudgetRow, threshold: number, now: Date): Promise<boolean> {
+function alert(
+  db: Db,
+  organizationId: string,
+  budget: BudgetRow,
+  { threshold, periodStartsAt }: { threshold: number; periodStartsAt: Date },
+  now: Date,
+): Promise<boolean> {
   return db.transaction(async (tx) => {
     // Not if the budget was deleted or changed meanwhile.
     const isFirst = await tx.execute(sql`
       insert into budget_alerts (organization_id, name, period_starts_at, threshold, alerted_at)
-      select b.organization_id, b.name, ${startOf(budget.period, now)}, ${threshold}, ${now}
+      select b.organization_id, b.name, ${periodStartsAt}, ${threshold}, ${now}
       from budgets b
       where b.organization_id = ${organizationId} and b.name = ${budget.name} and b.updated_at = ${budget.updatedAt}
       on conflict (organization_id, name, period_starts_at, threshold) do nothing`);
@@ -44,7 +77,12 @@ function alert(db: Db, organizationId: string, budget: BudgetRow, threshold: num
         type: 'budget.threshold_reached',
         outcome: threshold >= 100 ? 'failure' : 'success',
         ...budgetEvent(budget),
-        changes: { threshold: [null, threshold], spentUsd: [null, budget.spentUsd], limitUsd: [null, budget.limitUsd] },
+        changes: {
+          threshold: [null, threshold],
+          spentUsd: [null, budget.spentUsd],
+          limitUsd: [null, budget.limitUsd],
+          periodStartsAt: [null, periodStartsAt.toISOString()],
+        },
       }),
     );
     return true;

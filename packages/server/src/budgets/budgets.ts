@@ -29,7 +29,7 @@ export interface BudgetRow extends Reach {
   createdAt: Date;
   updatedAt: Date;
   spentUsd: number;
-  /** Of the current period. */
+  /** Of the period, which is the current one unless another was read. */
   alerts: { threshold: number; alertedAt: string }[];
 }
 
@@ -129,16 +129,21 @@ async function requireNew(tx: Tx, organizationId: string, { environment, agentId
   }
 }
 
-/** Budgets with what was spent in the current period: calls that are in the sums of a day, and those that are not yet. */
+/** Budgets with what was spent in the period of `now`: calls that are in the sums of a day, and those that are not yet. */
 export function readBudgets(
   db: Queryable,
   organizationId: string,
   now: Date,
   condition: Sql = empty,
 ): Promise<BudgetRow[]> {
-  const [day, month] = (['day', 'month'] as const).map((period) => startOf(period, now));
-  const starts = sql`(case b.period when 'day' then ${day}::timestamptz else ${month}::timestamptz end)`;
-  const firstDay = sql`(case b.period when 'day' then ${dayOf(day!)}::date else ${dayOf(month!)}::date end)`;
+  const byPeriod = (of: typeof startOf) => {
+    const [day, month] = [of('day', now), of('month', now)];
+    return {
+      instant: sql`(case b.period when 'day' then ${day}::timestamptz else ${month}::timestamptz end)`,
+      day: sql`(case b.period when 'day' then ${dayOf(day)}::date else ${dayOf(month)}::date end)`,
+    };
+  };
+  const [start, end] = [byPeriod(startOf), byPeriod(endOf)];
   const reached = (row: Sql) => sql`
     (b.environment is null or ${row}.environment = b.environment)
     and (b.agent_id is null or ${row}.agent_id in (b.agent_id, t.drafts))`;
@@ -146,17 +151,20 @@ export function readBudgets(
     select b.name, b.period, b.limit_usd::float8 as "limitUsd", b.environment, b.agent_id as "agentId", b.key_id as "keyId",
       b.thresholds, b.stop, b.created_at as "createdAt", b.updated_at as "updatedAt",
       (coalesce((select sum(c.cost_usd) from model_usage c
-        where c.organization_id = ${organizationId} and c.occurred_at >= ${starts} and ${reached(sql`c`)}
+        where c.organization_id = ${organizationId} and c.occurred_at >= ${start.instant} and c.occurred_at < ${end.instant}
+          and ${reached(sql`c`)}
           and (b.key_id is null or c.key_id = b.key_id)), 0)
       + case when b.key_id is null
         then coalesce((select sum(d.cost_usd) from model_usage_days d
-          where d.organization_id = ${organizationId} and d.day >= ${firstDay} and ${reached(sql`d`)}), 0)
+          where d.organization_id = ${organizationId} and d.day >= ${start.day} and d.day < ${end.day}
+            and ${reached(sql`d`)}), 0)
         else coalesce((select sum(k.cost_usd) from model_usage_key_days k
-          where k.organization_id = ${organizationId} and k.key_id = b.key_id and k.day >= ${firstDay} and ${reached(sql`k`)}), 0)
+          where k.organization_id = ${organizationId} and k.key_id = b.key_id and k.day >= ${start.day} and k.day < ${end.day}
+            and ${reached(sql`k`)}), 0)
         end)::float8 as "spentUsd",
       coalesce((select json_agg(json_build_object('threshold', a.threshold, 'alertedAt', a.alerted_at) order by a.threshold)
         from budget_alerts a
-        where a.organization_id = ${organizationId} and a.name = b.name and a.period_starts_at = ${starts}), '[]'::json) as alerts
+        where a.organization_id = ${organizationId} and a.name = b.name and a.period_starts_at = ${start.instant}), '[]'::json) as alerts
     from budgets b
     cross join lateral (select ${draftsOfColumn(sql`b.agent_id`)} as drafts offset 0) t
     where b.organization_id = ${organizationId} ${condition} order by b.name`);

@@ -1,6 +1,7 @@
 // Budgets of an organization: what counts for them, alerts, and stopping turns.
 import { ConflictError, NotFoundError } from '@signalbox/client';
 import type { Draft } from '@signalbox/contract';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alertBudgets } from '../../src/budgets/alerts.ts';
 import { endOf, startOf } from '../../src/budgets/budgets.ts';
@@ -123,6 +124,46 @@ test('each threshold alerts once a period, on two nodes and when it is looked fo
   await Promise.all([alertBudgets(db, organizationId, next), alertBudgets(db, organizationId, next)]);
   expect(await alertsOf('alerts')).toHaveLength(7);
   await client.budgets.delete('alerts');
+});
+
+test('a threshold that is reached in the last seconds of a period alerts after its end, once, and for that period', async () => {
+  const { client, db } = service;
+  const own = await client.agents.create({ name: 'Late', model: 'scripted/echo' });
+  const end = endOf('month', new Date());
+  const at = (seconds: number) => new Date(end.getTime() + seconds * 1000);
+  const look = async (seconds: number) => {
+    await Promise.all(
+      [service, other].flatMap((node) => [1, 2].map(() => alertBudgets(node.db, organizationId, at(seconds)))),
+    );
+    return { day: await alertsOf('late-day'), month: await alertsOf('late-month') };
+  };
+  for (const period of ['day', 'month'] as const) {
+    await client.budgets.set(`late-${period}`, {
+      limitUsd: 100,
+      period,
+      thresholds: [50, 80],
+      agentId: own.agentId,
+    });
+  }
+  expect(await look(-10)).toEqual({ day: [], month: [] });
+  await spend(60, { at: at(-5), agentId: uuidOf('agt', own.agentId) });
+  // What is spent in the next period counts only for that one.
+  await spend(40, { at: at(1), agentId: uuidOf('agt', own.agentId) });
+  expect(await look(5)).toEqual({ day: [50], month: [50] });
+  expect(await look(20)).toEqual({ day: [50], month: [50] });
+  const { data } = await client.events.list({ type: 'budget.threshold_reached', resourceId: 'late-day' });
+  expect(data[0]!.changes).toMatchObject({
+    spentUsd: [null, 60],
+    periodStartsAt: [null, startOf('day', at(-1)).toISOString()],
+  });
+  // A limit that is changed after the end is not the one that was reached before it.
+  await db.execute(sql`
+    update budgets set limit_usd = 75, updated_at = ${at(30)}
+    where organization_id = ${organizationId} and name like 'late-%'`);
+  expect(await look(40)).toEqual({ day: [50, 50], month: [50, 50] });
+  const { data: later } = await client.events.list({ type: 'budget.threshold_reached', resourceId: 'late-day' });
+  expect(later[0]!.changes).toMatchObject({ spentUsd: [null, 40], periodStartsAt: [null, end.toISOString()] });
+  for (const name of ['late-day', 'late-month']) await client.budgets.delete(name);
 });
 
 test('what a budget is for does not change, and it is for something that exists', async () => {
