@@ -1,14 +1,16 @@
 // Keeps session_search up to date, in the background, so that no turn waits for it.
 //
 // The event log is its queue: a session that opens, waits, becomes idle, ends or changes writes a record in the same transaction.
-// A pass reads the records after the last one that was read, adds what is new in their sessions, and stores how far it came in the
-// same transaction; a crash repeats the pass. The row with the position is locked, so one node at a time does it for an organization, and
-// others skip it. Sessions from before the table existed are added newest first, when there are no records to read.
+// A pass reads the records after the last one that was read and collects what is new in their sessions. A few sessions at a time, it
+// writes their rows and how far it came in one transaction; a crash repeats what was not written. Words are collected before that
+// transaction, because it takes processor time in proportion to the texts, and meanwhile no transaction should keep rows locked and
+// old versions of rows alive. Of two nodes at the same position one writes, and the other discards what it has. Sessions from before
+// the table existed are added newest first, when there are no records to read.
 //
 // Deleting a session deletes its row by the foreign key.
 import type { Event, MessagePart, Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import type { Db, Tx } from '../../db/db.ts';
+import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
@@ -18,7 +20,7 @@ import { fixedWords, MAX_WORDS } from './words.ts';
 
 const RECORDS = 500;
 const OLD_SESSIONS = 200;
-// What one statement reads: of so many sessions, of each so many messages and so many bytes, or one message.
+// What one statement reads, and one transaction writes: of so many sessions, of each so many messages and so many bytes, or one message.
 const SESSIONS = 20;
 const MESSAGES = 200;
 const MAX_READ_BYTES = 256 * 1024;
@@ -50,63 +52,137 @@ export async function organizationsToUpdate({ shards }: Pick<Platform, 'shards'>
   return rows.map(({ organizationId }) => organizationId);
 }
 
+/** As the row has it. */
 interface Progress {
   sequence: number;
   addedFrom: string | null;
-  /** Of the event log. */
-  anchorSequence: number;
 }
 
 /** One pass. Returns whether there may be more to do. */
-export function updateSearch(db: Db, organizationId: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    const progress = await lockProgress(tx, organizationId);
-    if (!progress) return false;
+export async function updateSearch(db: Db, organizationId: string): Promise<boolean> {
+  const found = await readProgress(db, organizationId);
+  if (!found) return false;
+  const { anchorSequence, ...stored } = found;
+  let progress: Progress = stored;
+  /** False if another node was faster: it continues. */
+  async function advance(next: Progress, ids: Iterable<string>, replaced: ReadonlySet<string>): Promise<boolean> {
+    // In the order in which deletions lock them.
+    const rows = await prepare(db, organizationId, [...ids].toSorted(), replaced);
+    if (!(await store(db, organizationId, progress, next, rows))) return false;
+    progress = next;
+    return true;
+  }
+
+  if (anchorSequence > progress.sequence) {
     // After a long pause, retention has deleted records that were not read: all sessions are visited again.
-    const isBehind = progress.anchorSequence > progress.sequence;
-    const sequence = Math.max(progress.sequence, progress.anchorSequence);
-    let addedFrom = isBehind ? LAST_ID : progress.addedFrom;
-    const records = await tx.query<{ sequence: number; type: string; sessionId: string | null }>(sql`
-      select e.sequence, e.body->>'type' as type, e.body->>'sessionId' as "sessionId" from events e
-      where e.organization_id = ${organizationId} and e.sequence > ${sequence} order by e.sequence limit ${RECORDS}`);
-    const ofSessions = records.filter(({ type, sessionId }) => sessionId !== null && changes.has(type));
-    const idsOf = (some: typeof records) => new Set(some.map(({ sessionId }) => uuidOf('ses', sessionId!)));
-    const replaced = idsOf(ofSessions.filter(({ type }) => type === 'session.updated'));
-    await update(tx, organizationId, [...idsOf(ofSessions)], replaced);
-    if (records.length < RECORDS && addedFrom !== null) addedFrom = await addOld(tx, organizationId, addedFrom);
-    await tx.query(sql`
-      update session_search_progress set sequence = ${records.at(-1)?.sequence ?? sequence}, added_from = ${addedFrom}
-      where organization_id = ${organizationId}`);
-    return records.length === RECORDS || addedFrom !== null;
-  });
+    if (!(await advance({ sequence: anchorSequence, addedFrom: LAST_ID }, [], new Set()))) return false;
+  }
+  const records = await db.query<LogRecord>(sql`
+    select e.sequence, e.body->>'type' as type, e.body->>'sessionId' as "sessionId" from events e
+    where e.organization_id = ${organizationId} and e.sequence > ${progress.sequence} order by e.sequence limit ${RECORDS}`);
+  for (const { sequence, ids, replaced } of portionsOf(records)) {
+    if (!(await advance({ ...progress, sequence }, ids, replaced))) return false;
+  }
+  if (records.length === RECORDS || progress.addedFrom === null) return records.length === RECORDS;
+
+  const old = await db.query<{ sessionId: string }>(sql`
+    select s.session_id as "sessionId" from sessions s
+    where s.organization_id = ${organizationId} and s.session_id < ${progress.addedFrom}
+    order by s.session_id desc limit ${OLD_SESSIONS}`);
+  const ids = old.map(({ sessionId }) => sessionId);
+  for (let at = 0; at < ids.length; at += SESSIONS) {
+    const some = ids.slice(at, at + SESSIONS);
+    if (!(await advance({ ...progress, addedFrom: some.at(-1)! }, some, new Set()))) return false;
+  }
+  if (ids.length === OLD_SESSIONS) return true;
+  await advance({ ...progress, addedFrom: null }, [], new Set());
+  return false;
 }
 
-/** Undefined while another node does it. */
-async function lockProgress(tx: Tx, organizationId: string): Promise<Progress | undefined> {
-  await tx.query(sql`
+/** With the last record of the event log that retention has deleted. Undefined if the organization has no event log. */
+async function readProgress(
+  db: Db,
+  organizationId: string,
+): Promise<(Progress & { anchorSequence: number }) | undefined> {
+  await db.query(sql`
     insert into session_search_progress (organization_id, sequence, added_from)
     select h.organization_id, h.sequence, ${LAST_ID}::uuid from event_heads h
     where h.organization_id = ${organizationId} and not exists (
       select 1 from session_search_progress p where p.organization_id = ${organizationId})
     on conflict do nothing`);
-  const [progress] = await tx.query<Omit<Progress, 'anchorSequence'>>(sql`
-    select p.sequence, p.added_from as "addedFrom" from session_search_progress p
-    where p.organization_id = ${organizationId} for update skip locked`);
-  if (!progress) return undefined;
-  const [head] = await tx.query<Pick<Progress, 'anchorSequence'>>(sql`
-    select h.anchor_sequence as "anchorSequence" from event_heads h where h.organization_id = ${organizationId}`);
-  return { ...progress, ...head! };
+  const [progress] = await db.query<Progress & { anchorSequence: number }>(sql`
+    select p.sequence, p.added_from as "addedFrom", h.anchor_sequence as "anchorSequence" from session_search_progress p
+    join event_heads h on h.organization_id = p.organization_id
+    where p.organization_id = ${organizationId}`);
+  return progress;
 }
 
-/** Returns the last session that was added; null if there are no more. */
-async function addOld(tx: Tx, organizationId: string, addedFrom: string): Promise<string | null> {
-  const rows = await tx.query<{ sessionId: string }>(sql`
-    select s.session_id as "sessionId" from sessions s
-    where s.organization_id = ${organizationId} and s.session_id < ${addedFrom}
-    order by s.session_id desc limit ${OLD_SESSIONS}`);
-  const ids = rows.map(({ sessionId }) => sessionId);
-  await update(tx, organizationId, ids, new Set());
-  return ids.length < OLD_SESSIONS ? null : ids.at(-1)!;
+interface LogRecord {
+  sequence: number;
+  type: string;
+  sessionId: string | null;
+}
+
+/** Records that are handled together: of so few sessions that their words fit into memory, and their transaction is short. */
+interface Portion {
+  /** Of the last record. */
+  sequence: number;
+  ids: Set<string>;
+  /** Sessions whose words are collected anew, because some may be gone. */
+  replaced: Set<string>;
+}
+
+function* portionsOf(records: readonly LogRecord[]): Generator<Portion> {
+  let portion: Portion | undefined;
+  for (const { sequence, type, sessionId } of records) {
+    const id = sessionId !== null && changes.has(type) ? uuidOf('ses', sessionId) : undefined;
+    if (portion && id !== undefined && !portion.ids.has(id) && portion.ids.size === SESSIONS) {
+      yield portion;
+      portion = undefined;
+    }
+    portion ??= { sequence, ids: new Set(), replaced: new Set() };
+    portion.sequence = sequence;
+    if (id === undefined) continue;
+    portion.ids.add(id);
+    if (type === 'session.updated') portion.replaced.add(id);
+  }
+  if (portion) yield portion;
+}
+
+/** Writes the rows and how far they are. False, and nothing is written, if another node has come further or is about to. */
+function store(
+  db: Db,
+  organizationId: string,
+  before: Progress,
+  after: Progress,
+  rows: readonly PreparedRow[],
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const isOwn = await tx.execute(sql`
+      select 1 from session_search_progress p
+      where p.organization_id = ${organizationId} and p.sequence = ${before.sequence}
+        and p.added_from is not distinct from ${before.addedFrom}::uuid
+      for update skip locked`);
+    if (isOwn === 0) return false;
+    const added = rows.filter(({ draft }) => draft.isNew).map(({ draft }) => draft.sessionId);
+    // They are locked, so that they are there when their rows are inserted. The others are not, so that no append meets a lock.
+    const open =
+      added.length === 0
+        ? []
+        : await tx.query<{ sessionId: string }>(sql`
+          select s.session_id as "sessionId" from sessions s
+          where s.organization_id = ${organizationId} and s.session_id = any(${added}::uuid[])
+          order by s.session_id for key share`);
+    const isThere = new Set(open.map(({ sessionId }) => sessionId));
+    for (const row of rows) {
+      if (!row.draft.isNew) tx.write(updateRow(organizationId, row));
+      else if (isThere.has(row.draft.sessionId)) tx.write(insertRow(organizationId, row));
+    }
+    await tx.query(sql`
+      update session_search_progress set sequence = ${after.sequence}, added_from = ${after.addedFrom}
+      where organization_id = ${organizationId}`);
+    return true;
+  });
 }
 
 interface Searchable {
@@ -118,7 +194,9 @@ interface Searchable {
   metadata: Session['metadata'];
   forkedAtTurn: number | null;
   preview: string | null;
-  /** -1 if it has no row. */
+  /** It has no row. */
+  isNew: boolean;
+  /** -1 if nothing of its messages is in its row. */
   turn: number;
   position: number;
   /** In its row. */
@@ -128,52 +206,40 @@ interface Searchable {
   workedBeforeMs: number;
 }
 
-/** `replaced`: sessions whose words are collected anew, because some may be gone. */
-async function update(
-  tx: Tx,
-  organizationId: string,
-  ids: readonly string[],
-  replaced: ReadonlySet<string>,
-): Promise<void> {
-  // In the order in which deletions lock them.
-  const ordered = ids.toSorted();
-  for (let at = 0; at < ordered.length; at += SESSIONS) {
-    await updateSome(tx, organizationId, ordered.slice(at, at + SESSIONS), replaced);
-  }
+interface PreparedRow {
+  draft: Draft;
+  work: Work;
 }
 
-async function updateSome(
-  tx: Tx,
+/** What is to be written of the sessions. */
+async function prepare(
+  db: Db,
   organizationId: string,
   ids: readonly string[],
   replaced: ReadonlySet<string>,
-): Promise<void> {
-  // Those without a row are locked, so that they are there when it is inserted. The others are not, so that no append meets a lock.
-  await tx.query(sql`
-    select 1 from sessions s
-    where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[]) and not exists (
-      select 1 from session_search x where x.organization_id = ${organizationId} and x.session_id = s.session_id)
-    order by s.session_id for key share`);
-  const rows = await tx.query<Searchable>(sql`
+): Promise<PreparedRow[]> {
+  if (ids.length === 0) return [];
+  const rows = await db.query<Searchable>(sql`
     select s.session_id as "sessionId", s.environment, s.agent_id as "agentId", s.end_user_id as "endUserId",
       s.end_user_name as "endUserName", s.metadata, s.forked_at_turn as "forkedAtTurn", x.preview,
-      coalesce(x.turn, -1) as turn, coalesce(x.position, -1) as position, coalesce(length(x.document), 0) as words,
-      coalesce(x.working_ms, 0) as "workingMs", coalesce(x.worked_turn, 0) as "workedTurn", coalesce(x.worked_before_ms, 0) as "workedBeforeMs"
+      x.session_id is null as "isNew", coalesce(x.turn, -1) as turn, coalesce(x.position, -1) as position,
+      coalesce(length(x.document), 0) as words, coalesce(x.working_ms, 0) as "workingMs",
+      coalesce(x.worked_turn, 0) as "workedTurn", coalesce(x.worked_before_ms, 0) as "workedBeforeMs"
     from sessions s
     left join session_search x on x.organization_id = s.organization_id and x.session_id = s.session_id
-    where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[])`);
-  const worked = await readWork(tx, organizationId, rows);
+    where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[])
+    order by s.session_id`);
+  const worked = await readWork(db, organizationId, rows);
   const drafts = rows.map((row) => new Draft(organizationId, row, replaced.has(row.sessionId)));
   for (let open = drafts; open.length > 0; ) {
-    const messages = await readMessages(tx, organizationId, open);
+    const messages = await readMessages(db, organizationId, open);
     for (const draft of open) draft.add(messages.get(draft.sessionId) ?? []);
     open = open.filter((draft) => draft.hasMore);
   }
-  for (const draft of drafts) {
-    const work = worked.get(draft.sessionId)!;
-    // Many records change nothing that is found, such as the end of a session that was idle.
-    if (draft.isChanged(work)) tx.write(upsert(organizationId, draft, work));
-  }
+  // Many records change nothing that is found, such as the end of a session that was idle.
+  return drafts
+    .map((draft) => ({ draft, work: worked.get(draft.sessionId)! }))
+    .filter(({ draft, work }) => draft.isChanged(work));
 }
 
 /** What becomes the row of one session. */
@@ -181,6 +247,7 @@ class Draft {
   readonly sessionId: string;
   readonly words = new Set<string>();
   readonly isReplaced: boolean;
+  readonly isNew: boolean;
   turn: number;
   position: number;
   preview: string | null;
@@ -193,6 +260,7 @@ class Draft {
     this.#before = row;
     this.sessionId = row.sessionId;
     this.isReplaced = isReplaced;
+    this.isNew = row.isNew;
     this.turn = isReplaced ? -1 : row.turn;
     this.position = isReplaced ? -1 : row.position;
     this.preview = row.preview;
@@ -241,11 +309,11 @@ interface ReadMessage {
 
 /** The next messages of each session, also those that a fork inherits. */
 async function readMessages(
-  tx: Tx,
+  db: Db,
   organizationId: string,
   drafts: readonly Draft[],
 ): Promise<Map<string, ReadMessage[]>> {
-  const rows = await tx.query<ReadMessage>(sql`
+  const rows = await db.query<ReadMessage>(sql`
     select k.session_id as "sessionId", m.turn, m.position, m.role, m.content, m.following = 0 as "isLast"
     from unnest(${drafts.map(({ sessionId }) => sessionId)}::uuid[], ${drafts.map(({ turn }) => turn)}::int[],
       ${drafts.map(({ position }) => position)}::int[]) k(session_id, turn, position)
@@ -275,9 +343,9 @@ interface Work {
 }
 
 /** Operations that ran at the same time count once. A call of a `client` tool waits for the integrator's program. */
-async function readWork(tx: Tx, organizationId: string, rows: readonly Searchable[]): Promise<Map<string, Work>> {
+async function readWork(db: Db, organizationId: string, rows: readonly Searchable[]): Promise<Map<string, Work>> {
   // A model call starts when it is stored; a tool call may wait for an approval first.
-  const turns = await tx.query<{ sessionId: string; turn: number; ms: number }>(sql`
+  const turns = await db.query<{ sessionId: string; turn: number; ms: number }>(sql`
     select k.session_id as "sessionId", t.turn, t.ms
     from unnest(${rows.map(({ sessionId }) => sessionId)}::uuid[], ${rows.map(({ workedTurn }) => workedTurn)}::int[])
       k(session_id, turn)
@@ -306,17 +374,26 @@ async function readWork(tx: Tx, organizationId: string, rows: readonly Searchabl
   );
 }
 
-function upsert(organizationId: string, draft: Draft, work: Work): Sql {
-  const { sessionId, preview, turn, position, isReplaced } = draft;
-  const words = sql`array_to_tsvector(${textArray([...draft.words])}::text[])`;
+function documentOf({ words }: Draft): Sql {
+  return sql`array_to_tsvector(${textArray([...words])}::text[])`;
+}
+
+function insertRow(organizationId: string, { draft, work }: PreparedRow): Sql {
+  const { sessionId, preview, turn, position } = draft;
   return sql`
-    insert into session_search as x (organization_id, session_id, preview, document, turn, position, working_ms,
+    insert into session_search (organization_id, session_id, preview, document, turn, position, working_ms,
       worked_turn, worked_before_ms)
-    values (${organizationId}, ${sessionId}, ${preview}, ${words}, ${turn}, ${position}, ${work.workingMs},
-      ${work.workedTurn}, ${work.workedBeforeMs})
-    on conflict (organization_id, session_id) do update set
-      preview = excluded.preview,
-      document = ${isReplaced ? sql`excluded.document` : sql`x.document || excluded.document`},
-      turn = excluded.turn, position = excluded.position, working_ms = excluded.working_ms,
-      worked_turn = excluded.worked_turn, worked_before_ms = excluded.worked_before_ms`;
+    values (${organizationId}, ${sessionId}, ${preview}, ${documentOf(draft)}, ${turn}, ${position}, ${work.workingMs},
+      ${work.workedTurn}, ${work.workedBeforeMs})`;
+}
+
+/** Does nothing if the session was deleted meanwhile. */
+function updateRow(organizationId: string, { draft, work }: PreparedRow): Sql {
+  const { sessionId, preview, turn, position, isReplaced } = draft;
+  const document = documentOf(draft);
+  return sql`
+    update session_search x set preview = ${preview}, document = ${isReplaced ? document : sql`x.document || ${document}`},
+      turn = ${turn}, position = ${position}, working_ms = ${work.workingMs}, worked_turn = ${work.workedTurn},
+      worked_before_ms = ${work.workedBeforeMs}
+    where x.organization_id = ${organizationId} and x.session_id = ${sessionId}`;
 }
