@@ -9,6 +9,7 @@ import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId, newUuid, parseId } from '../../src/lib/ids.ts';
 import { countSessions, listSessions } from '../../src/sessions/list.ts';
 import { sessionQuery } from '../../src/sessions/list-query.ts';
+import { listMessages } from '../../src/sessions/messages.ts';
 import { pairOf } from '../../src/sessions/metadata.ts';
 import { fixedWords } from '../../src/sessions/search/words.ts';
 import { costOf, listenTo } from '../support/plans.ts';
@@ -98,6 +99,14 @@ beforeAll(async () => {
   await db.execute(sql`
     update event_heads set sequence = ${MANY}, late_ms = 121000, latest_at = ${at(MANY)}
     where organization_id = ${organizationId}`);
+  // Of the first session, a turn has as many as all others together.
+  await db.execute(sql`
+    insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+    select ${organizationId}::uuid, ${id}, t, p, gen_random_uuid(),
+      case when p = 0 then 'user' when p % 2 = 1 then 'assistant' else 'tool' end, '[]', now()
+    from (
+      select n, 1 as t, p from generate_series(1, ${MANY / 10}::int) n, generate_series(0, 4) p
+      union all select 1, 2, p from generate_series(0, ${MANY / 2}::int) p) one`);
   // Indexes alone are enough for what a vacuum has seen.
   await db.execute(sql`vacuum (analyze)`);
   return () => test_.close();
@@ -260,6 +269,23 @@ describe('sessions found by words', () => {
       order by session_id offset ${EARLY - 1} limit 1`);
     expect(ids[0]).toBe(formatId('ses', newest!.sessionId));
   });
+});
+
+test.each<[string, Omit<Input<'listMessages'>, 'sessionId'>]>([
+  ['oldest first', {}],
+  ['newest first', { order: 'desc' }],
+])('a page of messages, %s, reads them and for each of them whether it was rejected', async (_, filters) => {
+  const [{ sessionId: first }] = (await ctx.db.query<{ sessionId: string }>(sql`
+    select session_id as "sessionId" from messages where organization_id = ${ctx.organizationId} and turn = 2 limit 1`)) as [
+    { sessionId: string },
+  ];
+  const of = { sessionId: formatId('ses', first), limit: 20, ...filters };
+  const { page } = await listMessages(ctx, of);
+  for (const cursor of [undefined, page.nextCursor!]) {
+    const cost = await costOfList((ctx) => listMessages(ctx, { ...of, ...(cursor && { cursor }) }));
+    expect(cost.shown).toBe(20);
+    expect(cost.rows).toBeLessThan(60);
+  }
 });
 
 describe('approvals', () => {

@@ -130,6 +130,38 @@ test('the conversation is shown: texts, calls of tools with their inputs, and ap
   expect(approval).toMatchObject({ name: 'refund', input: { order: 1041 }, resolvedBy: null, decisions: [] });
 });
 
+test('a token reads which messages outputSchema rejected, in either order, of a turn that succeeded and of one that failed', async () => {
+  const { client } = service;
+  const script = [{ text: 'no' }, { text: '{"total":3}' }, { text: 'no' }, { text: 'no again' }];
+  const { agentId } = await client.agents.create({
+    name: 'Counts',
+    model: { provider: 'scripted', model: 'any', settings: { script } },
+    outputSchema: { type: 'object', required: ['total'] },
+  });
+  const opened = await client.sessions.open({ agentId, environment: 'production', input: 'count' });
+  const own = (await client.sessions.createToken(opened.sessionId, { scopes: ['read', 'send'] })).token!;
+  const { sessions } = service.clientWith(own);
+  const isOver = async () => (await client.sessions.get(opened.sessionId)).status;
+  await expect.poll(isOver).toBe('idle');
+  await sessions.sendMessage(opened.sessionId, { content: 'again' });
+  await expect.poll(isOver).toBe('idle');
+  const read = async (of: typeof sessions, order: 'asc' | 'desc') =>
+    (await of.messages(opened.sessionId, { order })).data.map(({ role, rejected = false }) => [role, rejected]);
+  const expected = [
+    ['user', false],
+    ['assistant', true],
+    ['user', true],
+    ['assistant', false],
+    ['user', false],
+    ['assistant', true],
+    ['user', true],
+    ['assistant', true],
+  ];
+  expect(await read(sessions, 'asc')).toEqual(expected);
+  expect(await read(sessions, 'desc')).toEqual(expected.toReversed());
+  expect(await read(client.sessions, 'asc')).toEqual(expected);
+});
+
 test('the stream and the list of a token have the same chunks at the same cursors as those of a key', async () => {
   const [ofKey, ofToken] = [await streamed(service.adminKey), await streamed(token)];
   const place = ({ type, turn, seq }: Chunk) => ({ type, turn, seq });
