@@ -283,6 +283,25 @@ describe('a transaction', () => {
   });
 });
 
+test.each<[string, (db: Db, statement: Sql) => Promise<unknown>]>([
+  ['a query', (on, statement) => on.query(statement)],
+  ['an execute', (on, statement) => on.execute(statement)],
+  ['a batch', (on, statement) => on.batch([statement, statement])],
+  ['a transaction', (on, statement) => on.transaction((tx) => tx.query(statement))],
+])('%s that fails when no one waits for it any more does not end the process', async (_, start) => {
+  const boom = (): Promise<unknown> => {
+    throw new Error('boom');
+  };
+  const one = createDb({ url: database.url, max: 1 });
+  const startedBeside = async (statement: Sql) => Promise.all([start(one, statement), boom()]);
+  // A rejection that nothing handles would fail this test file, and ends the service.
+  await expect(startedBeside(sql`select ${new Date(Number.NaN)}::timestamptz`)).rejects.toThrow('boom');
+  await expect(startedBeside(sql`select 1 / 0`)).rejects.toThrow('boom');
+  // It has the only connection until it has failed. A caller that waits gets the failure.
+  await expect(start(one, sql`select 2 / 0`)).rejects.toThrow('division by zero');
+  await one.close();
+});
+
 describe('a batch', () => {
   test('returns the rows of each statement', async () => {
     const statements = [sql`insert into notes values (1) returning id`, sql`select count(*) as n from notes`];

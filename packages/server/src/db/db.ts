@@ -16,6 +16,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { CheckedOutConnection, errorForCaller, throwConnectError } from './checkout.ts';
 import { Connections, hasTooManyConnections } from './connections.ts';
 import { GroupCommit } from './group-commit.ts';
+import { handled } from './handled.ts';
 import { createInsertMerger } from './merge-inserts.ts';
 import { type PipelineOutcome, rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
@@ -139,7 +140,7 @@ export function createDb(options: DbOptions): Db {
     }
   }
 
-  function runAlone(sql: Sql): Promise<StatementResult> {
+  async function runAlone(sql: Sql): Promise<StatementResult> {
     const single = toStatement(sql);
     return withConnection(async (connection) => {
       const outcome = await connection.run([single]);
@@ -160,6 +161,17 @@ export function createDb(options: DbOptions): Db {
 
   const groups = new GroupCommit(runTogether, createInsertMerger(nameOf), command(LIMIT_LOCKS));
 
+  async function runBatch<Row>(
+    statements: readonly Sql[],
+    { group, limitsLocks = false }: BatchOptions,
+  ): Promise<Row[][]> {
+    if (statements.length === 0) return [];
+    const change = { statements: statements.map(toStatement), limitsLocks };
+    const outcome = await (group === undefined ? groups.commitAlone(change) : groups.commit(group, change));
+    if (outcome.error) throw errorForCaller(outcome, true);
+    return outcome.results.map((result) => result.rows as Row[]);
+  }
+
   let checking: Promise<void> | undefined;
 
   async function check(): Promise<void> {
@@ -178,25 +190,14 @@ export function createDb(options: DbOptions): Db {
   }
 
   return {
-    async query<Row>(sql: Sql) {
-      return (await runAlone(sql)).rows as Row[];
-    },
+    query: <Row>(sql: Sql) => handled(runAlone(sql).then(({ rows }) => rows as Row[])),
 
-    async execute(sql) {
-      return rowCount(await runAlone(sql));
-    },
+    execute: (sql) => handled(runAlone(sql).then(rowCount)),
 
-    transaction(fn) {
-      return withConnection((connection) => new Transaction(connection, toStatement, command).run(fn));
-    },
+    transaction: (fn) =>
+      handled(withConnection((connection) => new Transaction(connection, toStatement, command).run(fn))),
 
-    async batch<Row>(statements: readonly Sql[], { group, limitsLocks = false }: BatchOptions = {}) {
-      if (statements.length === 0) return [];
-      const change = { statements: statements.map(toStatement), limitsLocks };
-      const outcome = await (group === undefined ? groups.commitAlone(change) : groups.commit(group, change));
-      if (outcome.error) throw errorForCaller(outcome, true);
-      return outcome.results.map((result) => result.rows as Row[]);
-    },
+    batch: <Row>(statements: readonly Sql[], options: BatchOptions = {}) => handled(runBatch<Row>(statements, options)),
 
     connect: () => connections.direct().catch(throwConnectError),
 

@@ -5,6 +5,7 @@
 import type { Sql } from 'sql-template-tag';
 import { type CheckedOutConnection, errorForCaller } from './checkout.ts';
 import type { Tx } from './db.ts';
+import { handled } from './handled.ts';
 import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
 
 interface Pending {
@@ -84,6 +85,7 @@ export class Transaction {
       return this.#send(this.#encode(sql));
     };
     return {
+      // They fail with their transaction, whether or not anyone waits for them.
       query: <Row>(sql: Sql) => handled(issue(sql).then(({ rows }) => rows as Row[])),
       execute: (sql) => handled(issue(sql).then(rowCount)),
       write: (sql) => {
@@ -176,13 +178,4 @@ export class Transaction {
 
 function rolledBack(cause: unknown): Error {
   return new Error('The transaction was rolled back, because a statement in it had failed', { cause });
-}
-
-/**
- * A statement fails with its transaction, whether or not anyone waits for it. Of several that are started together, none is waited for
- * if starting another one throws; the rejection of the first would then end the process.
- */
-function handled<T>(result: Promise<T>): Promise<T> {
-  result.catch(() => {});
-  return result;
 }
