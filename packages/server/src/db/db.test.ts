@@ -158,6 +158,41 @@ describe('a transaction', () => {
     expect(await Promise.all([ids(), ids()])).toEqual([[1], [1]]);
   });
 
+  test('sends nothing of a savepoint that outlasts it, whose connection is in use again', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    const slow = Promise.withResolvers<void>();
+    let late: Promise<unknown> | undefined;
+    const failing = one.transaction(async (tx) => {
+      late = tx.savepoint(async () => {
+        await tx.execute(sql`insert into notes values (1)`);
+        await slow.promise;
+      });
+      await tx.query(sql`select 1`);
+      throw new Error('boom');
+    });
+    await expect(failing).rejects.toThrow('boom');
+    await one.transaction((tx) =>
+      tx.savepoint(async () => {
+        await tx.execute(sql`insert into notes values (2)`);
+        slow.resolve();
+        await expect(late).rejects.toThrow('The transaction is over');
+        await tx.execute(sql`insert into notes values (3)`);
+      }),
+    );
+    await one.close();
+    expect(await ids()).toEqual([2, 3]);
+  });
+
+  test('and its savepoint fail without ending the process if no one waits for the savepoint', async () => {
+    const boom = (): Promise<unknown> => {
+      throw new Error('boom');
+    };
+    // A rejection that nothing handles would fail this test file, and ends the service.
+    const failing = db.transaction((tx) => Promise.all([tx.savepoint(() => tx.query(sql`select 1 / 0`)), boom()]));
+    await expect(failing).rejects.toThrow('boom');
+    expect(await Promise.all([ids(), ids()])).toEqual([[], []]);
+  });
+
   test('runs none of the statements that were sent after one that failed', async () => {
     const failing = db.transaction(async (tx) => {
       const outcomes = await Promise.allSettled([

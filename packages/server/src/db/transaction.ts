@@ -98,7 +98,7 @@ export class Transaction {
         if (this.#over) throw new Error('The transaction is over');
         this.#afterCommit.push(fn);
       },
-      savepoint: (fn) => this.#savepoint(fn),
+      savepoint: (fn) => handled(this.#savepoint(fn)),
     };
   }
 
@@ -113,12 +113,15 @@ export class Transaction {
     set.catch(() => {});
     try {
       const value = await fn();
+      // If it outlasts its transaction, the connection may be in the transaction of another caller.
+      if (this.#over) throw new Error('The transaction is over');
       await this.#send(this.#command(`release savepoint ${name}`));
       return value;
     } catch (error) {
       this.#afterCommit.length = callbacks;
       this.#written = [];
       await this.#draining;
+      if (this.#over) throw error;
       await Promise.all([
         this.#send(this.#command(`rollback to savepoint ${name}`)),
         this.#send(this.#command(`release savepoint ${name}`)),
