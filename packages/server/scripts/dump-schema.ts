@@ -1,26 +1,27 @@
 // Writes packages/server/schema.sql: runs the migrations on a fresh embedded PostgreSQL and dumps its catalog, with the comments of
-// the migrations. Adds the checksums of new migrations to SHA256SUMS; those that are there stay, and a test compares them.
+// the migrations. Adds the checksums of new migrations to SHA256SUMS; those that are there stay, and a test compares them. It fails, and
+// writes nothing, if one of them is missing.
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { createDb } from '../src/db/db.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { checksumLine, readMigrations } from '../src/db/migration-files.ts';
+import { readMigrations, withNewChecksums } from '../src/db/migration-files.ts';
 import { dumpSchema } from '../src/db/schema-dump.ts';
 import { readSchemaNotes } from '../src/db/schema-notes.ts';
+
+const sums = fileURLToPath(new URL('../src/db/migrations/SHA256SUMS', import.meta.url));
+const migrations = await readMigrations();
+const checksums = withNewChecksums(await readFile(sums, 'utf8'), migrations);
 
 const silent = { info() {}, warn() {}, error() {} };
 const server = await startTemporaryPostgres({ database: 'signalbox' });
 const db = createDb({ url: server.url });
 try {
   await migrate(db, silent);
-  const migrations = await readMigrations();
   const notes = readSchemaNotes(migrations.map(({ text }) => text));
   await writeFile(fileURLToPath(new URL('../schema.sql', import.meta.url)), await dumpSchema(db, notes));
-  const sums = fileURLToPath(new URL('../src/db/migrations/SHA256SUMS', import.meta.url));
-  const known = await readFile(sums, 'utf8');
-  const added = migrations.slice(known.split('\n').length - 1).map(checksumLine);
-  await writeFile(sums, known + added.join(''));
+  await writeFile(sums, checksums);
 } finally {
   await db.close();
   await server.stop();

@@ -62,8 +62,34 @@ function kindOf(file: string, text: string): Pick<Migration, 'buildsIndex' | 'in
 }
 
 /** The line of a migration in SHA256SUMS. */
-export function checksumLine({ version, name, sha256 }: Migration): string {
-  return `${sha256}  ${padded(version)}_${name}.sql\n`;
+export function checksumLine(migration: Migration): string {
+  return `${migration.sha256}  ${fileName(migration)}\n`;
+}
+
+function fileName({ version, name }: Migration): string {
+  return `${padded(version)}_${name}.sql`;
+}
+
+/**
+ * The text of SHA256SUMS with the lines of migrations that it lacks. Throws if the lines that are there are not those of the first
+ * migrations, in order: adding to them would hide that one is missing.
+ */
+export function withNewChecksums(known: string, migrations: readonly Migration[]): string {
+  if (known !== '' && !known.endsWith('\n')) throw wrongChecksums('the text does not end with a line break');
+  const lines = known.split('\n').slice(0, -1);
+  for (const [index, line] of lines.entries()) {
+    const migration = migrations[index];
+    if (!migration) throw wrongChecksums(`line ${index + 1} is of no migration`);
+    if (!line.endsWith(`  ${fileName(migration)}`))
+      throw wrongChecksums(`line ${index + 1} is not that of ${fileName(migration)}`);
+  }
+  return known + migrations.slice(lines.length).map(checksumLine).join('');
+}
+
+function wrongChecksums(what: string): Error {
+  return new Error(
+    `SHA256SUMS: ${what}. Restore the lines of the main branch; only those of new migrations may be missing.`,
+  );
 }
 
 /** A version as in the names of files. */
