@@ -119,6 +119,17 @@ test('what a stopped step used, and what it cost by its worker, uses up the budg
   expect(session).toMatchObject({ stopReason: 'budgetReached', usage: { ...counted, costUsd: 0.5 } });
 });
 
+test('what a step used that a message ends uses up the budget for the turn of that message', async () => {
+  const step = await claimed({ queue: 'unpriced', session: { budget: { maxTokens: 100 } } });
+  await submit(step);
+  await sendMessage(world.ctx, { sessionId: step.sessionId, content: 'rather this', onBusy: 'steer' });
+  await world.work({});
+  await world.until(step.sessionId, is('idle'));
+  const { session, completed } = await usageOf(step);
+  expect(completed).toMatchObject({ stopReason: 'interrupted' });
+  expect(session).toMatchObject({ turn: 2, stopReason: 'budgetReached', usage: { steps: 1, inputTokens: 60 } });
+});
+
 test('a step whose worker failed before it used anything is no step, also if its turn is stopped', async () => {
   const step = await claimed();
   await submit(step, { usage: undefined, error: { message: 'no model' } });

@@ -21,14 +21,14 @@ import {
 } from '../../sessions/state/operations.ts';
 import { lockSession, sessionEvent } from '../../sessions/state/session.ts';
 import { endPatch, idlePatch } from '../../sessions/state/status.ts';
+import { submittedUsage } from '../../sessions/state/submission.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { cancelChildren, publishStop } from '../../sessions/stop.ts';
-import { insertUsage } from '../../usage/usage.ts';
+import { insertUsage, usagePatch } from '../../usage/usage.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
 import type { TurnEnd, TurnEvent } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
-import { usagePatch } from './model-response.ts';
 import type { Spending } from './spending.ts';
 import { recordTurnEnd } from './telemetry.ts';
 import {
@@ -221,6 +221,7 @@ async function newestVersion({ platform: { db }, session: { row } }: TurnContext
 export async function endStoppedTurn(
   context: TurnContext,
   appender: Appender,
+  spending: Spending,
   { why, error }: TurnStopped,
 ): Promise<NextTurn | undefined> {
   if (why === 'cancelled') return endWithSession(context, appender);
@@ -229,12 +230,15 @@ export async function endStoppedTurn(
   const children = state.operations.flatMap(({ status, childSessionId }) =>
     status === 'awaiting_session' && childSessionId ? [childSessionId] : [],
   );
+  const submitted = state.operations.flatMap((operation) => submittedUsage(operation) ?? []);
   const end: TurnEnd = why === 'error' ? { stopReason: why, error: error! } : { stopReason: why };
   const followed = await endTurn(context, appender, end, (now) => {
     const { orphans, ...change } = stopChange(session.row, state, outcomes, why, agentSource(context), now);
     const left = orphans.length > 0 ? [cancelChildren(session.row, now, orphans)] : [];
     return { ...change, statements: [...change.statements, ...left] };
   });
+  // For the budget of the next turn.
+  for (const { model, usage } of submitted) spending.add(model, usage);
   if (state.operations.some(({ kind, status }) => kind === 'model' && status === 'pending')) state.modelCalls += 1;
   publishStop(platform.wake, session.row.organizationId, children);
   return followed;

@@ -1,6 +1,6 @@
 // The changes that a response stores: the same for a model's response and a worker's submission.
 import type { Agent } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { requestApproval } from '../../approvals/approvals.ts';
 import { type EventSource, recordEvent } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -14,7 +14,7 @@ import {
 } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
-import { insertUsage } from '../../usage/usage.ts';
+import { insertUsage, usagePatch } from '../../usage/usage.ts';
 import type { TurnTool } from '../tools/tool.ts';
 import { toolOf } from '../turn/calls.ts';
 import type { Change } from './active-session.ts';
@@ -77,22 +77,4 @@ export function modelResponseChange(
       ),
     ],
   };
-}
-
-/** What a call of a model adds to the session's usage. */
-export function usagePatch({
-  inputTokens,
-  outputTokens,
-  cachedTokens,
-  cacheWriteTokens = 0,
-  costUsd,
-}: PricedUsage): Sql[] {
-  return [
-    sql`input_tokens = input_tokens + ${inputTokens}`,
-    sql`output_tokens = output_tokens + ${outputTokens}`,
-    sql`cached_tokens = cached_tokens + ${cachedTokens}`,
-    ...(cacheWriteTokens === 0 ? [] : [sql`cache_write_tokens = cache_write_tokens + ${cacheWriteTokens}`]),
-    sql`steps = steps + 1`,
-    ...(costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`]),
-  ];
 }

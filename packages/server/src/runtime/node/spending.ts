@@ -19,8 +19,8 @@ import type { ReportedUsage } from '../models/model.ts';
 export interface Spending {
   /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
   refusal(modelCall: Operation, models: readonly string[]): Promise<'budgetReached' | SessionError | undefined>;
-  /** A call of this session has a response. Returns what it used with its cost. */
-  add(model: string, used: ReportedUsage): PricedUsage;
+  /** A call of this session has a response. Returns what it used with its cost, which is computed unless it is known. */
+  add(model: string, used: ReportedUsage | PricedUsage): PricedUsage;
   /** The session has a child now. */
   share(): void;
 }
@@ -97,7 +97,7 @@ export function createSpending(
       return reached ? 'budgetReached' : undefined;
     },
     add(model, used) {
-      const costUsd = used.costUsd ?? prices.costOf(model, used);
+      const costUsd = used.costUsd === undefined ? prices.costOf(model, used) : used.costUsd;
       own.steps += 1;
       own.tokens += used.inputTokens + used.outputTokens;
       if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);

@@ -3,10 +3,9 @@ import sql from 'sql-template-tag';
 import { formatId } from '../../lib/ids.ts';
 import { insertCompaction, untilTurn } from '../../sessions/state/compactions.ts';
 import { insertOperation, type PricedUsage, updateOperation } from '../../sessions/state/operations.ts';
-import { insertUsage } from '../../usage/usage.ts';
+import { insertUsage, usagePatch } from '../../usage/usage.ts';
 import type { TurnEvent, TurnState } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
-import { usagePatch } from './model-response.ts';
 import type { Spending } from './spending.ts';
 import type { TurnContext } from './turn-context.ts';
 

@@ -337,7 +337,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       return nextTurn;
     } catch (error) {
       if (session.signal.aborted || error !== signal.reason) throw error;
-      return await endStoppedTurn(context, appender, signal.reason as TurnStopped);
+      return await endStoppedTurn(context, appender, spending, signal.reason as TurnStopped);
     } finally {
       context.span?.end();
     }
