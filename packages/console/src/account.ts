@@ -1,8 +1,9 @@
 // The signed-in user, and the calls outside /api/v1: sign-in, sign-out and links. They are below /console/api and use the
 // session cookie.
-import { type ErrorCode, SignalboxError } from '@signalbox/client';
+import { type ErrorCode, SignalboxError, TimeoutError } from '@signalbox/client';
 import type { Account, ConsoleBody, ConsoleCall, ConsoleResult } from '@signalbox/contract/console';
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { noteFailure, observedFetch } from './reachability.ts';
 
 /** After a refusal the user may be signed out, removed or have another role, so the account is read again. */
 export function noteRefusal(error: unknown): void {
@@ -11,9 +12,14 @@ export function noteRefusal(error: unknown): void {
   }
 }
 
+function noteError(error: unknown): void {
+  noteRefusal(error);
+  if (error instanceof TimeoutError) noteFailure();
+}
+
 export const queryClient: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: noteRefusal }),
-  mutationCache: new MutationCache({ onError: noteRefusal }),
+  queryCache: new QueryCache({ onError: noteError }),
+  mutationCache: new MutationCache({ onError: noteError }),
   defaultOptions: {
     queries: {
       // The event log reports changes (live.ts). This covers what it misses.
@@ -42,7 +48,7 @@ export async function consoleCall<C extends ConsoleCall>(
   const csrfToken = queryClient.getQueryData<Account>(['account'])?.csrfToken;
   let response: Response;
   try {
-    response = await fetch(`/console/api${path}`, {
+    response = await observedFetch(`/console/api${path}`, {
       method,
       headers: {
         accept: 'application/json',

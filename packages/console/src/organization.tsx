@@ -12,6 +12,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react';
+import { observedFetch } from './reachability.ts';
 
 export interface Organization extends Membership {
   client: Signalbox;
@@ -44,6 +45,7 @@ export function OrganizationProvider({
       may: (permission) => order.indexOf(membership.permission) >= order.indexOf(permission),
       client: new Signalbox({
         baseUrl: location.origin,
+        fetch: observedFetch,
         session: { organizationId: membership.organizationId, csrfToken: csrfToken! },
       }),
     }),

@@ -1,7 +1,9 @@
 // What the console shows and does while it can't load its own files: without a network, or after an upgrade of the service, whose
 // build has other files.
+import { SignalboxError } from '@signalbox/client';
 import { FileQuestion } from 'lucide-react';
 import { type ComponentType, type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { isServiceUp, useIsReachable } from './reachability.ts';
 import { ButtonLink } from './ui/button.tsx';
 import { EmptyState } from './ui/empty-state.tsx';
 import { ErrorNotice } from './ui/notice.tsx';
@@ -23,11 +25,7 @@ export function reloadIfUpgraded(): void {
 }
 
 async function reloadIfUp(before = () => {}): Promise<void> {
-  const isUp = await fetch(location.href, { method: 'HEAD', cache: 'no-store' }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-  if (!isUp) return;
+  if (!(await isServiceUp())) return;
   before();
   location.reload();
 }
@@ -45,19 +43,20 @@ export function useIsOnline(): boolean {
   return useSyncExternalStore(subscribe, () => navigator.onLine);
 }
 
-/** Without a network, the page is loaded as soon as there is one. */
-function useReloadWhenOnline(isOnline: boolean): void {
-  const wasOffline = useRef(false);
+/** Without a network or the service, the page is loaded as soon as there is one. */
+function useReloadWhenBack(isBack: boolean): void {
+  const wasAway = useRef(false);
   useEffect(() => {
-    if (isOnline && wasOffline.current) location.reload();
-    wasOffline.current = !isOnline;
-  }, [isOnline]);
+    if (isBack && wasAway.current) location.reload();
+    wasAway.current = !isBack;
+  }, [isBack]);
 }
 
 /** In place of a page that failed. `Layout` is the frame's, or that of a page without one. */
 function Failed({ error, Layout }: { error: unknown; Layout: ComponentType<{ title: string; children: ReactNode }> }) {
   const isOnline = useIsOnline();
-  useReloadWhenOnline(isOnline);
+  const isReachable = useIsReachable();
+  useReloadWhenBack(isOnline && isReachable);
   if (!isOnline) {
     return (
       <Layout title="You are offline">
@@ -67,10 +66,13 @@ function Failed({ error, Layout }: { error: unknown; Layout: ComponentType<{ tit
   }
   return (
     <Layout title="The page could not be loaded">
-      <ErrorNotice error={error} retry={() => void reloadIfUp()} />
+      <ErrorNotice error={isReachable ? error : unreachable} retry={() => reloadIfUp()} />
     </Layout>
   );
 }
+
+// What the browser says about a file that could not be loaded is not useful.
+const unreachable = new SignalboxError({ status: 0, code: 'connection_error', detail: '' });
 
 export function FailedPage({ error }: { error: unknown }) {
   return <Failed error={error} Layout={StandalonePage} />;

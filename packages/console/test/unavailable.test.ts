@@ -43,11 +43,39 @@ test('while the service is down, a page that is opened says so in the frame, and
   await page.route('**/*', (route) => route.abort('connectionrefused'));
   await page.getByRole('link', { name: 'Usage' }).click();
   await expect.poll(title(page)).toBe('The page could not be loaded');
-  await page.getByRole('button', { name: 'Try again' }).click();
-  expect(await title(page)()).toBe('The page could not be loaded');
+  const tryAgain = page.getByRole('button', { name: 'Try again' });
+  await tryAgain.click();
+  await page.getByText('Still failing after 1 attempt.').waitFor();
+  // The button shows that a request is open.
   await page.unroute('**/*');
-  await page.getByRole('button', { name: 'Try again' }).click();
+  const answer = Promise.withResolvers<void>();
+  await page.route('**/*', async (route) => {
+    await answer.promise;
+    await route.abort('connectionrefused');
+  });
+  await tryAgain.click();
+  await page.locator('button[aria-busy]').waitFor();
+  answer.resolve();
+  await page.getByText('Still failing after 2 attempts.').waitFor();
+  await page.unroute('**/*');
   await expect.poll(title(page)).toBe('Usage');
+});
+
+test('every page says that the service can’t be reached, until it can, and then shows what it could not load', async () => {
+  const page = await console_.open(console_.owner, '/agents');
+  await expect.poll(title(page)).toBe('Agents');
+  // Files of the console are there: only the API is down, as it is behind a proxy.
+  const down = page.getByRole('status').filter({ hasText: 'The service can’t be reached.' });
+  await page.route(/\/api\/|\/console\/$/, (route) => route.fulfill({ status: 502, body: 'Bad gateway' }));
+  await page.getByRole('link', { name: 'Budgets' }).click();
+  await down.waitFor();
+  await page.getByRole('link', { name: 'Schedules' }).click();
+  await page.getByRole('alert').first().waitFor();
+  await down.waitFor();
+  await page.unroute(/\/api\/|\/console\/$/);
+  await down.waitFor({ state: 'detached' });
+  await page.getByText('No schedules yet').waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
 });
 
 test('if the files are still gone after that, the page reports it instead of reloading again and again', async () => {

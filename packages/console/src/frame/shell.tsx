@@ -1,13 +1,14 @@
 // The layout around every page of an organization.
 import type { Account } from '@signalbox/contract/console';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Outlet, useParams, useRouter, useRouterState } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { accountQuery } from '../account.ts';
 import { useLive } from '../live.ts';
 import { useApprovalNotifications } from '../notifications.ts';
 import { OrganizationProvider } from '../organization.tsx';
 import { PendingProvider } from '../pending.tsx';
+import { useIsReachable } from '../reachability.ts';
 import { Everywhere } from '../shortcuts/everywhere.tsx';
 import { useIsOnline } from '../unavailable.tsx';
 import { BottomBar } from './bottom-bar.tsx';
@@ -68,7 +69,7 @@ function Frame({ account }: { account: Account }) {
         <TopBar />
         <Outlet />
       </div>
-      <Offline />
+      <Connection />
       <Everywhere />
       <BottomBar isOpen={isOpen} onMore={() => setOpen(!isOpen)} />
     </div>
@@ -76,11 +77,30 @@ function Frame({ account }: { account: Account }) {
 }
 
 /** The pages stay, and load what they missed when the connection is back. */
-function Offline() {
+function Connection() {
   const isOnline = useIsOnline();
+  const isReachable = useIsReachable();
+  useRefreshWhenBack(isOnline && isReachable);
   return (
     <div className="offline" role="status">
       {!isOnline && 'You are offline. Pages update when the connection is back.'}
+      {isOnline && !isReachable && (
+        <>
+          <span className="spinner" aria-hidden="true" /> The service can’t be reached. Pages update when it is back.
+        </>
+      )}
     </div>
   );
+}
+
+/** Repeats what failed meanwhile. Events that were missed bring the rest up to date. */
+function useRefreshWhenBack(isBack: boolean): void {
+  const queries = useQueryClient();
+  const wasBack = useRef(isBack);
+  useEffect(() => {
+    if (isBack && !wasBack.current) {
+      void queries.refetchQueries({ type: 'active', predicate: ({ state }) => state.error !== null });
+    }
+    wasBack.current = isBack;
+  }, [isBack, queries]);
 }

@@ -1,5 +1,6 @@
 import { SignalboxError } from '@signalbox/client';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import { counted } from '../text-format.ts';
 import { Button } from './button.tsx';
 
 export function Notice({
@@ -29,7 +30,8 @@ export function ErrorNotice({
   beside = [],
 }: {
   error: unknown;
-  retry?: () => void;
+  /** The button shows that it is busy until the promise is settled. */
+  retry?: () => unknown;
   /** Fields (`errors[].path`) whose errors the form already shows. */
   beside?: readonly string[];
 }) {
@@ -57,12 +59,35 @@ export function ErrorNotice({
       )}
       {retry && mayPass(error) && (
         <div>
-          <Button small onClick={retry}>
-            Try again
-          </Button>
+          <Retry retry={retry} />
         </div>
       )}
     </div>
+  );
+}
+
+function Retry({ retry }: { retry: () => unknown }) {
+  const [isBusy, setBusy] = useState(false);
+  const [failures, setFailures] = useState(0);
+  async function onClick() {
+    setBusy(true);
+    try {
+      await retry();
+    } catch {
+      // The caller shows the new error.
+    }
+    setBusy(false);
+    setFailures(failures + 1);
+  }
+  return (
+    <>
+      <Button small busy={isBusy} onClick={() => void onClick()}>
+        Try again
+      </Button>{' '}
+      {!isBusy && failures > 0 && (
+        <span className="small quiet">Still failing after {counted(failures, 'attempt')}.</span>
+      )}
+    </>
   );
 }
 

@@ -63,10 +63,10 @@ export function Await<T>({
   children: (data: T) => ReactNode;
 }) {
   const { data, error, refetch } = query;
-  if (data === undefined) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : skeleton;
+  if (data === undefined) return error ? <ErrorNotice error={error} retry={() => refetch()} /> : skeleton;
   return (
     <>
-      {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}
+      {error != null && <ErrorNotice error={error} retry={() => refetch()} />}
       {children(data)}
     </>
   );

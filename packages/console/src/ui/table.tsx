@@ -81,12 +81,12 @@ export function Table<T>({
   const window = useRowWindow(items.length, body);
   const select = selection && ((index: number) => toggleSelected(selection, rowKey(items[index]!)));
   useTableKeys({ table, count: items.length, show: window.show, onToggle: select });
-  if (!data && error) return <ErrorNotice error={error} retry={() => void refetch()} />;
+  if (!data && error) return <ErrorNotice error={error} retry={() => refetch()} />;
   if (data?.length === 0) return <div className="data-frame">{empty}</div>;
   const hasLast = actions !== undefined || optional.length > 0;
   return (
     <div className="stack">
-      {error != null && <ErrorNotice error={error} retry={() => void refetch()} />}
+      {error != null && <ErrorNotice error={error} retry={() => refetch()} />}
       <div className="data-frame">
         <table className="table" ref={table} data-keys aria-rowcount={items.length + 1} aria-busy={!data || undefined}>
           <caption className="visually-hidden">{data ? caption : 'Loading…'}</caption>

@@ -214,7 +214,7 @@ function Passkeys() {
   ];
   return (
     <Setting title="Passkeys" about="Sign in with your fingerprint, face or security key instead of a password.">
-      {query.error != null && <ErrorNotice error={query.error} retry={() => void query.refetch()} />}
+      {query.error != null && <ErrorNotice error={query.error} retry={() => query.refetch()} />}
       {query.data && query.data.length > 0 && (
         <Table
           name="passkeys"

@@ -51,7 +51,7 @@ export function Inbox({ query, isFiltered }: { query: ListQuery<Approval>; isFil
         ]
       : []),
   ]);
-  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonRows />;
+  if (!data) return error ? <ErrorNotice error={error} retry={() => refetch()} /> : <SkeletonRows />;
   const pending = shown.filter(isOpen).length;
   const decided = shown.length - pending;
   return (
@@ -79,7 +79,7 @@ export function Inbox({ query, isFiltered }: { query: ListQuery<Approval>; isFil
           </EmptyState>
         </div>
       )}
-      {error && <ErrorNotice error={error} retry={() => void refetch()} />}
+      {error && <ErrorNotice error={error} retry={() => refetch()} />}
       <div className="approval-groups" ref={list}>
         {groupsOf(shown).map((group) => (
           <InboxGroup

@@ -37,7 +37,7 @@ export function Output({
 }) {
   const { data, error, refetch } = useSession(sessionId);
   if (!data) {
-    return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonCards cards={1} />;
+    return error ? <ErrorNotice error={error} retry={() => refetch()} /> : <SkeletonCards cards={1} />;
   }
   return <Followed key={sessionId} session={data} {...{ fromTurn, mocked, measures, baseline, onText }} />;
 }

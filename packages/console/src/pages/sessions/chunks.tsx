@@ -128,7 +128,7 @@ function Rows({
   }
 
   if (rows.length === 0) {
-    if (error) return <ErrorNotice error={error} retry={() => void list.more()} />;
+    if (error) return <ErrorNotice error={error} retry={() => list.more()} />;
     return isAtEnd ? <p className="quiet">No matching chunks.</p> : <SkeletonRows />;
   }
   return (
@@ -145,7 +145,7 @@ function Rows({
           </Button>
         </span>
       </div>
-      {error !== undefined && <ErrorNotice error={error} retry={() => void list.more()} />}
+      {error !== undefined && <ErrorNotice error={error} retry={() => list.more()} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <section className="chunks" ref={scroller} tabIndex={0} aria-label="Chunks">
         <ol style={{ height: virtual.getTotalSize() }}>

@@ -96,7 +96,7 @@ export function ShareDialog({ session: { sessionId }, onClose }: { session: Sess
 
 function Shares({ sessionId }: { sessionId: string }) {
   const shares = useList(['sessions', sessionId, 'shares'], (client, page) => client.sessions.shares(sessionId, page));
-  if (shares.error) return <ErrorNotice error={shares.error} retry={() => void shares.refetch()} />;
+  if (shares.error) return <ErrorNotice error={shares.error} retry={() => shares.refetch()} />;
   if (!shares.data || shares.data.length === 0) return null;
   return (
     <section className="stack tight" aria-labelledby="shares">

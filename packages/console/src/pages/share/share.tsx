@@ -48,7 +48,7 @@ export function SharePage() {
   if (!newest) {
     return (
       <StandalonePage title="Shared conversation">
-        {error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonRows />}
+        {error ? <ErrorNotice error={error} retry={() => refetch()} /> : <SkeletonRows />}
       </StandalonePage>
     );
   }

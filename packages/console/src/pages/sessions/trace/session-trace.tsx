@@ -27,7 +27,7 @@ export function SessionTrace({ session, query }: { session: Session; query: List
   );
   const isNear = asked !== undefined && asked.turn > session.turn - MAX_TURNS_LOADED;
   useTurnsFrom(isNear ? asked.turn : null, query);
-  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <SkeletonRows />;
+  if (!data) return error ? <ErrorNotice error={error} retry={() => refetch()} /> : <SkeletonRows />;
   const onEarlier = hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined;
   const show = (next: string | undefined) =>
     void navigate({

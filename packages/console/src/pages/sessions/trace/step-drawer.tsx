@@ -88,7 +88,7 @@ export function StepDrawer({
       }
     >
       {error ? (
-        <ErrorNotice error={error} retry={() => void refetch()} />
+        <ErrorNotice error={error} retry={() => refetch()} />
       ) : !data ? (
         <SkeletonCards cards={3} />
       ) : (
