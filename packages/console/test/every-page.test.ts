@@ -93,15 +93,19 @@ test('every page has a title and one heading, fits 360 to 1440 px, passes axe in
         await page.evaluate(() => document.documentElement.scrollWidth),
         `${path} at ${width}`,
       ).toBeLessThanOrEqual(width);
-      // What a person recognizes a row by keeps its room.
-      const narrow = await page
-        .locator('table.table')
-        .evaluateAll((tables) =>
-          tables.flatMap((table) =>
-            [...table.querySelectorAll('td[data-phone=title]')].map((cell) => cell.clientWidth),
-          ),
-        );
-      expect(Math.min(120, ...narrow), `${path} at ${width}`).toBe(120);
+      // What a person recognizes a row by keeps its room, once the columns are chosen for the width.
+      const narrowest = () =>
+        page
+          .locator('table.table')
+          .evaluateAll((tables) =>
+            Math.min(
+              120,
+              ...tables.flatMap((table) =>
+                [...table.querySelectorAll('td[data-phone=title]')].map((cell) => cell.clientWidth),
+              ),
+            ),
+          );
+      await expect.poll(narrowest, { message: `${path} at ${width}` }).toBe(120);
       if (width === 360 || width === 1440) await expectAccessible(page);
     }
     expect(await problemsOfStops(page), path).toEqual([]);
@@ -193,7 +197,7 @@ test('pages open in any order and can use each other’s cached data', async () 
   await page.context().close();
 }, 120_000);
 
-test('with the longest names, every page fits 360, 768 and 1440 px, and a row keeps its height and its title', async () => {
+test('with the longest names, every page fits 360 to 1440 px, and a row keeps its height and its title', async () => {
   const { client } = console.service;
   const tool = 'refund_the_whole_order_and_notify_everybody_in_the_company_now';
   const script = [{ toolCalls: [{ name: tool, input: { order: 'x'.repeat(300) } }] }, { text: 'Done' }];
@@ -248,22 +252,25 @@ test('with the longest names, every page fits 360, 768 and 1440 px, and a row ke
     await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
     await page.locator(row).first().waitFor();
     await page.getByText('Loading…').first().waitFor({ state: 'detached' });
-    for (const width of [360, 768, 1440]) {
+    for (const width of [360, 768, 1024, 1100, 1280, 1440]) {
       await page.setViewportSize({ width, height: 900 });
       const place = `${path} at ${width}`;
       expect(await page.evaluate(() => document.documentElement.scrollWidth), place).toBeLessThanOrEqual(width);
-      const rows = await page.locator(row).evaluateAll((all) =>
-        all.map((one) => {
-          const title = one.querySelector('h2, td[data-phone=title]');
-          return { height: one.clientHeight, title: title?.clientWidth ?? 0, words: title?.scrollWidth ?? 100 };
-        }),
-      );
+      const rows = () =>
+        page.locator(row).evaluateAll((all) =>
+          all.map((one) => {
+            const title = one.querySelector('h2, td[data-phone=title]');
+            return { height: one.clientHeight, title: title?.clientWidth ?? 0, words: title?.scrollWidth ?? 100 };
+          }),
+        );
       // A line each, and two on the phone.
-      expect(Math.max(...rows.map(({ height }) => height)), place).toBeLessThanOrEqual(width === 360 ? 100 : 45);
-      expect(
-        rows.filter(({ title, words }) => title < Math.min(100, words)),
-        place,
-      ).toEqual([]);
+      expect(Math.max(...(await rows()).map(({ height }) => height)), place).toBeLessThanOrEqual(
+        width === 360 ? 100 : 45,
+      );
+      // Other columns give way to the one by which a person recognizes the row.
+      const least = width < 1024 ? 100 : 170;
+      const cut = async () => (await rows()).filter(({ title, words }) => title < Math.min(least, words));
+      await expect.poll(cut, { message: place }).toEqual([]);
     }
   }
   for (const path of [

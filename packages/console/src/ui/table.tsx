@@ -1,7 +1,7 @@
 // A list as a table: one line a row, two on a phone. Loading, empty and failed are its states, not the page's.
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import { ArrowDown, ArrowUp, Columns3 } from 'lucide-react';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { counted } from '../text-format.ts';
 import { Button } from './button.tsx';
 import { Menu } from './menu.tsx';
@@ -73,7 +73,10 @@ export function Table<T>({
   empty: ReactNode;
 }) {
   const { data, error, refetch } = query;
-  const { shown, optional, isShown, toggle } = useColumns(name, all);
+  const hasLast = actions !== undefined || all.some(({ choice }) => choice !== undefined);
+  const { measure, widthRem } = useWidth();
+  const besideRem = (selection ? SELECT_REM : 0) + (hasLast ? LAST_REM : 0);
+  const { shown, optional, isShown, toggle } = useColumns(name, all, { widthRem, besideRem });
   const id = useId();
   const table = useRef<HTMLTableElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -83,17 +86,16 @@ export function Table<T>({
   useTableKeys({ table, count: items.length, show: window.show, onToggle: select });
   if (!data && error) return <ErrorNotice error={error} retry={() => refetch()} />;
   if (data?.length === 0) return <div className="data-frame">{empty}</div>;
-  const hasLast = actions !== undefined || optional.length > 0;
   return (
-    <div className="stack">
+    <div className="stack" ref={measure}>
       {error != null && <ErrorNotice error={error} retry={() => refetch()} />}
       <div className="data-frame">
         <table className="table" ref={table} data-keys aria-rowcount={items.length + 1} aria-busy={!data || undefined}>
           <caption className="visually-hidden">{data ? caption : 'Loading…'}</caption>
           <colgroup>
             {selection && <col className="select" />}
-            {shown.map(({ id, width, from }) => (
-              <col key={id} data-from={from} style={{ width }} />
+            {shown.map(({ id, width }) => (
+              <col key={id} style={{ width }} />
             ))}
             {hasLast && <col className="last" />}
           </colgroup>
@@ -185,13 +187,31 @@ export function Table<T>({
   );
 }
 
-function Head<T>({ column: { id, label, end, sorts, from }, sort }: { column: Column<T>; sort: Sort | undefined }) {
+// As in table.css.
+const SELECT_REM = 2.5;
+const LAST_REM = 2.75;
+
+/** The width of an element, which is known before it is painted. */
+function useWidth() {
+  const [px, setPx] = useState<number>();
+  const measure = useCallback((element: HTMLElement | null) => {
+    if (!element) return;
+    const read = () => setPx(element.clientWidth);
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  return { measure, widthRem: px === undefined ? undefined : px / remPx };
+}
+
+function Head<T>({ column: { id, label, end, sorts }, sort }: { column: Column<T>; sort: Sort | undefined }) {
   const isSorted = sort?.by === id;
   const Arrow = sort?.isDescending ? ArrowDown : ArrowUp;
   return (
     <th
       scope="col"
-      data-from={from}
       className={end ? 'end' : undefined}
       aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : undefined}
     >
@@ -210,7 +230,7 @@ function Head<T>({ column: { id, label, end, sorts, from }, sort }: { column: Co
 
 function Cell<T>({
   id,
-  column: { cell, end, from, phone },
+  column: { cell, end, phone },
   item,
   link,
 }: {
@@ -221,12 +241,7 @@ function Cell<T>({
   link: LinkComponentProps | undefined;
 }) {
   return (
-    <td
-      id={id}
-      data-from={from}
-      data-phone={phone ?? (id ? 'title' : undefined)}
-      className={end ? 'end number' : undefined}
-    >
+    <td id={id} data-phone={phone ?? (id ? 'title' : undefined)} className={end ? 'end number' : undefined}>
       {id && link ? (
         <Link {...link} className="row-link">
           {cell(item)}
@@ -255,8 +270,8 @@ function BoneRows<T>({ columns, before, after }: { columns: readonly Column<T>[]
     // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
     <tr key={row}>
       {before > 0 && <td className="select" />}
-      {columns.map(({ id, from, phone }, at) => (
-        <td key={id} data-from={from} data-phone={phone ?? (at === 0 ? 'title' : undefined)}>
+      {columns.map(({ id, phone }, at) => (
+        <td key={id} data-phone={phone ?? (at === 0 ? 'title' : undefined)}>
           <Bone at={row + at} />
         </td>
       ))}

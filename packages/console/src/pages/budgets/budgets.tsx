@@ -104,6 +104,7 @@ function useBudgetColumns(): Column<OrganizationBudget>[] {
     {
       id: 'of',
       label: 'Applies to',
+      width: '16%',
       choice: 'shown',
       cell: ({ environment, agentId, keyId }) =>
         [environment, agentId && nameOf(agentId), keyId].filter(Boolean).join(', ') || 'All sessions',
