@@ -1,4 +1,5 @@
 // The frame around every page: navigation, environment, times, and a lost connection.
+import { PNG } from 'pngjs';
 import { beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
@@ -118,6 +119,25 @@ test('without a connection the frame says so, stays, and can still be used on ev
   await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
   await page.context().setOffline(false);
   await page.getByText('You are offline.').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('the backdrop of a dialog is as dark beside the page, where its scrollbar would be', async () => {
+  const page = await console.open(console.owner, '/environments', { viewport: { width: 1000, height: 900 } });
+  await page.getByRole('row', { name: /^staging/ }).waitFor();
+  const colors = async () => {
+    const { data, width, height } = PNG.sync.read(await page.screenshot());
+    const colorAt = (x: number) => data.subarray(4 * ((height - 20) * width + x), 4 * ((height - 20) * width + x) + 3);
+    return [colorAt(width - 60).join(), colorAt(width - 3).join()];
+  };
+  const [before] = await colors();
+  expect(await page.evaluate(() => innerWidth - document.body.clientWidth)).toBeGreaterThan(0);
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Display…' }).click();
+  await page.getByRole('dialog').waitFor();
+  const [inPage, beside] = await colors();
+  expect(inPage).not.toBe(before);
+  expect(beside).toBe(inPage);
   await page.context().close();
 });
 
