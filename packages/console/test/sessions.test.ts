@@ -245,6 +245,34 @@ test('a new session is started in a dialog, and its page opens', async () => {
   expect(opened).toMatchObject({ budget: { maxSteps: 3 }, endUser: { id: 'cus_1' }, metadata: { customer: 17 } });
 });
 
+test('a session that is loading is not called a new one, and its tabs stay where they are', async () => {
+  const sessionId = await openSession([{ text: 'Fine.' }], { input: 'How are you?', name: 'Greeter' });
+  await untilStatus(sessionId, 'idle');
+  const page = await console.open(viewer, '/sessions');
+  const { promise: answer, resolve: respond } = Promise.withResolvers<void>();
+  const late = new RegExp(`/agents/agt_|/sessions/${sessionId}/messages|/webhook_subscriptions`);
+  await page.route(late, async (route) => {
+    await answer;
+    await route.continue();
+  });
+  await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${sessionId}`);
+  await tab(page, 'Details').waitFor();
+  const title = page.getByRole('heading', { level: 1 });
+  const places = async () =>
+    await page
+      .getByRole('tab')
+      .evaluateAll((all) => all.map((one) => [one.textContent, one.getBoundingClientRect().x]));
+  expect(await title.innerText()).toBe('Session');
+  const before = await places();
+  respond();
+  await expect.poll(() => title.innerText()).toBe('Greeter · How are you?');
+  expect(await places()).toEqual(before);
+  await tab(page, 'Webhooks').click();
+  await page.getByText('staging has no webhook').waitFor();
+  await page.getByRole('link', { name: 'Open webhooks' }).click();
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+});
+
 test('a viewer sees everything and is offered no changes', async () => {
   const sessionId = await openSession([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
   await untilStatus(sessionId, 'waiting');

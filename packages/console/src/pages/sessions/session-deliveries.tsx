@@ -3,14 +3,45 @@ import type { Session, WebhookDelivery } from '@signalbox/client';
 import { Webhook } from 'lucide-react';
 import { useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
+import { Await } from '../../ui/page.tsx';
+import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
+import { useHasSubscription } from './use-subscription.ts';
 
 const EVERY_MS = 5_000;
 
-export function SessionDeliveries({ session: { sessionId, environment } }: { session: Session }) {
+export function SessionDeliveries({ session }: { session: Session }) {
+  const { environment } = session;
+  return (
+    <Await query={useHasSubscription(environment)} skeleton={<SkeletonRows />}>
+      {(hasSubscription) =>
+        hasSubscription ? <Deliveries session={session} /> : <NoSubscription {...{ environment }} />
+      }
+    </Await>
+  );
+}
+
+function NoSubscription({ environment }: { environment: string }) {
+  return (
+    <EmptyState
+      icon={Webhook}
+      title={`${environment} has no webhook`}
+      action={
+        <ButtonLink from="/$organizationId" to="/$organizationId/webhooks" search={{ environment }}>
+          Open webhooks
+        </ButtonLink>
+      }
+    >
+      With one, your endpoint receives what happens in sessions.
+    </EmptyState>
+  );
+}
+
+function Deliveries({ session: { sessionId, environment } }: { session: Session }) {
   const { organizationId } = useOrganization();
   const deliveries = useList(
     ['webhooks', environment, 'deliveries', 'of', sessionId],

@@ -16,12 +16,18 @@ import { workingMs } from './working.ts';
 const TITLE_CHARACTERS = 80;
 const NAME_CHARACTERS = 48;
 
-/** The agent and the first words, by which a person recognizes the session. */
-export function useTitle({ sessionId }: Session, agent: Agent | undefined): string {
-  // They never change, so that no event reads them again.
-  const first = useApiQuery(['first-message', sessionId], (client) =>
-    client.sessions.messages(sessionId, { limit: 1 }).then(({ data }) => data[0] ?? null),
-  ).data;
+/**
+ * The agent and the first words, by which a person recognizes the session. `agent` is undefined while it is loading, and null if that
+ * failed.
+ */
+export function useTitle({ sessionId, turn }: Session, agent: Agent | null | undefined): string {
+  // They never change once there is a turn, so that no event reads them again.
+  const { data: first, isPending } = useApiQuery(
+    ['first-message', sessionId, turn > 0],
+    (client) => client.sessions.messages(sessionId, { limit: 1 }).then(({ data }) => data[0] ?? null),
+    { keeps: true },
+  );
+  if (isPending || agent === undefined) return 'Session';
   const text = first?.content.find((part) => part.type === 'text')?.text ?? '';
   // Without the marks of Markdown.
   const words = text
@@ -30,7 +36,9 @@ export function useTitle({ sessionId }: Session, agent: Agent | undefined): stri
     .trim();
   const cut = cutTo(words, TITLE_CHARACTERS);
   const name = cutTo(agent?.name ?? 'Session', NAME_CHARACTERS);
-  return cut === '' ? `${name} · new session` : `${name} · ${cut}`;
+  if (cut !== '') return `${name} · ${cut}`;
+  // A first message that is only a file has no words.
+  return first === null ? `${name} · new session` : name;
 }
 
 function cutTo(text: string, characters: number): string {

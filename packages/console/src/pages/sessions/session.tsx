@@ -6,7 +6,7 @@ import { useIsPhone } from '../../frame/width.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await, Page } from '../../ui/page.tsx';
-import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { Bone, SkeletonRows } from '../../ui/skeleton.tsx';
 import { SplitPanes } from '../../ui/split-panes.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { SessionMenu } from './actions.tsx';
@@ -16,7 +16,6 @@ import { SessionStatus } from './session-status.tsx';
 import { LiveConversation, useTurns } from './session-view.tsx';
 import { useUnsentStore } from './unsent-message.ts';
 import { useAgent, useFollowing, useSession } from './use-session.ts';
-import { useSubscription } from './use-subscription.ts';
 import './session.css';
 
 // Loaded on demand with the virtual list, which only these views need.
@@ -35,8 +34,10 @@ export function SessionPage() {
   const query = useSession(sessionId);
   if (query.data) return <Shown session={query.data} key={sessionId} />;
   return (
-    <Page title="Session">
-      <Await query={query}>{() => null}</Await>
+    <Page title="Session" about={query.error ? undefined : <Bone />}>
+      <Await query={query} skeleton={<SkeletonRows />}>
+        {() => null}
+      </Await>
     </Page>
   );
 }
@@ -49,13 +50,12 @@ function Shown({ session }: { session: Session }) {
   const navigate = useNavigate();
   const followed = useFollowing(session);
   const timeline = useTurns(sessionId);
-  const agent = useAgent(session.agentId).data;
-  const title = useTitle(session, agent);
+  const { data: agent, isPending: isAgentPending } = useAgent(session.agentId);
+  const title = useTitle(session, isAgentPending ? undefined : (agent ?? null));
   const unsent = useUnsentStore(sessionId);
   const [isSharing, setSharing] = useState(false);
   const isPhone = useIsPhone();
   const [hasTrace, setTrace] = useState(() => localStorage.getItem(TRACE) !== 'off');
-  const hasSubscription = useSubscription(session.environment);
   const show = (next: typeof tab) =>
     navigate({
       to: '.',
@@ -151,19 +151,15 @@ function Shown({ session }: { session: Session }) {
                 </Suspense>
               ),
             },
-            ...(hasSubscription
-              ? [
-                  {
-                    value: 'webhooks' as const,
-                    label: 'Webhooks',
-                    content: (
-                      <Suspense fallback={<SkeletonRows />}>
-                        <SessionDeliveries session={session} />
-                      </Suspense>
-                    ),
-                  },
-                ]
-              : []),
+            {
+              value: 'webhooks',
+              label: 'Webhooks',
+              content: (
+                <Suspense fallback={<SkeletonRows />}>
+                  <SessionDeliveries session={session} />
+                </Suspense>
+              ),
+            },
             {
               value: 'details',
               label: 'Details',
