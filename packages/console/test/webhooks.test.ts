@@ -273,6 +273,31 @@ test('a degraded webhook says since when it fails, when it is retried and when i
   await page.context().close();
 });
 
+test('a delivery that waits because the receiver fails says so, and that it is sent after the next probe', async () => {
+  const receiver = await receiverOf(() => ({ status: 503, headers: { 'retry-after': '3000' } }));
+  const name = await createSubscription(receiver.url);
+  const { webhookSubscriptions } = console.service.client;
+  const probeAt = async () => (await webhookSubscriptions.get(name)).health.nextProbeAt;
+  // Each fails once, until the destination is probed.
+  for (let n = 0; n < 5; n++) await startSession(name);
+  await expect.poll(probeAt).not.toBe(null);
+  // As those that were prepared when the first probe was due.
+  const [delivery] = (await webhookSubscriptions.deliveries.list(name)).data;
+  const { deliveryId, sessionId } = delivery!;
+  await console.service.db.query(sql`
+    update pending_deliveries d set attempt_count = 0, next_attempt_at = null from webhook_subscriptions w
+    where w.webhook_subscription_id = d.webhook_subscription_id and w.environment = ${name}`);
+  expect(await webhookSubscriptions.deliveries.get(name, deliveryId)).toMatchObject({ attemptCount: 0 });
+  const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries`);
+  const row = page.getByRole('row').filter({ has: page.getByTitle(sessionId) });
+  await row.getByText(/^waits for the next probe, in \d+ min$/).waitFor();
+  await row.getByRole('link').click();
+  await page.getByRole('dialog', { name: 'Delivery' }).getByText('waits for the next probe').waitFor();
+  await webhookSubscriptions.update(name, { status: 'paused' });
+  await row.getByText('waits until the webhook is enabled').waitFor();
+  await page.context().close();
+});
+
 test('the URL is changed, an invalid one is refused at its field, and deleting asks first', async () => {
   const [before, after] = [await receiverOf(() => 404), await receiverOf()];
   const name = await createSubscription(before.url);

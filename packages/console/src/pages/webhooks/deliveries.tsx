@@ -12,7 +12,7 @@ import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
-import { NextAttempt } from './next-attempt.tsx';
+import { FirstAttempt, NextAttempt } from './next-attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 import type { SubscriptionSearch } from './search-params.ts';
 import './webhooks.css';
@@ -153,8 +153,9 @@ const deliveryColumns: Column<WebhookDelivery>[] = [
 ];
 
 /** How many, and when the next one is if the receiver has not accepted it yet. */
-function Attempts({ delivery: { environment, status, nextAttemptAt, attemptCount } }: { delivery: WebhookDelivery }) {
-  if (status === 'pending' && attemptCount === 0) return <span className="quiet">being sent</span>;
+function Attempts({ delivery }: { delivery: WebhookDelivery }) {
+  const { environment, status, nextAttemptAt, attemptCount } = delivery;
+  if (status === 'pending' && attemptCount === 0) return <FirstAttempt delivery={delivery} />;
   return (
     <>
       {counted(attemptCount, 'attempt')}

@@ -12,7 +12,7 @@ import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Attempt, RequestBody } from './attempt.tsx';
-import { NextAttempt } from './next-attempt.tsx';
+import { FirstAttempt, NextAttempt } from './next-attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 
 const LOOK_EVERY_MS = 3_000;
@@ -125,7 +125,15 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           <dd>
             <ExactTime at={createdAt} />
           </dd>
-          {nextAttemptAt && (
+          {status === 'pending' && attemptCount === 0 && (
+            <>
+              <dt>First attempt</dt>
+              <dd>
+                <FirstAttempt delivery={delivery} />
+              </dd>
+            </>
+          )}
+          {nextAttemptAt && attemptCount > 0 && (
             <>
               <dt>Next attempt</dt>
               <dd>
