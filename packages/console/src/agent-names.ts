@@ -1,6 +1,6 @@
 // The names of agents, for lists that have only their ids.
-import type { Agent } from '@signalbox/client';
-import { useMemo } from 'react';
+import type { Agent, Session } from '@signalbox/client';
+import { useCallback, useMemo } from 'react';
 import { useApiQuery } from './organization.tsx';
 
 // An organization with more shows the others by id.
@@ -31,6 +31,19 @@ export function useAgentName(): (agentId: string) => string {
   const names = useAgentNames();
   return (agentId) => names.get(agentId) ?? (isPending ? '…' : agentId);
 }
+
+/** The name of a session's agent. A draft need not have an agent: the name in its definition is shown by the session's own page. */
+export function useSessionName(): (session: Pick<Session, 'agentId' | 'draft'>) => string {
+  const { isPending } = useAgents();
+  const names = useAgentNames();
+  return useCallback(
+    ({ agentId, draft }) => names.get(agentId) ?? (isPending ? '…' : draft ? DRAFT : agentId),
+    [names, isPending],
+  );
+}
+
+/** The name of a draft without one. */
+export const DRAFT = 'Draft';
 
 /** An agent as an option of a select. */
 export function agentOption({ agentId, name, archivedAt }: Agent): { value: string; label: string } {

@@ -79,6 +79,25 @@ test('sessions are found by words, chips and views, which are in the URL and sur
   await expect.poll(() => rows(page).first().innerText()).toContain('The kettle arrived broken');
 });
 
+test('a draft without an agent is listed as a draft and not by an id, and its page has its name', async () => {
+  const { client } = console.service;
+  const { sessionId } = await client.sessions.open({
+    draft: { definition: { name: 'Unsaved desk', model: 'scripted/echo' } },
+    environment: 'staging',
+    input: 'Tell me of drafts',
+  });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).not.toBe('running');
+  const page = await console.open(member, '/sessions?draft=true');
+  await page
+    .getByRole('row', { name: /Tell me of drafts/ })
+    .getByRole('link', { name: 'Draft Tell me' })
+    .click();
+  await page.getByRole('heading', { name: 'Unsaved desk · Tell me of drafts', level: 1 }).waitFor();
+  await page.context().close();
+  await client.sessions.close(sessionId);
+  await client.sessions.delete(sessionId);
+});
+
 test('a failed session says why in its row', async () => {
   const { client } = console.service;
   const script = [{ failWith: 'rejected' as const }];

@@ -3,7 +3,7 @@ import type { Session } from '@signalbox/client';
 import { useQuery } from '@tanstack/react-query';
 import { MessagesSquare, Search } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { useAgentNames } from '../agent-names.ts';
+import { useSessionName } from '../agent-names.ts';
 import { useOrganization } from '../organization.tsx';
 import { metadataIn, pageOfId } from './ids.ts';
 import type { PaletteItem } from './item.ts';
@@ -15,7 +15,7 @@ const MOST = 6;
 export function useRemoteItems(query: string): { items: readonly PaletteItem[]; isAsking: boolean } {
   const { client, organizationId } = useOrganization();
   const go = useGo();
-  const names = useAgentNames();
+  const nameOf = useSessionName();
   const text = query.trim();
   const paused = usePaused(text);
   const isId = pageOfId(text) !== undefined;
@@ -40,7 +40,7 @@ export function useRemoteItems(query: string): { items: readonly PaletteItem[]; 
   const items = data.map((session) => ({
     id: session.sessionId,
     group: 'Sessions',
-    label: names.get(session.agentId) ?? session.agentId,
+    label: nameOf(session),
     detail: `${session.status} · ${sessionText(session)}`,
     icon: MessagesSquare,
     run: () => go(`/sessions/${session.sessionId}`),

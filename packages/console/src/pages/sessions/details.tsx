@@ -3,7 +3,7 @@ import type { Agent, ListedSession, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { GitFork, Network } from 'lucide-react';
 import { type ReactNode, useId } from 'react';
-import { useAgentName } from '../../agent-names.ts';
+import { useSessionName } from '../../agent-names.ts';
 import { type ListQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
@@ -227,7 +227,7 @@ function Related({
   actions?: (item: ListedSession) => ReactNode;
 }) {
   const { organizationId } = useOrganization();
-  const nameOf = useAgentName();
+  const nameOf = useSessionName();
   const id = useId();
   if (query.data?.length === 0 || (!query.data && !query.error)) return null;
   return (
@@ -250,10 +250,10 @@ function Related({
   );
 }
 
-const sessionColumn = (nameOf: (agentId: string) => string): Column<ListedSession> => ({
+const sessionColumn = (nameOf: (session: ListedSession) => string): Column<ListedSession> => ({
   id: 'session',
   label: 'Session',
-  cell: ({ agentId, preview }) => <RowTitle title={nameOf(agentId)} about={preview} />,
+  cell: (session) => <RowTitle title={nameOf(session)} about={session.preview} />,
 });
 
 const columns: readonly Column<ListedSession>[] = [

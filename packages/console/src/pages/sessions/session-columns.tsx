@@ -1,5 +1,6 @@
 // The columns of the list of sessions: first what a person recognizes, then how it is, for whom, how long, how much, how old.
 import type { ListedSession } from '@signalbox/client';
+import { DRAFT } from '../../agent-names.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { RowTitle } from '../../ui/row-title.tsx';
@@ -8,14 +9,18 @@ import { PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
 import { number, shortCost, waitingText } from './session-text.ts';
 
-export function sessionColumns(nameOf: (agentId: string) => string): Column<ListedSession>[] {
+export function sessionColumns(nameOf: (session: ListedSession) => string): Column<ListedSession>[] {
   return [
     {
       id: 'session',
       label: 'Session',
-      cell: ({ agentId, preview, draft }) => (
-        <RowTitle title={nameOf(agentId)} about={preview} badge={draft && <Badge>draft</Badge>} />
-      ),
+      cell: (session) => {
+        const name = nameOf(session);
+        const isNamed = name !== DRAFT;
+        return (
+          <RowTitle title={name} about={session.preview} badge={session.draft && isNamed && <Badge>draft</Badge>} />
+        );
+      },
     },
     {
       id: 'status',

@@ -2,6 +2,7 @@
 import type { Agent, Session, SessionTurn } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
+import { DRAFT } from '../../agent-names.ts';
 import { type ListQuery, useApiQuery, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
@@ -10,24 +11,23 @@ import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useTicking } from '../../ui/time.tsx';
 import { costText } from './session-text.ts';
-import { isBusy } from './use-session.ts';
+import { isBusy, useAgent } from './use-session.ts';
 import { workingMs } from './working.ts';
 
 const TITLE_CHARACTERS = 80;
 const NAME_CHARACTERS = 48;
 
-/**
- * The agent and the first words, by which a person recognizes the session. `agent` is undefined while it is loading, and null if that
- * failed.
- */
-export function useTitle({ sessionId, turn }: Session, agent: Agent | null | undefined): string {
+/** The agent and the first words, by which a person recognizes the session. */
+export function useTitle(session: Session): string {
+  const { sessionId, turn } = session;
+  const agentName = useNameOfAgent(session);
   // They never change once there is a turn, so that no event reads them again.
   const { data: first, isPending } = useApiQuery(
     ['first-message', sessionId, turn > 0],
     (client) => client.sessions.messages(sessionId, { limit: 1 }).then(({ data }) => data[0] ?? null),
     { keeps: true },
   );
-  if (isPending || agent === undefined) return 'Session';
+  if (isPending || agentName === undefined) return 'Session';
   const text = first?.content.find((part) => part.type === 'text')?.text ?? '';
   // Without the marks of Markdown.
   const words = text
@@ -35,10 +35,19 @@ export function useTitle({ sessionId, turn }: Session, agent: Agent | null | und
     .replaceAll(/[*_`#>|~\s]+/g, ' ')
     .trim();
   const cut = cutTo(words, TITLE_CHARACTERS);
-  const name = cutTo(agent?.name ?? 'Session', NAME_CHARACTERS);
+  const name = cutTo(agentName, NAME_CHARACTERS);
   if (cut !== '') return `${name} · ${cut}`;
   // A first message that is only a file has no words.
   return first === null ? `${name} · new session` : name;
+}
+
+/** Undefined while it is loading. A draft may have no agent, and has a name of its own. */
+function useNameOfAgent({ sessionId, agentId, draft }: Session): string | undefined {
+  const agent = useAgent(agentId);
+  const drafted = useApiQuery(['draft', sessionId], (client) => client.sessions.draft(sessionId), { enabled: draft });
+  const { isPending } = draft ? drafted : agent;
+  if (isPending) return undefined;
+  return draft ? (drafted.data?.definition.name ?? DRAFT) : (agent.data?.name ?? 'Session');
 }
 
 function cutTo(text: string, characters: number): string {

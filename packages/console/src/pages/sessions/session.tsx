@@ -50,8 +50,8 @@ function Shown({ session }: { session: Session }) {
   const navigate = useNavigate();
   const followed = useFollowing(session);
   const timeline = useTurns(sessionId);
-  const { data: agent, isPending: isAgentPending } = useAgent(session.agentId);
-  const title = useTitle(session, isAgentPending ? undefined : (agent ?? null));
+  const agent = useAgent(session.agentId).data;
+  const title = useTitle(session);
   const unsent = useUnsentStore(sessionId);
   const [isSharing, setSharing] = useState(false);
   const isPhone = useIsPhone();

@@ -2,7 +2,7 @@ import type { ListedSession } from '@signalbox/client';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { MessagesSquare } from 'lucide-react';
 import { useMemo, useState } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
+import { useSessionName } from '../../agent-names.ts';
 import { ExportMenu } from '../../export-menu.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
@@ -35,11 +35,11 @@ export function SessionsPage() {
   // Ignores the other search parameters, which the router passes on.
   const search = useMemo(() => sessionsSearch(raw), [raw]);
   const navigate = useNavigate();
-  const names = useAgentNames();
   const [isOpening, setOpening] = useState(false);
   useOpenNew(() => setOpening(true), may('write'));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const columns = useMemo(() => sessionColumns((agentId) => names.get(agentId) ?? agentId), [names]);
+  const nameOf = useSessionName();
+  const columns = useMemo(() => sessionColumns(nameOf), [nameOf]);
   const sessions = useList(['sessions', search], (client, page) =>
     client.sessions.list({ ...filtersOf(search), ...(search.order && { order: search.order }), ...page }),
   );
@@ -91,7 +91,7 @@ export function SessionsPage() {
           to: '/$organizationId/sessions/$sessionId',
           params: { organizationId, sessionId },
         })}
-        actions={(session) => <RowMenu name={names.get(session.agentId) ?? session.agentId} session={session} />}
+        actions={(session) => <RowMenu name={nameOf(session)} session={session} />}
         {...(may('write') && {
           selection: {
             selected,
