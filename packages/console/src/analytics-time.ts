@@ -1,15 +1,24 @@
 // The times of points in charts of analytics.
 import type { AnalyticsStep } from '@signalbox/contract';
+import { useTimeSettings } from './time-settings.ts';
+import { formatter } from './ui/time.tsx';
 
-const labels: Record<AnalyticsStep, Intl.DateTimeFormat> = {
-  minute: new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' }),
-  hour: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: 'numeric', minute: '2-digit' }),
-  day: new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' }),
+const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const labels: Record<AnalyticsStep, (instant: Date) => string> = {
+  minute: formatter({ hour: 'numeric', minute: '2-digit' }),
+  hour: formatter({ weekday: 'short', hour: 'numeric', minute: '2-digit' }),
+  day: (instant) => utcDay.format(instant),
 };
 
-/** The time of a point: of a minute or an hour in the browser's zone, of a day in UTC. */
+/** The time of a point: of a minute or an hour in the person's zone, of a day in UTC. */
 export function pointLabel({ at }: { at: string }, step: AnalyticsStep): string {
-  return labels[step].format(new Date(at));
+  return labels[step](new Date(at));
+}
+
+/** The same in a component, which is drawn again when the person chooses another zone. */
+export function usePointLabel(): typeof pointLabel {
+  useTimeSettings();
+  return pointLabel;
 }
 
 export const units = { minute: 'Minute', hour: 'Hour', day: 'Day (UTC)' } as const;

@@ -81,6 +81,13 @@ test('times and rows are shown as the person chose, also after a reload', async 
   await page.context().close();
 });
 
+test('dates are in English like the console, with the hours that the person is used to', async () => {
+  const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'de-DE' });
+  const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
+  await expect.poll(() => time.getAttribute('title')).toMatch(/^[A-Z][a-z]{2} \d+, \d{4}, \d\d:\d\d:\d\d$/);
+  await page.context().close();
+});
+
 test('a deletion is shown at once, and what was deleted returns if the service refuses', async () => {
   const { client } = console.service;
   await client.environments.secrets.set('staging', 'PAYMENTS', {

@@ -42,16 +42,34 @@ export function useTicking(isMoving: boolean): number {
   return useSyncExternalStore(isMoving ? fast.subscribe : never, fast.now);
 }
 
-/** A format in the person's time zone, which it names if that is not the browser's. */
-function formatter(options: Intl.DateTimeFormatOptions): (instant: Date) => string {
+/** The console is in English: the person's own, if the browser names one, with the hours that the person is used to. */
+function dateLanguage(): { language: string; hourCycle: 'h12' | 'h23' } {
+  const language = navigator.languages.find(isEnglish) ?? 'en';
+  const own = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
+  return { language, hourCycle: own.hour12 ? 'h12' : 'h23' };
+}
+
+function isEnglish(language: string): boolean {
+  try {
+    return new Intl.Locale(language).language === 'en';
+  } catch {
+    // Chromium has "en-US@posix" where the system has no language.
+    return false;
+  }
+}
+
+/** A format in English and in the person's time zone, which it names if that is not the browser's. */
+export function formatter(options: Intl.DateTimeFormatOptions): (instant: Date) => string {
   const formats = new Map<string | undefined, Intl.DateTimeFormat>();
   return (instant) => {
     const { zone } = timeSettings();
     let format = formats.get(zone);
     if (!format) {
       const isNamed = zone !== undefined && options.second !== undefined;
-      format = new Intl.DateTimeFormat(undefined, {
+      const { language, hourCycle } = dateLanguage();
+      format = new Intl.DateTimeFormat(language, {
         ...options,
+        ...(options.hour && { hourCycle }),
         ...(zone && { timeZone: zone }),
         ...(isNamed && { timeZoneName: 'short' as const }),
       });
@@ -91,6 +109,9 @@ export function Time({ at, absent = 'never' }: { at: string | null; absent?: str
     </time>
   );
 }
+
+/** A day such as `March 1, 2027`. */
+export const longDay: (instant: Date) => string = formatter({ year: 'numeric', month: 'long', day: 'numeric' });
 
 /** A time in full. */
 export function ExactTime({ at }: { at: string }) {

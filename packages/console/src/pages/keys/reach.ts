@@ -1,6 +1,7 @@
 // What a key can do, in one sentence, and what to think of before it is created.
 import type { ApiKey } from '@signalbox/client';
 import { type Permission, permissions, type Scope, scopesOfPermission, unusableScopes } from '@signalbox/contract';
+import { longDay } from '../../ui/time.tsx';
 
 export interface KeyReach {
   scopes: readonly Scope[];
@@ -84,7 +85,7 @@ export function reachOf(
     agents: key.agents?.map((agentId) => agentNames.get(agentId) ?? agentId) ?? null,
     environments: key.environments,
     allowedIps: key.allowedIps,
-    expires: key.expiresAt && new Date(key.expiresAt).toLocaleDateString(undefined, { dateStyle: 'long' }),
+    expires: key.expiresAt && longDay(new Date(key.expiresAt)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { AnalyticsGroup, AnalyticsPoint } from '@signalbox/client';
 import type { AnalyticsStep } from '@signalbox/contract';
 import { useAgentName } from '../../agent-names.ts';
-import { pointLabel, units } from '../../analytics-time.ts';
+import { units, usePointLabel } from '../../analytics-time.ts';
 import { useOrganization } from '../../organization.tsx';
 import { percent } from '../../text-format.ts';
 import { LineChart } from '../../ui/chart.tsx';
@@ -12,6 +12,7 @@ import { number } from '../sessions/session-text.ts';
 
 /** Median and 95th percentile of turns. */
 export function LatencyOverTime({ points, step }: { points: readonly AnalyticsPoint[]; step: AnalyticsStep }) {
+  const pointLabel = usePointLabel();
   const measured = points.some(({ turnDuration }) => turnDuration.count > 0);
   return (
     <section className="card">

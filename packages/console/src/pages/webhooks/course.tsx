@@ -1,5 +1,5 @@
 // How the receiver did in the last 24 hours: accepted and failed requests, and how long it took to respond.
-import { pointLabel, units } from '../../analytics-time.ts';
+import { units, usePointLabel } from '../../analytics-time.ts';
 import { useApiQuery } from '../../organization.tsx';
 import { percent } from '../../text-format.ts';
 import { BarChart, LineChart } from '../../ui/chart.tsx';
@@ -33,6 +33,7 @@ export function deliveredText({ attempts, failed }: Delivered): string {
 }
 
 export function DeliveryCharts({ environment }: { environment: string }) {
+  const pointLabel = usePointLabel();
   const query = useApiQuery(
     ['analytics', 'webhooks', environment],
     (client) => client.analytics.get({ environment, step: 'hour' }),
