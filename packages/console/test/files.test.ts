@@ -167,3 +167,35 @@ test('files are attached to the first message of a session, and the pages of a P
   await broken.getByRole('button', { name: 'Show pages' }).click();
   await broken.getByText('This PDF can’t be shown.').waitFor();
 });
+
+test('the files of a long session are found in its first messages, and a session without files says so', async () => {
+  const console = await startConsole();
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({ name: 'Echo', model: 'scripted/echo' });
+  const { fileId } = await client.files.upload(png, { environment: 'staging', filename: 'parcel.png' });
+  const talk = async (first: NonNullable<Parameters<typeof client.sessions.open>[0]['input']>) => {
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: first });
+    const idleAfter = async (turn: number) =>
+      await expect.poll(async () => await client.sessions.get(sessionId)).toMatchObject({ status: 'idle', turn });
+    await idleAfter(1);
+    // The page loads fifty messages at first, and each turn has two.
+    for (let turn = 2; turn <= 55; turn++) {
+      await client.sessions.sendMessage(sessionId, { content: `message ${turn}` });
+      await idleAfter(turn);
+    }
+    return sessionId;
+  };
+  const [withFile, without] = await Promise.all([
+    talk([
+      { type: 'text', text: 'Look at this' },
+      { type: 'file', fileId },
+    ]),
+    talk('Nothing to look at'),
+  ]);
+  const page = await console.open(console.owner, `/sessions/${withFile}?tab=files`);
+  await page.getByText('Attached in turn 1').waitFor();
+  await page.getByRole('img', { name: 'parcel.png' }).waitFor();
+  await page.goto(page.url().replace(withFile, without));
+  await page.getByRole('heading', { name: 'No files', exact: true }).waitFor();
+  expect(await page.getByRole('button', { name: /earlier messages/ }).count()).toBe(0);
+}, 120_000);

@@ -324,7 +324,7 @@ function useTurnOfLink({
   const first = entries[0]?.turn ?? undefined;
   useEffect(() => {
     if (isDone || goTo === undefined || !isCaughtUp || first === undefined) return;
-    if (first > goTo && hasOlder) return readOlder();
+    if (first > goTo && hasOlder) return void readOlder();
     const index = entries.findIndex(({ turn }) => turn === goTo);
     if (index !== -1 && (index < part.from || index >= part.to)) return part.show(index);
     const element = content.current?.querySelector(`[data-turn="${goTo}"]`);

@@ -66,7 +66,7 @@ export class Following {
   #queued: Message[] = [];
   /** The cursor of earlier messages; null if there are none, undefined before the first read. */
   #olderCursor: string | null | undefined;
-  #isReadingOlder = false;
+  #readingOlder: Promise<void> | undefined;
   #olderError: unknown;
   /** The current read. A call during a read waits for the next one. */
   #reading: Promise<void> | undefined;
@@ -142,20 +142,26 @@ export class Following {
     }
   }
 
-  /** Reads a page of messages before the first entry. If that fails, `olderError` is the error. */
-  async readOlder(): Promise<void> {
-    if (!this.#olderCursor || this.#isReadingOlder) return;
+  /** Reads a page of messages before the first entry. If that fails, `olderError` is the error. A call during a read waits for it. */
+  readOlder(): Promise<void> {
+    const cursor = this.#olderCursor;
+    if (!cursor) return Promise.resolve();
+    this.#readingOlder ??= this.#readOlder(cursor).finally(() => {
+      this.#readingOlder = undefined;
+      this.#changed();
+    });
+    return this.#readingOlder;
+  }
+
+  async #readOlder(cursor: string): Promise<void> {
     const { signal } = this.#over;
-    this.#isReadingOlder = true;
     this.#olderError = undefined;
     this.#changed();
     try {
-      await this.#readPageBefore(this.#olderCursor, signal);
+      await this.#readPageBefore(cursor, signal);
     } catch (error) {
       if (!signal.aborted) this.#olderError = error;
     }
-    this.#isReadingOlder = false;
-    this.#changed();
   }
 
   /** Without a cursor, reads the newest page. Reads several pages if a turn is longer than one. */
@@ -305,7 +311,7 @@ export class Following {
     return {
       entries: [...this.#settled.entries, ...live],
       hasOlder: typeof this.#olderCursor === 'string',
-      isReadingOlder: this.#isReadingOlder,
+      isReadingOlder: this.#readingOlder !== undefined,
       olderError: this.#olderError,
       queued: this.#queued.map(userEntry),
       growing,

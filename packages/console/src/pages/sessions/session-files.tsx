@@ -1,12 +1,17 @@
 // The files of a session: what users attached, and what tools created.
 import { Files } from 'lucide-react';
+import { useEffect, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
 import { FileView } from './file-view.tsx';
 import type { FollowedSession } from './use-session.ts';
 
+// Of 50 messages each. A click looks through as many again.
+const PAGES_AT_ONCE = 20;
+
 export function SessionFiles({
-  followed: { entries, hasOlder, isReadingOlder, readOlder },
+  followed: { entries, hasOlder, isReadingOlder, olderError, readOlder },
 }: {
   followed: FollowedSession;
 }) {
@@ -15,10 +20,21 @@ export function SessionFiles({
       ? (entry.files ?? []).map((file) => ({ file, turn: entry.turn, by: entry.kind }))
       : [],
   );
+  // In a long session, the first messages often have the files.
+  const [pagesLeft, setPagesLeft] = useState(PAGES_AT_ONCE);
+  const looks = found.length === 0 && hasOlder && pagesLeft > 0 && olderError === undefined;
+  useEffect(() => {
+    if (looks) void readOlder().then(() => setPagesLeft(pagesLeft - 1));
+  }, [looks, pagesLeft, readOlder]);
+  const isLooking = looks || isReadingOlder;
+  function lookFurther() {
+    setPagesLeft(PAGES_AT_ONCE);
+    void readOlder();
+  }
   return (
     <div className="stack session-files">
-      {found.length === 0 && !hasOlder && (
-        <EmptyState icon={Files} title="No files">
+      {found.length === 0 && !isLooking && (
+        <EmptyState icon={Files} title={hasOlder ? 'No files in the latest messages' : 'No files'}>
           Files that users attach and tools create appear here.
         </EmptyState>
       )}
@@ -31,10 +47,11 @@ export function SessionFiles({
           <FileView file={file} />
         </div>
       ))}
-      {hasOlder && (
-        <div>
-          <Button busy={isReadingOlder} onClick={readOlder}>
-            Look in earlier messages
+      {olderError !== undefined && <ErrorNotice error={olderError} retry={lookFurther} />}
+      {hasOlder && olderError === undefined && (
+        <div className="row">
+          <Button busy={isLooking} onClick={lookFurther}>
+            {isLooking ? 'Looking in earlier messages' : 'Look in earlier messages'}
           </Button>
         </div>
       )}

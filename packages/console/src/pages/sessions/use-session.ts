@@ -47,7 +47,7 @@ export interface FollowedSession extends Followed {
   /** Reads new messages of the transcript. */
   refresh: () => void;
   /** Reads earlier messages of the transcript. */
-  readOlder: () => void;
+  readOlder: () => Promise<void>;
 }
 
 /** Follows a session while the component is mounted. Give the component the session's id as its key. */
@@ -72,7 +72,7 @@ export function useFollowing(session: Session): FollowedSession {
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the session has changed
   useEffect(() => void following.refresh(), [following, updatedAt]);
   const refresh = useCallback(() => void following.refresh(), [following]);
-  const readOlder = useCallback(() => void following.readOlder(), [following]);
+  const readOlder = useCallback(() => following.readOlder(), [following]);
   return useMemo(() => ({ ...followed, refresh, readOlder }), [followed, refresh, readOlder]);
 }
 
