@@ -105,6 +105,26 @@ test('several messages are turns of one session, and more messages continue the 
   await page.context().close();
 });
 
+test('what a run says is above the composer from its first word', async () => {
+  for (const viewport of [{ width: 1280, height: 800 }, phone.viewport]) {
+    const page = await console.open(member, '/playground', { viewport });
+    await page.getByRole('button', { name: 'Start with an example' }).click();
+    await message(page).focus();
+    await page.keyboard.press('Control+Enter');
+    const words = output(page, 'A').getByText('I look for order 1042 first.');
+    await words.waitFor();
+    const composer = page.getByRole('region', { name: 'Input' });
+    const isCovered = async () => {
+      const [said, input] = [(await words.boundingBox())!, (await composer.boundingBox())!];
+      return said.y < 48 || said.y + said.height > input.y;
+    };
+    await expect.poll(isCovered, { message: `${viewport.width} px` }).toBe(false);
+    await over(page, 'A');
+    expect(await isCovered()).toBe(false);
+    await page.context().close();
+  }
+});
+
 test('a draft is saved as a version of its agent or as a new agent, and a newer version is not overwritten', async () => {
   const { client } = console.service;
   const { agentId } = await client.agents.create({ name: 'Desk', model: modelSaying('Hi.') });

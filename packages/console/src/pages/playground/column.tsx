@@ -103,7 +103,7 @@ export function ColumnView({
           />
         )}
       </div>
-      <div className="playground-result-of-run">
+      <div className="playground-result-of-run" data-has-run={run !== null || undefined}>
         {error !== undefined && <ErrorNotice error={error} />}
         {run ? (
           <>

@@ -190,8 +190,6 @@ function Open({
     if (isStarting || !isReady) return;
     setStarting(true);
     setErrors({});
-    // The output is below the setup.
-    columnsFrame.current?.querySelector('.playground-output, .playground-waiting')?.scrollIntoView({ block: 'start' });
     const started = { ...playground, environment };
     change({ environment });
     await Promise.all(
@@ -205,6 +203,13 @@ function Open({
       }),
     );
     setStarting(false);
+    // The output is below the setup. Its place is drawn by then, with room above the composer.
+    requestAnimationFrame(() => {
+      const places = columnsFrame.current?.querySelectorAll<HTMLElement>('.playground-result-of-run') ?? [];
+      // On a phone, one column is shown.
+      const shown = [...places].find((one) => one.offsetParent !== null);
+      shown?.scrollIntoView({ block: 'start' });
+    });
   }
 
   async function stop() {
