@@ -1,5 +1,5 @@
 import type { Session } from '@signalbox/client';
-import { useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
@@ -17,11 +17,14 @@ interface SessionQuery {
 export function RunStep({
   state,
   agentId,
+  newAgent,
   environment,
   session,
 }: {
   state: StepState;
   agentId: string | undefined;
+  /** Creates it, if the organization has agents, none of which this step can run. */
+  newAgent: ReactNode;
   environment: string;
   /** The newest session of the agent. Null without the agent. */
   session: SessionQuery | null;
@@ -29,7 +32,10 @@ export function RunStep({
   return (
     <Step number={2} title="Run the agent and approve the call" state={state}>
       {agentId === undefined || session === null ? (
-        <p className="quiet">Create the refund desk first. It says what it is about to do, and waits for you.</p>
+        <>
+          <p className="quiet">{textWithoutAgent(state, Boolean(newAgent))}</p>
+          {newAgent}
+        </>
       ) : (
         <Await query={session}>
           {(found) => (
@@ -39,6 +45,12 @@ export function RunStep({
       )}
     </Step>
   );
+}
+
+function textWithoutAgent(state: StepState, hasOtherAgent: boolean): string {
+  if (state === 'done') return 'A call was approved. To see how that works, create an agent that asks first.';
+  if (hasOtherAgent) return 'Approve a call of an agent that you have, or create one that asks first.';
+  return 'The agent says what it is about to do, and waits for you.';
 }
 
 function Run({

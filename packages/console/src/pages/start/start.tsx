@@ -72,8 +72,10 @@ function Guide() {
             {(agent) =>
               agent ? (
                 <ExistingAgent agentId={agent.agentId} name={agent.name} />
+              ) : progress.hasAgent ? (
+                <p className="quiet">The organization has an agent.</p>
               ) : (
-                <NewAgent isNext={[0, 1].includes(isDone.indexOf(false))} />
+                <NewAgent isNext />
               )
             }
           </Await>
@@ -81,6 +83,7 @@ function Guide() {
         <RunStep
           state={stateOf(1)}
           agentId={agentId}
+          newAgent={progress.hasAgent && agents.data === null && <NewAgent isNext={stateOf(1) === 'current'} />}
           environment={ENVIRONMENT}
           session={agentId === undefined ? null : sessions}
         />
@@ -114,7 +117,6 @@ function NavigationEntry() {
   );
 }
 
-/** `isNext` also if the organization has agents, none of which the next step can run. */
 function NewAgent({ isNext }: { isNext: boolean }) {
   const create = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
   return (

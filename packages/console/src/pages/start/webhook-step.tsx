@@ -37,7 +37,8 @@ export function WebhookStep({
             )}
             {found !== null && found.url !== TEST_RECEIVER && (
               <p className="quiet">
-                {environment} already sends webhooks to <code>{found.url}</code>. Look for them there.
+                {environment} already sends webhooks to <code>{found.url}</code>.{' '}
+                {state === 'done' ? 'Look for them there.' : 'The step is done when the receiver accepts one.'}
               </p>
             )}
             {found?.url === TEST_RECEIVER && <ReceivedWebhooks environment={environment} />}
