@@ -81,6 +81,9 @@ test('the filters are in the URL, so a reload or a shared link shows the same', 
   // A link of an earlier release.
   await page.goto(`${console.origin}/console/${console.organizationId}/events?until=2020-01-01T00:00:00.000Z`);
   await page.getByText('No matching events').waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await log.getByText('api_key.created').first().waitFor();
+  expect(new URL(page.url()).search).toBe('');
   await page.context().close();
 });
 

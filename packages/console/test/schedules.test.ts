@@ -154,6 +154,10 @@ test('a viewer reads schedules and is offered no changes; filters are in the URL
   await page.reload();
   await page.getByRole('heading', { name: 'No matching schedules' }).waitFor();
   await page.getByRole('button', { name: 'Paused' }).and(page.locator('[aria-current=page]')).waitFor();
+  // The environment, which is chosen in the frame, stays.
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await rows.filter({ hasText: '<b>bold</b>' }).waitFor();
+  await page.getByRole('button', { name: 'Environment: production' }).waitFor();
 });
 
 test('a schedule is created from a preset with a name, shows its next five runs, and runs now', async () => {

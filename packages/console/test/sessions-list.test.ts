@@ -70,6 +70,8 @@ test('sessions are found by words, chips and views, which are in the URL and sur
   await expect.poll(() => rows(page).count()).toBe(2);
   await page.getByRole('button', { name: 'Failed', exact: true }).click();
   await page.getByText('No matching sessions').waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await expect.poll(() => rows(page).count()).toBe(3);
   await page.getByRole('button', { name: 'Kettles of 17', exact: true }).click();
   await expect.poll(() => rows(page).count()).toBe(1);
   await page.getByRole('button', { name: 'All', exact: true }).click();

@@ -350,6 +350,9 @@ test('delivery filters are in the URL, so a reload or a shared link shows the sa
   await page.getByTitle(first.sessionId).first().waitFor();
   expect(await page.getByTitle(second.sessionId).count()).toBe(0);
   expect(await page.getByRole('radio', { name: 'Succeeded' }).isChecked()).toBe(true);
+  await page.getByRole('radiogroup', { name: 'Status' }).getByText('Exhausted').click();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByTitle(second.sessionId).first().waitFor();
   for (const width of [360, 1440]) {
     await page.setViewportSize({ width, height: 800 });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);

@@ -1,5 +1,6 @@
 import type { LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
 
 /** In place of a list that has nothing: what would be here, how to create the first one, and where to read more. */
 export function EmptyState({
@@ -33,5 +34,32 @@ export function EmptyState({
         </div>
       )}
     </div>
+  );
+}
+
+/** In place of a list that has nothing with its filters. `onClear` is undefined if only the environment of the frame filters. */
+export function NoMatches({
+  icon,
+  what,
+  children = 'Change or clear the filters.',
+  onClear,
+}: {
+  icon: LucideIcon;
+  /** A plural. */
+  what: string;
+  children?: ReactNode;
+  onClear: (() => void) | undefined;
+}) {
+  if (!onClear) {
+    return (
+      <EmptyState icon={icon} title={`No ${what} in this environment`}>
+        Choose another one above, or all of them.
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState icon={icon} title={`No matching ${what}`} action={<Button onClick={onClear}>Clear filters</Button>}>
+      {children}
+    </EmptyState>
   );
 }

@@ -7,7 +7,7 @@ import { useApiQuery, useList, useMorePages, useOrganization } from '../../organ
 import { withFilter } from '../../search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { writeClipboard } from '../../ui/clipboard.ts';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -92,9 +92,20 @@ export function AgentsPage() {
         actions={(agent) => <RowMenu agent={agent} />}
         empty={
           isFiltered ? (
-            <EmptyState icon={Bot} title="No matching agents">
+            <NoMatches
+              icon={Bot}
+              what="agents"
+              onClear={() =>
+                void navigate({
+                  to: '/$organizationId/agents',
+                  params: { organizationId },
+                  search: archived ? { archived } : {},
+                  replace: true,
+                })
+              }
+            >
               Change or clear the search and the filters.
-            </EmptyState>
+            </NoMatches>
           ) : archived ? (
             <EmptyState icon={Bot} title="No archived agents">
               An archived agent accepts no new sessions. Its versions and sessions stay readable.

@@ -4,6 +4,7 @@ import { CircleCheckBig } from 'lucide-react';
 import { useMemo } from 'react';
 import { type ListQuery, useList, useOrganization } from '../../organization.tsx';
 import { ShortcutsButton } from '../../shortcuts/open-sheet.tsx';
+import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -45,6 +46,7 @@ export function ApprovalsPage() {
       search: { ...search, ...change },
       replace: true,
     });
+  const clear = () => go({ sessionId: undefined });
   return (
     <Page
       title="Approvals"
@@ -61,7 +63,12 @@ export function ApprovalsPage() {
         <FilterBar filters={[{ label: 'Session', value: sessionId, onChange: (value) => go({ sessionId: value }) }]} />
       )}
       {status === 'pending' ? (
-        <Inbox query={query} isFiltered={isFiltered} key={`${environment} ${sessionId}`} />
+        <Inbox
+          query={query}
+          isFiltered={isFiltered}
+          onClear={sessionId === undefined ? undefined : clear}
+          key={`${environment} ${sessionId}`}
+        />
       ) : (
         <Table
           name="approvals"
@@ -74,7 +81,11 @@ export function ApprovalsPage() {
             params: { organizationId, operationId },
           })}
           empty={
-            <EmptyState icon={CircleCheckBig} title={`No ${status === 'all' ? '' : `${status} `}approvals`}>
+            <EmptyState
+              icon={CircleCheckBig}
+              title={`No ${status === 'all' ? '' : `${status} `}approvals`}
+              action={sessionId !== undefined && <Button onClick={clear}>Clear filters</Button>}
+            >
               {isFiltered ? 'Choose all environments, or another status.' : nothingOf[status]}
             </EmptyState>
           }

@@ -17,7 +17,16 @@ import { useApprovalShortcuts } from './shortcuts.ts';
 
 type Decision = 'approved' | 'denied';
 
-export function Inbox({ query, isFiltered }: { query: ListQuery<Approval>; isFiltered: boolean }) {
+export function Inbox({
+  query,
+  isFiltered,
+  onClear,
+}: {
+  query: ListQuery<Approval>;
+  isFiltered: boolean;
+  /** Undefined if nothing but the environment filters. */
+  onClear: (() => void) | undefined;
+}) {
   const { may } = useOrganization();
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const list = useRef<HTMLDivElement>(null);
@@ -71,6 +80,7 @@ export function Inbox({ query, isFiltered }: { query: ListQuery<Approval>; isFil
           <EmptyState
             icon={CircleCheckBig}
             title="No pending approvals"
+            action={onClear && <Button onClick={onClear}>Clear filters</Button>}
             docs={{ label: 'How approvals work', href: '/docs#resolveApproval' }}
           >
             {isFiltered

@@ -2,7 +2,7 @@ import type { EventFilters } from '@signalbox/client';
 import { ScrollText } from 'lucide-react';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { NoMatches } from '../../ui/empty-state.tsx';
 import { Table } from '../../ui/table.tsx';
 import { eventColumns } from './columns.tsx';
 import type { EventsSearch } from './search-params.ts';
@@ -14,10 +14,13 @@ export function EventList({
   search,
   filters,
   beginAnew,
+  onClear,
 }: {
   search: EventsSearch;
   filters: EventFilters;
   beginAnew: () => void;
+  /** Undefined without filters. */
+  onClear: (() => void) | undefined;
 }) {
   const { organizationId } = useOrganization();
   const { events, error, retry, waiting, showWaiting, hasOlder, isLoadingOlder, loadOlder } = useEventLog(
@@ -58,9 +61,9 @@ export function EventList({
           preload: false,
         })}
         empty={
-          <EmptyState icon={ScrollText} title="No matching events">
+          <NoMatches icon={ScrollText} what="events" onClear={onClear}>
             Change or clear the filters. New events appear automatically.
-          </EmptyState>
+          </NoMatches>
         }
       />
     </section>

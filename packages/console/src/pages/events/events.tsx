@@ -40,6 +40,9 @@ export function EventsPage() {
       replace: true,
       resetScroll: false,
     });
+  const { environment, ...others } = search;
+  const inEnvironment = environment === undefined ? {} : { environment };
+  const isFiltered = Object.keys(others).length > 0;
   return (
     <Page
       title="Event log"
@@ -49,7 +52,7 @@ export function EventsPage() {
           name={`events.${organizationId}`}
           views={views}
           search={search}
-          onChoose={(next) => show({ ...next, ...(search.environment && { environment: search.environment }) })}
+          onChoose={(next) => show({ ...next, ...inEnvironment })}
         />
       }
       actions={
@@ -63,7 +66,11 @@ export function EventsPage() {
       }
     >
       <Filters search={search} onChange={show} />
-      <EventList key={key} search={search} filters={filters} beginAnew={beginAnew} />
+      <EventList
+        key={key}
+        {...{ search, filters, beginAnew }}
+        onClear={isFiltered ? () => show(inEnvironment) : undefined}
+      />
       {event && <EventDrawer eventId={event} search={search} onClose={() => show(search)} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}
     </Page>

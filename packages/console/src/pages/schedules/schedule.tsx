@@ -6,7 +6,7 @@ import { Fragment } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -189,23 +189,13 @@ function Runs({ scheduleId }: { scheduleId: string }) {
   const runs = useList(['schedules', scheduleId, 'runs', status ?? 'all'], (client, page) =>
     client.schedules.runs(scheduleId, { ...(status && { status }), ...page }),
   );
+  const show = (next: (typeof statuses)[number]['value']) =>
+    void navigate({ to: '.', search: next === 'all' ? {} : { status: next }, replace: true, resetScroll: false });
   return (
     <section className="stack" aria-labelledby="runs">
       <div className="row apart">
         <h2 id="runs">Runs</h2>
-        <Segmented
-          label="Status"
-          value={status ?? 'all'}
-          options={statuses}
-          onChange={(next) =>
-            void navigate({
-              to: '.',
-              search: next === 'all' ? {} : { status: next },
-              replace: true,
-              resetScroll: false,
-            })
-          }
-        />
+        <Segmented label="Status" value={status ?? 'all'} options={statuses} onChange={show} />
       </div>
       <Table
         name="schedule-runs"
@@ -219,11 +209,13 @@ function Runs({ scheduleId }: { scheduleId: string }) {
             : { to: '/$organizationId/sessions/$sessionId', params: { organizationId, sessionId } }
         }
         empty={
-          <EmptyState icon={CalendarClock} title={status ? 'No matching runs' : 'No runs yet'}>
-            {status
-              ? 'Choose another status to see other runs.'
-              : 'Each run and the session that it opened appear here.'}
-          </EmptyState>
+          status ? (
+            <NoMatches icon={CalendarClock} what="runs" onClear={() => show('all')} />
+          ) : (
+            <EmptyState icon={CalendarClock} title="No runs yet">
+              Each run and the session that it opened appear here.
+            </EmptyState>
+          )
         }
       />
     </section>

@@ -8,7 +8,7 @@ import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { withFilter } from '../../search-params.ts';
 import { Button } from '../../ui/button.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SavedViews, type View } from '../../ui/saved-views.tsx';
@@ -84,9 +84,15 @@ export function SchedulesPage() {
         {...(may('write') && { actions: (schedule: Schedule) => <RowActions schedule={schedule} names={names} /> })}
         empty={
           Object.keys(search).length > 0 ? (
-            <EmptyState icon={CalendarClock} title="No matching schedules">
-              Change or clear the filters.
-            </EmptyState>
+            <NoMatches
+              icon={CalendarClock}
+              what="schedules"
+              onClear={
+                search.status || search.agentId
+                  ? () => change(({ environment }) => ({ environment }) as SchedulesSearch)
+                  : undefined
+              }
+            />
           ) : (
             <EmptyState
               icon={CalendarClock}

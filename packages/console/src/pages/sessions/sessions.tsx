@@ -8,7 +8,7 @@ import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { Button } from '../../ui/button.tsx';
 import { writeClipboard } from '../../ui/clipboard.ts';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SavedViews, type View } from '../../ui/saved-views.tsx';
@@ -109,9 +109,17 @@ export function SessionsPage() {
         }}
         empty={
           isFiltered || environment !== undefined ? (
-            <EmptyState icon={MessagesSquare} title="No matching sessions">
+            <NoMatches
+              icon={MessagesSquare}
+              what="sessions"
+              onClear={
+                isFiltered
+                  ? () => change(({ environment, order }) => ({ environment, order }) as SessionSearch)
+                  : undefined
+              }
+            >
               Change or clear the filters. The words of a message are found a few seconds after it was written.
-            </EmptyState>
+            </NoMatches>
           ) : (
             <EmptyState
               icon={MessagesSquare}

@@ -7,7 +7,7 @@ import { sessionIdPattern, withFilter } from '../../search-params.ts';
 import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
@@ -82,9 +82,7 @@ export function Deliveries({ environment }: { environment: string }) {
         })}
         empty={
           status || sessionId ? (
-            <EmptyState icon={Send} title="No matching deliveries">
-              Change or clear the filters.
-            </EmptyState>
+            <NoMatches icon={Send} what="deliveries" onClear={() => show({})} />
           ) : (
             <EmptyState icon={Send} title="No deliveries yet">
               They appear here when a session runs in {environment}.
