@@ -124,7 +124,7 @@ test('pending approvals, figures and problems update without a reload, and an ap
   await owners.context().close();
 });
 
-test('a failing webhook is shown with a link', async () => {
+test('a failing webhook is shown with a link, and marked in the navigation of every page', async () => {
   const { client } = console.service;
   // Nothing listens on this port.
   await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
@@ -134,6 +134,11 @@ test('a failing webhook is shown with a link', async () => {
   const page = await console.open(console.owner);
   await page.getByRole('link', { name: '1 webhook subscription failing now' }).click();
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  const places = page.getByRole('navigation', { name: 'Pages' });
+  await places.getByRole('link', { name: 'Webhooks failing' }).waitFor();
+  await expectAccessible(page);
+  await client.webhookSubscriptions.delete('staging');
+  await places.getByRole('link', { name: 'Webhooks', exact: true }).waitFor();
   await page.context().close();
 });
 

@@ -2,7 +2,7 @@
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useGettingStarted } from '../getting-started.ts';
-import { useOrganization } from '../organization.tsx';
+import { useApiQuery, useOrganization } from '../organization.tsx';
 import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
 import { Tooltip } from '../ui/tooltip.tsx';
@@ -39,6 +39,7 @@ export function Navigation() {
                     icon={<Icon aria-hidden="true" />}
                   >
                     {label === 'Approvals' && <PendingCount />}
+                    {label === 'Webhooks' && <FailingMark />}
                   </Entry>
                 </li>
               ))}
@@ -75,6 +76,27 @@ export function PendingCount() {
   return (
     <span className="count">
       {capped(pending)} <span className="visually-hidden">pending</span>
+    </span>
+  );
+}
+
+// The event log reports when a webhook is disabled, but not that it fails.
+const LOOK_EVERY_MS = 60_000;
+
+/** While a webhook needs attention. It is not a number, because one that fails can be blocked as well and would count twice. */
+function FailingMark() {
+  const { data: isFailing = false } = useApiQuery(
+    ['webhooks', 'need attention'],
+    async (client) => {
+      const { blocked, failing, degraded, disabled } = (await client.overview()).webhooks;
+      return blocked + failing + degraded + disabled > 0;
+    },
+    { everyMs: LOOK_EVERY_MS },
+  );
+  if (!isFailing) return null;
+  return (
+    <span className="count bad">
+      <span aria-hidden="true">!</span> <span className="visually-hidden">failing</span>
     </span>
   );
 }
