@@ -41,6 +41,14 @@ test('an agent gets fallbacks in its form, and a session shows why its model is 
     .getByText(/^next attempt in \d+ min.*provider responded with HTTP 503/)
     .first()
     .waitFor();
+  // Where the response would be.
+  const conversation = page.getByRole('region', { name: 'Conversation' });
+  await conversation.getByText('The model is unavailable').waitFor();
+  await conversation
+    .getByText(
+      /^The model is called again in \d+ min.* not responded after 20 m, the turn fails, and can be retried\.$/,
+    )
+    .waitFor();
   await expectAccessible(page);
   await page.getByRole('tab', { name: 'Trace' }).click();
   await page.getByRole('row', { name: /^Model openai-compatible\/first, waiting/ }).waitFor();

@@ -17,6 +17,7 @@ import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace, Later } from './earlier.tsx';
 import { FileView } from './file-view.tsx';
 import { AgentText, MessageText } from './message.tsx';
+import { ModelWait } from './model-wait.tsx';
 import { stopReasonText } from './session-text.ts';
 import type { ShownPart } from './shown-part.ts';
 import { SpokenAloud } from './spoken-aloud.tsx';
@@ -159,6 +160,7 @@ export const Conversation = memo(function Conversation({
           ))}
         </ol>
         {hasLater && <Later show={part.showLater} content={content} />}
+        {!hasLater && <ModelWait session={session} agent={agent} />}
         {session.error && !hasLater && (
           <Suspense>
             <SessionErrorNotice session={session} />
