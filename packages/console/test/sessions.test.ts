@@ -269,6 +269,13 @@ test('a session that is loading is not called a new one, and its tabs stay where
   expect(await places()).toEqual(before);
   await tab(page, 'Webhooks').click();
   await page.getByText('staging has no webhook').waitFor();
+  // A ring is for the keyboard.
+  const hasRing = (name: string) => tab(page, name).evaluate((one) => one.matches(':focus-visible'));
+  expect(await hasRing('Webhooks')).toBe(false);
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(() => hasRing('Details')).toBe(true);
+  await page.keyboard.press('ArrowLeft');
+  await page.getByText('staging has no webhook').waitFor();
   await page.getByRole('link', { name: 'Open webhooks' }).click();
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
 });

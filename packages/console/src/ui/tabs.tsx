@@ -16,9 +16,17 @@ export function Tabs<T extends string>({
 }) {
   return (
     <Radix.Root className="stack" value={value} onValueChange={(next) => onChange(next as T)}>
-      <Radix.List className="tabs" aria-label={label}>
+      {/* Radix would focus the tab by a script, which browsers take for the keyboard and draw a ring. A press focuses it anyway, which
+          chooses it, except in Safari. */}
+      <Radix.List className="tabs" aria-label={label} onMouseDownCapture={(event) => event.stopPropagation()}>
         {tabs.map((tab) => (
-          <Radix.Trigger key={tab.value} value={tab.value}>
+          <Radix.Trigger
+            key={tab.value}
+            value={tab.value}
+            onClick={() => {
+              if (tab.value !== value) onChange(tab.value);
+            }}
+          >
             {tab.label}
           </Radix.Trigger>
         ))}
