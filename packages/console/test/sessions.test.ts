@@ -226,6 +226,8 @@ test('a new session is started in a dialog, and its page opens', async () => {
   await dialog.getByLabel('Agent').selectOption({ label: 'Greeter' });
   await dialog.getByLabel('Environment').selectOption('staging');
   await dialog.getByLabel('First message').fill('world');
+  // Hebrew and Arabic are written from the right.
+  expect(await dialog.getByLabel('First message').getAttribute('dir')).toBe('auto');
   await dialog.getByLabel('Close after the first turn').check();
   await dialog.getByText('More options').click();
   await dialog.getByLabel('Max steps').fill('some');

@@ -99,6 +99,7 @@ export function TextArea({
     <Field {...{ label, hint, error }} {...(quiet && { quiet })}>
       {(ties) => (
         <textarea
+          dir={mono ? undefined : 'auto'}
           spellCheck={mono ? false : undefined}
           {...input}
           {...ties}

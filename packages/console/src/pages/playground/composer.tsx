@@ -42,6 +42,7 @@ export function Composer({
         <div className="playground-message" key={index}>
           <textarea
             className="input"
+            dir="auto"
             rows={1}
             aria-label={several ? `Message ${index + 1}` : 'Message'}
             placeholder="What a user would write"

@@ -111,6 +111,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
             <textarea
               {...ties}
               className="input"
+              dir="auto"
               rows={4}
               maxLength={500_000}
               title="Drop or paste files to attach them."
