@@ -131,6 +131,10 @@ test('selected sessions are closed together by keyboard, and those that have end
   await expect.poll(() => page.getByText(/selected/).count()).toBe(0);
   const statuses = await Promise.all(ids.map(async (id) => (await client.sessions.get(id)).status));
   expect(statuses).toEqual(['cancelled', 'completed', 'completed']);
+  // Nothing is left to close.
+  await page.getByRole('checkbox', { name: 'Select all' }).check();
+  await page.getByText('All of them have ended.').waitFor();
+  expect(await page.getByRole('button', { name: /^(Close|Cancel) \d/ }).count()).toBe(0);
 });
 
 test('the sessions that match are exported as CSV', async () => {

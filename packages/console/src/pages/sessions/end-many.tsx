@@ -44,12 +44,15 @@ export function EndButtons({ sessions, onDone }: { sessions: readonly ListedSess
   const [asked, setAsked] = useState<EndAction>();
   const open = sessions.filter((session) => !isEnded(session));
   if (!may('write')) return null;
+  if (open.length === 0) {
+    return <span className="quiet small">{sessions.length === 1 ? 'It has ended.' : 'All of them have ended.'}</span>;
+  }
   return (
     <>
-      <Button small disabled={open.length === 0} onClick={() => setAsked('close')}>
+      <Button small onClick={() => setAsked('close')}>
         Close {counted(open.length, 'open session')}
       </Button>
-      <Button small look="danger" disabled={open.length === 0} onClick={() => setAsked('cancel')}>
+      <Button small look="danger" onClick={() => setAsked('cancel')}>
         Cancel {counted(open.length, 'open session')}
       </Button>
       {asked && <EndDialog action={asked} sessions={open} onClose={() => setAsked(undefined)} onDone={onDone} />}
