@@ -2,8 +2,12 @@ import { ArrowDownRight, ArrowRight, ArrowUpRight } from 'lucide-react';
 import type { ReactNode } from 'react';
 
 export interface Change {
-  /** Against the period before: 0.12 is 12% more. Undefined, and not shown, if there was nothing before. */
-  ratio: number | undefined;
+  /**
+   * Against the period before: 0.12 is 12% more, or 12 points more if `of` is a share. Undefined, and not shown, if there was nothing
+   * before.
+   */
+  by: number | undefined;
+  of?: 'amount' | 'share';
   /** Which direction is good, if one is. */
   good?: 'up' | 'down';
   /** What it is compared with: "the 7 days before". */
@@ -44,25 +48,35 @@ export function Figure({
 
 // Smaller changes are noise.
 const LEAST_RATIO = 0.005;
+const LEAST_POINTS = 0.0005;
 const MOST_RATIO = 9.99;
 
-function ChangeText({ ratio, good, against }: Change) {
-  if (ratio === undefined) return null;
-  const isSame = Math.abs(ratio) < LEAST_RATIO;
-  const direction = ratio > 0 ? 'up' : 'down';
+function ChangeText({ by, of = 'amount', good, against }: Change) {
+  if (by === undefined) return null;
+  const isSame = Math.abs(by) < (of === 'share' ? LEAST_POINTS : LEAST_RATIO);
+  const direction = by > 0 ? 'up' : 'down';
   const tone = isSame || good === undefined ? 'same' : good === direction ? 'better' : 'worse';
-  const Arrow = isSame ? ArrowRight : ratio > 0 ? ArrowUpRight : ArrowDownRight;
-  const percent = `${ratio > MOST_RATIO ? '>' : ''}${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)}%`;
+  const Arrow = isSame ? ArrowRight : by > 0 ? ArrowUpRight : ArrowDownRight;
   return (
     <p className={`change small ${tone}`} title={`Compared with ${against}`}>
       <Arrow aria-hidden="true" />
-      {isSame ? 'same' : percent}
+      {isSame ? 'same' : of === 'share' ? pointsText(by) : percentText(by)}
       <span className="visually-hidden">
         {isSame ? ' as in ' : direction === 'up' ? ' more than in ' : ' less than in '}
         {against}
       </span>
     </p>
   );
+}
+
+function percentText(ratio: number): string {
+  return `${ratio > MOST_RATIO ? '>' : ''}${Math.round(Math.min(Math.abs(ratio), MOST_RATIO) * 100)}%`;
+}
+
+/** From 2% to 3% is one point, and not 50%. */
+export function pointsText(difference: number): string {
+  const points = Number((Math.abs(difference) * 100).toFixed(1));
+  return points === 1 ? '1 point' : `${points} points`;
 }
 
 const WIDTH = 100;

@@ -37,14 +37,14 @@ export function Figures({
         }
         value={shortNumber(total.sessions.opened)}
         about={`${number(total.turns.ended)} ${total.turns.ended === 1 ? 'turn' : 'turns'}`}
-        change={{ ratio: ratioOf(total.sessions.opened, previous.sessions.opened), against }}
+        change={{ by: ratioOf(total.sessions.opened, previous.sessions.opened), against }}
         points={whole(points.map(({ sessions }) => sessions.opened))}
       />
       <Figure
         label="First token"
         value={total.firstToken.p50Ms === null ? '–' : duration(total.firstToken.p50Ms)}
         {...(total.firstToken.p95Ms !== null && { about: `median, p95 ${duration(total.firstToken.p95Ms)}` })}
-        change={{ ratio: ratioOf(total.firstToken.p50Ms ?? 0, previous.firstToken.p50Ms ?? 0), good: 'down', against }}
+        change={{ by: ratioOf(total.firstToken.p50Ms ?? 0, previous.firstToken.p50Ms ?? 0), good: 'down', against }}
         points={points.map(({ firstToken }) => firstToken.p50Ms)}
       />
       <Figure
@@ -55,7 +55,7 @@ export function Figures({
         }
         value={total.turns.ended === 0 ? '–' : percent(failed / total.turns.ended)}
         about={`${number(failed)} failed ${failed === 1 ? 'turn' : 'turns'}`}
-        change={{ ratio: ratioOf(shareOf(total), shareOf(previous)), good: 'down', against }}
+        change={{ by: pointsOf(total, previous), of: 'share', good: 'down', against }}
         points={points.map((point) => (point.turns.ended === 0 ? null : shareOf(point)))}
       />
       <Figure
@@ -66,7 +66,7 @@ export function Figures({
         }
         value={money(total.costUsd)}
         about={`${compact.format(total.tokens)} tokens`}
-        change={{ ratio: ratioOf(total.costUsd, previous.costUsd), against }}
+        change={{ by: ratioOf(total.costUsd, previous.costUsd), against }}
         points={whole(points.map(({ costUsd }) => costUsd))}
       />
     </section>
@@ -83,6 +83,11 @@ function whole(points: readonly number[]): readonly number[] {
 
 function shareOf({ turns }: AnalyticsSum): number {
   return turns.ended === 0 ? 0 : turns.failed / turns.ended;
+}
+
+/** How many more turns fail, in parts of all. */
+function pointsOf(now: AnalyticsSum, before: AnalyticsSum): number | undefined {
+  return now.turns.ended === 0 || before.turns.ended === 0 ? undefined : shareOf(now) - shareOf(before);
 }
 
 function ratioOf(now: number, before: number): number | undefined {

@@ -110,23 +110,23 @@ export function Data() {
           <Figure
             label="Sessions"
             value="1,284"
-            change={{ ratio: 0.12, good: 'up', against: 'the 24 hours before' }}
+            change={{ by: 0.12, good: 'up', against: 'the 24 hours before' }}
             points={[4, 6, 5, 9, 8, 12, 11, 14]}
           />
           <Figure
             label="First token"
             value="0.8 s"
             about="p95 2.1 s"
-            change={{ ratio: 0.4, good: 'down', against: 'the 24 hours before' }}
+            change={{ by: 0.4, good: 'down', against: 'the 24 hours before' }}
             points={[1, 1, 1.1, 0.9, 1.2, 1.8, 2.1, 2]}
           />
           <Figure
             label="Errors"
             value="0%"
-            change={{ ratio: 0, good: 'down', against: 'the 24 hours before' }}
+            change={{ by: 0, good: 'down', against: 'the 24 hours before' }}
             points={[0, 0, 0, 0]}
           />
-          <Figure label="Cost" value="$4.20" change={{ ratio: undefined, against: 'the 24 hours before' }} />
+          <Figure label="Cost" value="$4.20" change={{ by: undefined, against: 'the 24 hours before' }} />
         </div>
       </Specimen>
       <Specimen name="Code">

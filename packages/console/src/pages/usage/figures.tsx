@@ -15,7 +15,7 @@ export function UsageFigures({
   against: string;
 }) {
   const changeOf = (amount: (sum: UsageSum) => number) => ({
-    ratio: before && amount(before.total) > 0 ? amount(total) / amount(before.total) - 1 : undefined,
+    by: before && amount(before.total) > 0 ? amount(total) / amount(before.total) - 1 : undefined,
     against,
   });
   const figure = (amount: (sum: UsageSum) => number) => ({
