@@ -92,7 +92,7 @@ function Details({
         </Fold>
       ) : (
         <div aria-busy="true">
-          <span className="quiet small">Writing the input …</span> <LongText text={written} />
+          <span className="quiet small">Writing the input…</span> <LongText text={written} />
         </div>
       )}
       {editedInput !== undefined && !approval?.editedInput && (

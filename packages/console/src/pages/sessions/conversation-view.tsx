@@ -283,7 +283,7 @@ const Said = memo(
 const Reasoning = memo(function Reasoning({ text, isGrowing }: { text: string; isGrowing: boolean }) {
   return (
     <details className="quiet small">
-      <summary>{isGrowing ? 'Reasoning …' : 'Reasoning'}</summary>
+      <summary>{isGrowing ? 'Reasoning…' : 'Reasoning'}</summary>
       <PlainText text={text} />
     </details>
   );

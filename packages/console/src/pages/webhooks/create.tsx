@@ -18,7 +18,7 @@ export interface NewSigningSecret {
 
 const chunkTypes: readonly { type: ChunkType; about: string }[] = [
   { type: 'message.chunk', about: 'the agent’s text as it is written' },
-  { type: 'session.status', about: 'running, waiting, completed …' },
+  { type: 'session.status', about: 'running, waiting, completed…' },
   { type: 'tool.call', about: 'a tool call and its input' },
   { type: 'tool.result', about: 'the result of a tool call' },
   { type: 'file.created', about: 'a tool returned a file' },
