@@ -67,11 +67,12 @@ beforeAll(async () => {
   while (
     (await service.db.execute(sql`select 1 from webhook_subscriptions where confirmed_secret_version is null`)) > 0
   );
-  // Previews and working times are added in the background.
+  // Previews and working times are added in the background, from events that have their place in the log.
   while (
     (await service.db.execute(sql`
       select 1 from event_heads h left join session_search_progress p using (organization_id)
-      where p.sequence is distinct from h.sequence or p.added_from is not null`)) > 0
+      where p.sequence is distinct from h.sequence or p.added_from is not null
+        or exists (select 1 from events_pending e where e.organization_id = h.organization_id)`)) > 0
   );
   // The last success is recorded up to a second later, except if the subscription has changed since.
   for (const environment of environments) await client.webhookSubscriptions.update(environment, { status: 'paused' });
