@@ -199,10 +199,13 @@ async function replaceCluster(
 /** Returns its new name; undefined if there is nothing. */
 async function setAside(path: string): Promise<string | undefined> {
   if (!(await stat(path).catch(() => undefined))) return undefined;
-  const aside = `${path}.before-restore-${systemClock
+  const at = systemClock
     .now()
     .toISOString()
-    .replaceAll(/[-:]|\.\d+/g, '')}`;
+    .replaceAll(/[-:]|\.\d+/g, '');
+  let aside = `${path}.before-restore-${at}`;
+  // Of another restore in the same second. A rename would replace its file.
+  for (let n = 2; await stat(aside).catch(() => undefined); n += 1) aside = `${path}.before-restore-${at}-${n}`;
   await rename(path, aside);
   return aside;
 }

@@ -1,5 +1,5 @@
 // Backups, restores and moves of the embedded database, in the process of the test.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -88,7 +88,7 @@ test('a backup of a running service is restored into a new data directory, which
   );
 
   const { keptIn } = await restoreOnHost(copied, { ...backup, replace: true }, quiet);
-  expect(keptIn).toMatch(/postgres\.before-restore-\d{8}T\d{6}Z$/);
+  expect(keptIn).toMatch(/postgres\.before-restore-\d{8}T\d{6}Z(-2)?$/);
   expect(existsSync(keptIn!)).toBe(true);
 
   // As if a restore into an empty directory had been killed just before its end: the same command finishes it.
@@ -99,6 +99,32 @@ test('a backup of a running service is restored into a new data directory, which
   // One with --force needs it again.
   await writeStartMark(elsewhere.dataDir, { ...mark, replaces: true });
   await expect(restoreOnHost(copied, backup, quiet)).rejects.toThrow(/There is a database in .* already/);
+});
+
+test('restores in the same second keep each database and each key that they replace', async () => {
+  const from = join(directory, 'with-key.backup');
+  const passphrase = 'correct horse battery';
+  await backupOnHost(config, { into: from, passphrase }, quiet);
+  const target = readConfig({ 'data-dir': join(directory, 'again'), port: '0' }, {});
+  await restoreOnHost(target, { from, passphrase }, quiet);
+  // It has another key by now.
+  writeFileSync(join(target.dataDir, 'master.key'), Buffer.alloc(32, 7).toString('hex'));
+  const names = ['postgres', 'master.key'] as const;
+  // What restores in this and the next two minutes would have kept.
+  const kept: string[] = [];
+  for (let second = 0; second < 120; second += 1) {
+    const at = new Date(Date.now() + second * 1000).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+    for (const name of names) {
+      const path = join(target.dataDir, `${name}.before-restore-${at}`);
+      mkdirSync(path);
+      writeFileSync(join(path, 'theirs'), at);
+      kept.push(join(path, 'theirs'));
+    }
+  }
+  const { keptIn } = await restoreOnHost(target, { from, passphrase, replace: true }, quiet);
+  expect(keptIn).toMatch(/postgres\.before-restore-\d{8}T\d{6}Z-2$/);
+  expect(kept.filter((path) => !existsSync(path))).toEqual([]);
+  expect(readdirSync(target.dataDir).filter((name) => /^master\.key\.before-restore-.*-2$/.test(name))).toHaveLength(1);
 });
 
 test('a database of which a restore or a move was interrupted does not start, nor one that was moved', async () => {

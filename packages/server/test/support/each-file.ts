@@ -7,5 +7,6 @@ afterAll(async () => {
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
   vi.unstubAllGlobals();
+  vi.resetConfig();
   await endFile();
 });
