@@ -1,17 +1,16 @@
-// Whether the service answers. Every request of the console reports it. While the service does not answer, a small request looks
-// for it, because a request of a page may not come for a long time.
+// Whether the service answers. After requests without an answer, a small one looks for it, and only that one says that the service is
+// down: what failed may be a single slow page, or connections that were closed while the service restarted.
 import { useSyncExternalStore } from 'react';
 
-// One failure can be a connection that was closed when a request began, and the client retries.
+// The client retries.
 const FAILURES = 2;
 const LOOK_MS = 3000;
 const TIMEOUT_MS = 10_000;
 
 const listeners = new Set<() => void>();
 let failures = 0;
+let isDown = false;
 let isLooking = false;
-
-const isDown = () => failures >= FAILURES;
 
 /** `fetch`, which reports whether the service answered. */
 export const observedFetch: typeof fetch = async (input, init) => {
@@ -24,13 +23,14 @@ export const observedFetch: typeof fetch = async (input, init) => {
     throw error;
   }
   if (isOfProxy(response)) noteFailure();
-  else note(0);
+  else setDown(false);
   return response;
 };
 
 /** Of a request that got no answer in time, which ends like one that the page no longer needs. */
 export function noteFailure(): void {
-  note(failures + 1);
+  failures += 1;
+  if (failures >= FAILURES) void look();
 }
 
 /** Whether the service answers now. */
@@ -40,13 +40,14 @@ export async function isServiceUp(): Promise<boolean> {
     ({ status }) => status < 500,
     () => false,
   );
-  note(isUp ? 0 : FAILURES);
+  setDown(!isUp);
+  if (!isUp) void look();
   return isUp;
 }
 
 /** False while the service does not answer. */
 export function useIsReachable(): boolean {
-  return useSyncExternalStore(subscribe, () => !isDown());
+  return useSyncExternalStore(subscribe, () => !isDown);
 }
 
 /** An error of the proxy before the service. Those of the service are problem details. */
@@ -55,20 +56,17 @@ function isOfProxy({ status, headers }: Response): boolean {
   return isGateway && !headers.get('content-type')?.startsWith('application/problem+json');
 }
 
-function note(next: number): void {
-  const was = isDown();
-  failures = next;
-  if (isDown() !== was) for (const listener of listeners) listener();
-  if (isDown()) void look();
+function setDown(next: boolean): void {
+  failures = 0;
+  if (isDown === next) return;
+  isDown = next;
+  for (const listener of listeners) listener();
 }
 
 async function look(): Promise<void> {
   if (isLooking) return;
   isLooking = true;
-  while (isDown()) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    if (isDown()) await isServiceUp();
-  }
+  while (!(await isServiceUp())) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   isLooking = false;
 }
 

@@ -78,6 +78,31 @@ test('every page says that the service can’t be reached, until it can, and the
   expect(await page.getByRole('alert').count()).toBe(0);
 });
 
+test('that one part of the API fails is an error of its page, and not of the service', async () => {
+  const page = await console_.open(console_.owner, '/agents');
+  await expect.poll(title(page)).toBe('Agents');
+  await page.evaluate(() => {
+    const seen = window as { unreachable?: boolean };
+    new MutationObserver(() => {
+      seen.unreachable ||= document.body.innerText.includes('can’t be reached');
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+  });
+  const looked = page.waitForResponse((response) => new URL(response.url()).pathname === '/console/');
+  let requests = 0;
+  await page.route(/\/api\/v1\/budgets/, (route) => {
+    requests += 1;
+    return route.fulfill({ status: 504, body: 'Gateway timeout' });
+  });
+  await page.getByRole('link', { name: 'Budgets' }).click();
+  await page.getByRole('alert').first().waitFor();
+  expect((await looked).ok()).toBe(true);
+  const before = requests;
+  await page.getByRole('link', { name: 'Schedules' }).click();
+  await page.getByText('No schedules yet').waitFor();
+  expect(requests).toBe(before);
+  expect(await page.evaluate(() => (window as { unreachable?: boolean }).unreachable ?? false)).toBe(false);
+});
+
 test('if the files are still gone after that, the page reports it instead of reloading again and again', async () => {
   const page = await console_.open(console_.owner, '/agents');
   let loads = 0;
