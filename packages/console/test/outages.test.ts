@@ -46,7 +46,7 @@ test('an agent gets fallbacks in its form, and a session shows why its model is 
   await conversation.getByText('The model is unavailable').waitFor();
   await conversation
     .getByText(
-      /^The model is called again in \d+ min.* not responded after 20 m, the turn fails, and can be retried\.$/,
+      /^The model is called again in \d+ min.* unavailable for too long, the turn fails, and can be retried\.$/,
     )
     .waitFor();
   await expectAccessible(page);

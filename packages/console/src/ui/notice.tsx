@@ -31,7 +31,7 @@ export function ErrorNotice({
 }: {
   error: unknown;
   /** The button shows that it is busy until the promise is settled. */
-  retry?: () => unknown;
+  retry?: () => Promise<unknown>;
   /** Fields (`errors[].path`) whose errors the form already shows. */
   beside?: readonly string[];
 }) {
@@ -66,7 +66,7 @@ export function ErrorNotice({
   );
 }
 
-function Retry({ retry }: { retry: () => unknown }) {
+function Retry({ retry }: { retry: () => Promise<unknown> }) {
   const [isBusy, setBusy] = useState(false);
   const [failures, setFailures] = useState(0);
   async function onClick() {

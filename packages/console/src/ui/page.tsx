@@ -49,7 +49,7 @@ export function Page({
 interface Asked<T> {
   data: T | undefined;
   error: unknown;
-  refetch: () => unknown;
+  refetch: () => Promise<unknown>;
 }
 
 /** Shows a query's data, or that it is loading, or its error. `skeleton`: the shape of the data, if it is not a card. */

@@ -18,10 +18,10 @@ export type { Column } from './table/columns.ts';
 interface Asked<T> {
   data: readonly T[] | undefined;
   error: unknown;
-  refetch: () => unknown;
+  refetch: () => Promise<unknown>;
   hasNextPage?: boolean;
   isFetchingNextPage?: boolean;
-  fetchNextPage?: () => unknown;
+  fetchNextPage?: () => Promise<unknown>;
 }
 
 export interface Selection<T> {
@@ -41,7 +41,7 @@ interface Sort {
 
 /** For `query`, if the rows are already there. */
 export function loaded<T>(data: readonly T[]): Asked<T> {
-  return { data, error: null, refetch: () => {} };
+  return { data, error: null, refetch: async () => {} };
 }
 
 export function Table<T>({
@@ -187,23 +187,23 @@ export function Table<T>({
   );
 }
 
-// As in table.css.
+// As in table.css. On a touch screen, what is at the end of a row is larger.
 const SELECT_REM = 2.5;
-const LAST_REM = 2.75;
+const LAST_REM = matchMedia('(hover: none)').matches ? 5.5 : 2.75;
 
 /** The width of an element, which is known before it is painted. */
 function useWidth() {
-  const [px, setPx] = useState<number>();
+  const [widthRem, setWidthRem] = useState<number>();
   const measure = useCallback((element: HTMLElement | null) => {
     if (!element) return;
-    const read = () => setPx(element.clientWidth);
+    const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const read = () => setWidthRem(element.clientWidth / remPx);
     read();
     const observer = new ResizeObserver(read);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-  return { measure, widthRem: px === undefined ? undefined : px / remPx };
+  return { measure, widthRem };
 }
 
 function Head<T>({ column: { id, label, end, sorts }, sort }: { column: Column<T>; sort: Sort | undefined }) {

@@ -19,13 +19,13 @@ const MAX_NEW = 5_000;
 export interface EventLog {
   events: readonly Event[] | undefined;
   error: unknown;
-  retry: () => void;
+  retry: () => Promise<unknown>;
   /** How many new events are not shown yet. */
   waiting: number;
   showWaiting: () => void;
   hasOlder: boolean;
   isLoadingOlder: boolean;
-  loadOlder: () => void;
+  loadOlder: () => Promise<unknown>;
 }
 
 /** `beginAnew` is called when so many events arrived that the list should be loaded again. */
@@ -58,12 +58,12 @@ export function useEventLog(filters: EventFilters, beginAnew: () => void): Event
   return {
     events,
     error: query.error,
-    retry: () => void (pages ? query.fetchNextPage() : query.refetch()),
+    retry: () => (pages ? query.fetchNextPage() : query.refetch()),
     waiting: waiting.length,
     showWaiting,
     hasOlder: query.hasNextPage,
     isLoadingOlder: query.isFetchingNextPage,
-    loadOlder: () => void query.fetchNextPage(),
+    loadOlder: () => query.fetchNextPage(),
   };
 }
 

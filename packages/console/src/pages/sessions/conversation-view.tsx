@@ -104,7 +104,7 @@ export const Conversation = memo(function Conversation({
     <>
       <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
         <h2 className="visually-hidden">Messages</h2>
-        {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
+        {error != null && <ErrorNotice error={error} retry={async () => location.reload()} />}
         {(from > 0 || hasOlder) && isCaughtUp && (
           <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
         )}
@@ -160,7 +160,7 @@ export const Conversation = memo(function Conversation({
           ))}
         </ol>
         {hasLater && <Later show={part.showLater} content={content} />}
-        {!hasLater && <ModelWait session={session} agent={agent} />}
+        {!hasLater && <ModelWait session={session} />}
         {session.error && !hasLater && (
           <Suspense>
             <SessionErrorNotice session={session} />

@@ -27,9 +27,9 @@ export function SessionFiles({
     if (looks) void readOlder().then(() => setPagesLeft(pagesLeft - 1));
   }, [looks, pagesLeft, readOlder]);
   const isLooking = looks || isReadingOlder;
-  function lookFurther() {
+  function lookFurther(): Promise<void> {
     setPagesLeft(PAGES_AT_ONCE);
-    void readOlder();
+    return readOlder();
   }
   return (
     <div className="stack session-files">

@@ -11,7 +11,7 @@ import { Step, type StepState } from './step.tsx';
 interface SessionQuery {
   data: Session | null | undefined;
   error: unknown;
-  refetch: () => unknown;
+  refetch: () => Promise<unknown>;
 }
 
 export function RunStep({

@@ -51,7 +51,7 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-const never = { data: undefined, error: null, refetch: () => {} };
+const never = { data: undefined, error: null, refetch: async () => {} };
 
 export function Data() {
   return (

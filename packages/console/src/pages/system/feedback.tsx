@@ -25,7 +25,7 @@ export function Feedback() {
         </Notice>
         <Notice kind="good" title="All steps are done." />
         <Notice kind="warn" title="Copy the secret now. It won’t be shown again." />
-        <ErrorNotice error={failed} retry={() => {}} />
+        <ErrorNotice error={failed} retry={async () => {}} />
       </Specimen>
       <Specimen name="Skeletons">
         <SkeletonCards cards={1} />
