@@ -17,8 +17,15 @@ export function Tabs<T extends string>({
   return (
     <Radix.Root className="stack" value={value} onValueChange={(next) => onChange(next as T)}>
       {/* Radix would focus the tab by a script, which browsers take for the keyboard and draw a ring. A press focuses it anyway, which
-          chooses it, except in Safari. */}
-      <Radix.List className="tabs" aria-label={label} onMouseDownCapture={(event) => event.stopPropagation()}>
+          chooses it, except in Safari. Radix keeps the other buttons from choosing one. */}
+      <Radix.List
+        className="tabs"
+        aria-label={label}
+        onMouseDownCapture={(event) => {
+          const isPress = event.button === 0 && !event.ctrlKey && event.target !== event.currentTarget;
+          if (isPress) event.stopPropagation();
+        }}
+      >
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}
