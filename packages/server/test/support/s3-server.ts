@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import S3rver from 's3rver';
+import { vi } from 'vitest';
 import type { S3Location } from '../../src/config/setting-values.ts';
 
 export interface S3Server {
@@ -19,8 +20,8 @@ const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
 
 /** The AWS SDK finds its credentials in the environment. */
 export async function startS3Server(): Promise<S3Server> {
-  process.env.AWS_ACCESS_KEY_ID = credentials.accessKeyId;
-  process.env.AWS_SECRET_ACCESS_KEY = credentials.secretAccessKey;
+  vi.stubEnv('AWS_ACCESS_KEY_ID', credentials.accessKeyId);
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', credentials.secretAccessKey);
   const directory = mkdtempSync(join(tmpdir(), 'signalbox-s3-'));
   const server = new S3rver({
     port: 0,

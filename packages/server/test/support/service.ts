@@ -139,13 +139,16 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 atFileEnd(async () => {
-  // Nodes that share a database stop before the one that drops it.
-  for (const service of [...services].reverse()) await service.stop();
-  const leaked = everyLine.filter((line) => [...secrets].some((secret) => line.includes(secret)));
-  services.clear();
-  everyLine.length = 0;
-  secrets.clear();
-  expect(leaked, 'log lines that hold a secret').toEqual([]);
+  try {
+    // Nodes that share a database stop before the one that drops it.
+    for (const service of [...services].reverse()) await service.stop();
+    const leaked = everyLine.filter((line) => [...secrets].some((secret) => line.includes(secret)));
+    expect(leaked, 'log lines that hold a secret').toEqual([]);
+  } finally {
+    services.clear();
+    everyLine.length = 0;
+    secrets.clear();
+  }
 });
 
 async function leaksIn(db: Db): Promise<string[]> {
