@@ -1,8 +1,8 @@
 // A turn that is stopped before its end, also with its session: what its operations become (the table is in recovery.ts).
 //
 // Text that a cancelled model call has shown stays, also in the transcript. What a worker's submission used counts, although the
-// turn does not continue with it. Approvals and child sessions of cancelled calls are
-// cancelled with them, and a client's result that arrives later is refused.
+// turn does not continue with it. Approvals and child sessions of cancelled calls are cancelled with them, and a client's result that
+// arrives later is refused.
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { cancelledApprovals } from '../../approvals/approvals.ts';
