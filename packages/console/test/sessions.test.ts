@@ -274,6 +274,11 @@ test('a session that is loading is not called a new one, and its tabs stay where
   // A ring is for the keyboard.
   const hasRing = (name: string) => tab(page, name).evaluate((one) => one.matches(':focus-visible'));
   expect(await hasRing('Webhooks')).toBe(false);
+  // Another button opens a menu, or pastes, and chooses nothing.
+  for (const button of ['right', 'middle'] as const) {
+    await tab(page, 'Details').click({ button });
+    expect(await tab(page, 'Webhooks').getAttribute('aria-selected')).toBe('true');
+  }
   await page.keyboard.press('ArrowRight');
   await expect.poll(() => hasRing('Details')).toBe(true);
   await page.keyboard.press('ArrowLeft');
