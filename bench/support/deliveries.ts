@@ -129,7 +129,8 @@ function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf:
     while (waiting.length > 0) {
       const sessionIds = waiting;
       waiting = [];
-      await db.execute(sql`
+      const createdAt = systemClock.now();
+      const written = await db.query<{ sessionId: string; seq: number }>(sql`
         with x as (
           select session_id, environment, next_seq from sessions
           where organization_id = ${organizationId} and session_id = any(${sessionIds}::uuid[])
@@ -141,10 +142,13 @@ function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf:
             where w.organization_id = ${organizationId} and w.environment = x.environment) d on true
           where s.organization_id = ${organizationId} and s.session_id = x.session_id)
         insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
-        select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${systemClock.now()}::timestamptz from x`);
-      for (const sessionId of sessionIds) {
+        select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${createdAt}::timestamptz from x
+        returning session_id as "sessionId", seq_to as seq`);
+      for (const { sessionId, seq } of written) {
         writer.onCommitted(sessionId);
-        wake.publish('journal', { organizationId, environment: environmentOf.get(sessionId)!, sessionId });
+        const segment = { turn: 1, seqFrom: seq, seqTo: seq, body: CHUNK, createdAt };
+        const commit = { previous: { turn: 1, seq: seq - 1 }, segments: [segment] };
+        wake.publish('journal', { organizationId, environment: environmentOf.get(sessionId)!, sessionId, commit });
       }
     }
     writing = undefined;

@@ -32,15 +32,6 @@ const statements = {
       update floor.sessions s set next_seq = s.next_seq + 1 from unnest($2::uuid[]) b(id)
       where s.organization_id = $1 and s.session_id = b.id returning s.session_id, s.next_seq - 1 as seq)
     insert into floor.segments select $1, u.session_id, 1, u.seq, u.seq, $3, now() from u`,
-  read: `
-    select s.session_id as "sessionId", g.seq_to as "seq", g.body, g.created_at as "createdAt"
-    from unnest($2::uuid[]) b(id)
-    join floor.sessions s on s.organization_id = $1 and s.session_id = b.id
-    cross join lateral (
-      select * from floor.segments r
-      where r.organization_id = $1 and r.session_id = b.id
-        and (r.turn, r.seq_to) > (1, s.delivered_seq + (s.delivery_id is not null)::int)
-      order by r.turn, r.seq_to limit 100) g`,
   advance: `
     update floor.sessions s set delivery_id = b.next, delivered_seq = b.seq - 1, acknowledged_cursor = b.cursor
     from unnest($2::uuid[], $3::uuid[], $4::bigint[], $5::text[]) b(id, next, seq, cursor)
@@ -89,17 +80,11 @@ export async function createWebhookFloor(
   const sessionIds = Array.from({ length: sessions }, () => randomUUID());
   await database.query(tables);
   await database.query(statements.open, [organizationId, agentId, sessionIds]);
-  const last = new Map<string, string>();
+  const last = new Map<string, { deliveryId: string; seq: number }>();
 
   const append = gather(async (ids: readonly string[]) => {
     await database.query({ name: 'append', text: statements.append, values: [organizationId, ids, CHUNK] });
     return ids;
-  });
-
-  const read = gather(async (ids: readonly string[]) => {
-    const { rows } = await database.query({ name: 'read', text: statements.read, values: [organizationId, ids] });
-    const found = new Map(rows.map((row) => [row.sessionId, row]));
-    return ids.map((id) => found.get(id));
   });
 
   const advance = gather(async (next: readonly Next[]) => {
@@ -135,14 +120,20 @@ export async function createWebhookFloor(
       await Promise.all(
         sessionIds.map(async (sessionId) => {
           // As for the service, the next chunk is committed while a delivery is in flight.
-          let appended = append(sessionId);
+          let appended: Promise<string> | undefined = last.has(sessionId) ? undefined : append(sessionId);
           while (performance.now() < end) {
             await appended;
-            const { seq, body, createdAt } = await read(sessionId);
-            JSON.stringify({ sessionId, agentId, cursor: `turn_1:seq_${seq}`, createdAt, chunks: JSON.parse(body) });
+            const seq = (last.get(sessionId)?.seq ?? 0) + 1;
+            JSON.stringify({
+              sessionId,
+              agentId,
+              cursor: `turn_1:seq_${seq}`,
+              createdAt: new Date(),
+              chunks: JSON.parse(CHUNK),
+            });
             const deliveryId = randomUUID();
-            await advance({ sessionId, deliveryId, seq: Number(seq), done: last.get(sessionId) });
-            last.set(sessionId, deliveryId);
+            await advance({ sessionId, deliveryId, seq, done: last.get(sessionId)?.deliveryId });
+            last.set(sessionId, { deliveryId, seq });
             appended = append(sessionId);
             await post();
             posted += 1;

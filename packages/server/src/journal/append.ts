@@ -142,6 +142,7 @@ export function announceCommit(
 ): void {
   if (segments.length === 0) return;
   for (const { seqFrom, seqTo } of segments) metrics.appendChunks.inc({ path }, seqTo - seqFrom + 1);
-  live.committed(owner.sessionId, previous, segments);
-  wake.publish('journal', owner);
+  const { organizationId, environment, sessionId } = owner;
+  live.committed(sessionId, previous, segments);
+  wake.publish('journal', { organizationId, environment, sessionId, commit: { previous, segments } });
 }

@@ -10,7 +10,7 @@ import { createEgress } from '../../src/egress/egress.ts';
 import type { Lookup } from '../../src/egress/lookup.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { deliveryMark, subscriptionOf } from '../../src/journal/delivery-mark.ts';
-import { encodeItems, type Item } from '../../src/journal/segment.ts';
+import { encodeItems, type Item, type Segment } from '../../src/journal/segment.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
@@ -198,26 +198,29 @@ export function contentOf({ chunkTypes }: Assignment, seq: number, occurredAt: D
   return { from: { turn: 1, seq }, to: { turn: 1, seq: seq + 1 }, chunkTypes, occurredAt };
 }
 
-/** Commits chunks as one segment, like the journal's writer; `isQuiet` omits the wake-up. */
+/** Commits chunks as one segment, like the journal's writer; `isQuiet` omits the wake-up, `isElsewhere` sends another node's. */
 export async function append(
   { db, clock, platform }: World,
   session: TestSession,
   items: readonly Item[],
-  { turn = Math.max(session.turn, 1), isQuiet = false } = {},
+  { turn = Math.max(session.turn, 1), isQuiet = false, isElsewhere = false } = {},
 ): Promise<void> {
+  const { organizationId, environment, sessionId, ...previous } = session;
   const from = turn === session.turn ? session.seq + 1 : 1;
   const to = from + items.length - 1;
+  const segment: Segment = { turn, seqFrom: from, seqTo: to, body: encodeItems(items), createdAt: clock.now() };
   await db.batch([
     sql`
       insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
-      values (${session.organizationId}, ${session.sessionId}, ${turn}, ${to}, ${from}, ${encodeItems(items)},
-        ${clock.now()})`,
+      values (${organizationId}, ${sessionId}, ${turn}, ${to}, ${from}, ${segment.body}, ${segment.createdAt})`,
     sql`
       update sessions s set turn = ${turn}, next_seq = ${to + 1}, updated_at = ${clock.now()}, ${deliveryMark()}
-      from (${subscriptionOf(session.organizationId, session.environment)}) d
-      where s.organization_id = ${session.organizationId} and s.session_id = ${session.sessionId}`,
+      from (${subscriptionOf(organizationId, environment)}) d
+      where s.organization_id = ${organizationId} and s.session_id = ${sessionId}`,
   ]);
   session.turn = turn;
   session.seq = to;
-  if (!isQuiet) platform.wake.publish('journal', session);
+  if (isQuiet) return;
+  const hint = { organizationId, environment, sessionId };
+  platform.wake.publish('journal', isElsewhere ? hint : { ...hint, commit: { previous, segments: [segment] } });
 }

@@ -42,13 +42,13 @@ export interface DeliveryContent {
  * - `wait`: only text waits, and not long enough yet.
  * - `skip`: no chunk up to `through` matches the filter.
  * - `send`: `content`, as `body`. No other chunk up to `through` matches the filter; `more` says whether there may be chunks after
- *   it.
+ *   it. `isFull`: another chunk would not fit.
  */
 export type DeliveryStep =
   | { kind: 'nothing' }
   | { kind: 'wait' }
   | { kind: 'skip'; through: Position }
-  | { kind: 'send'; content: DeliveryContent; body: Buffer; through: Position; more: boolean };
+  | { kind: 'send'; content: DeliveryContent; body: Buffer; through: Position; more: boolean; isFull: boolean };
 
 /** `waitedMs`: how long the oldest undelivered chunk has waited. */
 export function nextStep(
@@ -100,6 +100,7 @@ export function nextStep(
     body: buildBody(owner, content, texts),
     through,
     more: comparePositions(through, head) < 0,
+    isFull,
   };
 }
 

@@ -233,7 +233,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   function applyHint(hint: Hints['journal'] | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
-    if (hint) senderByEnvironment.get(environmentKey(hint.organizationId, hint.environment))?.enqueue(hint.sessionId);
+    if (hint) senderByEnvironment.get(environmentKey(hint.organizationId, hint.environment))?.committed(hint);
     else run('looking for due sessions failed', () => scan(senders.values()));
   }
 

@@ -10,6 +10,7 @@ import { OVER } from '../../lib/aborted.ts';
 import { formatId } from '../../lib/ids.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
+import type { Hints } from '../../wake/hints.ts';
 import type { Assignment } from './assignments.ts';
 import { DestinationHealth } from './destination-health.ts';
 import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from './due-sessions.ts';
@@ -109,6 +110,12 @@ export class Sender implements SenderContext {
     return new Promise((resolve) => {
       this.#drained = resolve;
     });
+  }
+
+  /** Chunks were committed to a session. */
+  committed({ sessionId, commit }: Hints['journal']): void {
+    this.#inFlight.get(sessionId)?.tail?.add(commit);
+    this.enqueue(sessionId);
   }
 
   /** Starts or wakes the loop of a session that may have chunks waiting; `redelivery` is a finished delivery to send again. */
@@ -213,7 +220,8 @@ export class Sender implements SenderContext {
   #startWork(sessionId: string, isProbe: boolean, redelivery?: string): void {
     if (isProbe) this.#probe = sessionId;
     this.#retryAt.delete(sessionId);
-    const work: SessionWork = { isWoken: false, since: this.#platform.clock.now(), isProbe, redeliveries: [] };
+    const since = this.#platform.clock.now();
+    const work: SessionWork = { isWoken: false, since, isProbe, redeliveries: [] };
     if (redelivery !== undefined) work.redeliveries.push(redelivery);
     this.#inFlight.set(sessionId, work);
     void this.#run(sessionId, work);

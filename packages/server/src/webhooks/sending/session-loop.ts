@@ -1,7 +1,8 @@
 // Sends the deliveries of one session, one after the other.
 //
 // The loop reads the chunks that wait, stores the next delivery, sends it, and acknowledges it in the statement that stores the
-// delivery after it. It ends when nothing waits or an attempt failed; the time of the retry is then in the database.
+// delivery after it. What this node commits in the meantime is not read (journal-tail.ts). It ends when nothing waits or an attempt
+// failed; the time of the retry is then in the database.
 //
 // The reads and writes of all loops of a subscription are batched (`gather`). What a loop knows about the subscription is valid for
 // one epoch. If a statement finds another epoch, the loop stops, the subscription is read again, and its due sessions with it.
@@ -17,6 +18,7 @@ import { maxTextWaitMs, nextStep } from './batch.ts';
 import { type Delivery, type FinishedDelivery, newDelivery } from './delivery.ts';
 import { readBody } from './delivery-body.ts';
 import type { DestinationHealth } from './destination-health.ts';
+import { JournalTail } from './journal-tail.ts';
 import {
   type AdvanceInput,
   advanceMany,
@@ -55,6 +57,8 @@ export interface SessionWork {
   isProbe: boolean;
   /** Ids of finished deliveries to send again, between two new ones. */
   readonly redeliveries: string[];
+  /** What is known of its journal since the last read. */
+  tail?: JournalTail | undefined;
 }
 
 /** What loops share with the sender that runs them: what they may do, and what they found out. */
@@ -73,7 +77,7 @@ export interface SenderContext {
   accepted(work: SessionWork, assignment: Assignment, secretVersion: number): Promise<void>;
 }
 
-// While text waits for more text, a wake-up may announce a chunk that must not wait. Finding out takes a read for each streaming
+// While text waits for more text, a wake-up may announce a chunk that must not wait. Finding out can take a read for each streaming
 // session, so it happens no more often than this.
 const LOOK_AGAIN_MS = 25;
 
@@ -144,6 +148,7 @@ export class SessionLoop {
         work.isWoken = false;
         return;
       } else {
+        work.tail = undefined;
         prepared = await this.#next(sessionId, work, undefined);
       }
     }
@@ -216,6 +221,7 @@ export class SessionLoop {
   ): Promise<PreparedDelivery | undefined> {
     const { clock } = this.#platform;
     let done = before;
+    if (done) work.tail?.delivered(done);
     for (;;) {
       if (work.redeliveries.length > 0) {
         if (done) await this.#advance({ advance: { done } });
@@ -235,15 +241,24 @@ export class SessionLoop {
       const since = work.since ?? clock.now();
       work.since = undefined;
       const { epoch, chunkTypes } = this.#sender.assignment;
-      const progress = await this.#read({ sessionId, after: done?.through });
-      if (progress?.epoch !== epoch) {
-        if (done) await this.#advance({ advance: { done } });
-        done = undefined;
-        if (this.#isStillStale(epoch)) return undefined;
-        continue;
+      const stepOf = (progress: DeliveryProgress) =>
+        nextStep(progress, chunkTypes, clock.now().getTime() - since.getTime());
+      let progress = work.tail?.progress;
+      let step = progress?.epoch === epoch ? stepOf(progress) : undefined;
+      if (!progress || !step || (work.tail?.isPartial && step.kind === 'send' && !step.isFull)) {
+        progress = await this.#read({ sessionId, after: done?.through });
+        if (progress?.epoch !== epoch) {
+          work.tail = undefined;
+          if (done) await this.#advance({ advance: { done } });
+          done = undefined;
+          if (this.#isStillStale(epoch)) return undefined;
+          continue;
+        }
+        work.tail = new JournalTail(progress);
+        if (done) work.tail.delivered(done);
+        if (progress.delivery) return await this.#reopen(progress, progress.delivery, work);
+        step = stepOf(progress);
       }
-      if (progress.delivery) return await this.#reopen(progress, progress.delivery, work);
-      const step = nextStep(progress, chunkTypes, clock.now().getTime() - since.getTime());
       if (step.kind === 'send') {
         const previousCursor = done ? formatCursor(done.delivery.to) : progress.acknowledgedCursor;
         const delivery = newDelivery(sessionId, step.content, previousCursor);
@@ -251,6 +266,7 @@ export class SessionLoop {
         if (isDue !== undefined) {
           return { ...step, delivery, isEarly: false, traceParent: progress.traceParent };
         }
+        work.tail = undefined;
         if (done) await this.#advance({ advance: { done } });
         done = undefined;
         if (this.#isStillStale(epoch)) return undefined;
@@ -265,6 +281,8 @@ export class SessionLoop {
         const skip = { sessionId, epoch, after: progress.after, through: step.through };
         const isDue = await this.#advance({ advance: skip });
         if (isDue === false || (isDue === undefined && this.#isStillStale(epoch))) return undefined;
+        if (isDue) work.tail?.skipped(step.through);
+        else work.tail = undefined;
       } else if (step.kind === 'nothing') {
         return undefined;
       }
