@@ -5,9 +5,11 @@
 // and the loop reads.
 import { comparePositions, formatCursor, type Position } from '../../journal/cursor.ts';
 import type { JournalCommit, Segment } from '../../journal/segment.ts';
-import { maxBodyBytes } from './batch.ts';
 import type { FinishedDelivery } from './delivery.ts';
 import type { DeliveryProgress } from './progress.ts';
+
+// Far more than is committed during a delivery, and little enough for the 2,000 sessions that a sender may have in flight.
+const MAX_KEPT_CHARACTERS = 16 * 1024;
 
 export class JournalTail {
   /** As if it were read now, except that `segments` may end before `head`. */
@@ -47,7 +49,7 @@ export class JournalTail {
       return;
     }
     const length = this.#length + lengthOf(commit.segments);
-    const isKept = !this.isPartial && length <= maxBodyBytes;
+    const isKept = !this.isPartial && length <= MAX_KEPT_CHARACTERS;
     this.#progress = { ...this.#progress, head: end, segments: isKept ? [...segments, ...commit.segments] : segments };
     if (!isKept) return;
     this.#end = end;
