@@ -17,7 +17,7 @@ import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import { dropOldSessions } from './sessions/retention.ts';
-import { organizationsToUpdate, updateSearch } from './sessions/search/update.ts';
+import { createSearchUpdates, organizationsToUpdate } from './sessions/search/update.ts';
 import { dropExpiredShares } from './sessions/shares.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
@@ -108,10 +108,11 @@ export function createUpkeep(
     );
   }
 
+  const searchUpdates = createSearchUpdates(platform);
   async function makeSearchable(): Promise<void> {
-    await eachOf(await organizationsToUpdate(platform), 'making sessions searchable', async (organizationId) => {
-      while (!stopping.signal.aborted && (await updateSearch(db, organizationId)));
-    });
+    await eachOf(await organizationsToUpdate(platform), 'making sessions searchable', (organizationId) =>
+      searchUpdates.update(organizationId, stopping.signal),
+    );
   }
 
   async function compact(): Promise<void> {

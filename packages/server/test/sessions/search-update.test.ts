@@ -6,7 +6,7 @@ import type { Db, Tx } from '../../src/db/db.ts';
 import { sequenceEvents } from '../../src/events/sequencer.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
-import { updateSearch } from '../../src/sessions/search/update.ts';
+import { createSearchUpdates, updateSearch } from '../../src/sessions/search/update.ts';
 import { deleteSession, updateSession } from '../../src/sessions/sessions.ts';
 import { createWorld, type World } from '../support/session-world.ts';
 
@@ -25,7 +25,7 @@ afterEach(async () => {
 /** Until nothing is left to do. */
 async function pass(db: Db = world.platform.db): Promise<void> {
   await sequenceEvents(world.platform.db, world.organizationId);
-  while (await updateSearch(db, world.organizationId));
+  while ((await updateSearch(db, world.organizationId)) === 'more');
 }
 
 /** Calls `first` before each transaction begins. */
@@ -100,10 +100,35 @@ test('of two nodes at the same position one writes, and the other discards what 
     await pass();
     written = await rows();
   });
-  expect(await updateSearch(slower, world.organizationId)).toBe(false);
+  expect(await updateSearch(slower, world.organizationId)).toBe('overtaken');
   expect(written!.get(sessionId)!.document).toContain("'first'");
   expect(await rows()).toEqual(written);
   expect(await isDone()).toBe(true);
+});
+
+test('a node leaves an organization to a faster one for ten seconds', async () => {
+  let elapsedMs = 0;
+  const clock = { elapsedMs: () => elapsedMs };
+  const { signal } = new AbortController();
+  let isOvertaken = false;
+  const overtake = async () => {
+    if (isOvertaken) return;
+    isOvertaken = true;
+    await pass();
+  };
+  const slower = createSearchUpdates({ clock, db: before(overtake) });
+  await open('first');
+  await sequenceEvents(world.platform.db, world.organizationId);
+  await slower.update(world.organizationId, signal);
+
+  const sessionId = uuidOf('ses', await open('second'));
+  await sequenceEvents(world.platform.db, world.organizationId);
+  elapsedMs = 9_999;
+  await slower.update(world.organizationId, signal);
+  expect((await rows()).get(sessionId)).toBeUndefined();
+  elapsedMs = 10_000;
+  await slower.update(world.organizationId, signal);
+  expect((await rows()).get(sessionId)!.document).toContain("'second'");
 });
 
 test.each([

@@ -42,7 +42,7 @@ async function searchable(): Promise<void> {
   await sequenceEvents(db, organizationId);
   await expect
     .poll(async () => {
-      while (await updateSearch(db, organizationId));
+      while ((await updateSearch(db, organizationId)) === 'more');
       const [row] = await db.query<{ isDone: boolean }>(sql`
         select p.sequence = h.sequence and p.added_from is null as "isDone" from session_search_progress p
         join event_heads h on h.organization_id = p.organization_id where p.organization_id = ${organizationId}`);

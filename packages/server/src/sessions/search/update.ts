@@ -12,12 +12,15 @@ import type { Event, MessagePart, Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import { isOfSource, transcriptSources } from '../state/inherited.ts';
 import { addWordsOfParts, addWordsOfSession, previewOf } from './texts.ts';
 import { fixedWords, MAX_WORDS } from './words.ts';
 
+// How long a node leaves an organization to another one, which may stop meanwhile.
+const LEFT_MS = 10_000;
 const RECORDS = 500;
 const OLD_SESSIONS = 200;
 // What one statement reads, and one transaction writes: of so many sessions, of each so many messages and so many bytes, or one message.
@@ -58,10 +61,30 @@ interface Progress {
   addedFrom: string | null;
 }
 
-/** One pass. Returns whether there may be more to do. */
-export async function updateSearch(db: Db, organizationId: string): Promise<boolean> {
+/** Passes of one node. It leaves an organization to a faster node for ten seconds, so that two do not do the same work all the time. */
+export function createSearchUpdates({ db, clock }: { db: Db; clock: Pick<Clock, 'elapsedMs'> }): {
+  /** Until there is nothing left to do, or another node does it. */
+  update(organizationId: string, signal: AbortSignal): Promise<void>;
+} {
+  const leftUntilMs = new Map<string, number>();
+  return {
+    async update(organizationId, signal) {
+      if ((leftUntilMs.get(organizationId) ?? 0) > clock.elapsedMs()) return;
+      leftUntilMs.delete(organizationId);
+      let outcome: Outcome = 'more';
+      while (outcome === 'more' && !signal.aborted) outcome = await updateSearch(db, organizationId);
+      if (outcome === 'overtaken') leftUntilMs.set(organizationId, clock.elapsedMs() + LEFT_MS);
+    },
+  };
+}
+
+/** `more`: there may be more to do. `overtaken`: another node does the same. */
+type Outcome = 'done' | 'more' | 'overtaken';
+
+/** One pass. */
+export async function updateSearch(db: Db, organizationId: string): Promise<Outcome> {
   const found = await readProgress(db, organizationId);
-  if (!found) return false;
+  if (!found) return 'done';
   const { anchorSequence, ...stored } = found;
   let progress: Progress = stored;
   /** False if another node was faster: it continues. */
@@ -75,15 +98,16 @@ export async function updateSearch(db: Db, organizationId: string): Promise<bool
 
   if (anchorSequence > progress.sequence) {
     // After a long pause, retention has deleted records that were not read: all sessions are visited again.
-    if (!(await advance({ sequence: anchorSequence, addedFrom: LAST_ID }, [], new Set()))) return false;
+    if (!(await advance({ sequence: anchorSequence, addedFrom: LAST_ID }, [], new Set()))) return 'overtaken';
   }
   const records = await db.query<LogRecord>(sql`
     select e.sequence, e.body->>'type' as type, e.body->>'sessionId' as "sessionId" from events e
     where e.organization_id = ${organizationId} and e.sequence > ${progress.sequence} order by e.sequence limit ${RECORDS}`);
   for (const { sequence, ids, replaced } of portionsOf(records)) {
-    if (!(await advance({ ...progress, sequence }, ids, replaced))) return false;
+    if (!(await advance({ ...progress, sequence }, ids, replaced))) return 'overtaken';
   }
-  if (records.length === RECORDS || progress.addedFrom === null) return records.length === RECORDS;
+  if (records.length === RECORDS) return 'more';
+  if (progress.addedFrom === null) return 'done';
 
   const old = await db.query<{ sessionId: string }>(sql`
     select s.session_id as "sessionId" from sessions s
@@ -92,11 +116,10 @@ export async function updateSearch(db: Db, organizationId: string): Promise<bool
   const ids = old.map(({ sessionId }) => sessionId);
   for (let at = 0; at < ids.length; at += SESSIONS) {
     const some = ids.slice(at, at + SESSIONS);
-    if (!(await advance({ ...progress, addedFrom: some.at(-1)! }, some, new Set()))) return false;
+    if (!(await advance({ ...progress, addedFrom: some.at(-1)! }, some, new Set()))) return 'overtaken';
   }
-  if (ids.length === OLD_SESSIONS) return true;
-  await advance({ ...progress, addedFrom: null }, [], new Set());
-  return false;
+  if (ids.length === OLD_SESSIONS) return 'more';
+  return (await advance({ ...progress, addedFrom: null }, [], new Set())) ? 'done' : 'overtaken';
 }
 
 /** With the last record of the event log that retention has deleted. Undefined if the organization has no event log. */
