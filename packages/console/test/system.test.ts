@@ -149,6 +149,16 @@ test('a table is used by keyboard: j and k move, x selects, Enter opens, and not
   await table.getByRole('columnheader', { name: 'End user' }).waitFor({ state: 'detached' });
 });
 
+test('the menu of columns names those that are chosen and have no room', async () => {
+  await page.setViewportSize({ width: 960, height: 900 });
+  const table = page.getByRole('region', { name: 'Table', exact: true });
+  await table.getByRole('button', { name: 'Columns' }).click();
+  const options = page.getByRole('menuitemcheckbox');
+  expect(await options.allInnerTexts()).toEqual(['End user', expect.stringMatching(/^ID\s+no room$/)]);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await options.filter({ hasText: 'no room' }).waitFor({ state: 'detached' });
+});
+
 test('filters are chosen, changed and removed by keyboard, and a view keeps them', async () => {
   const filters = page.getByRole('region', { name: 'Filters', exact: true });
   const bar = filters.getByRole('search').first();

@@ -10,6 +10,8 @@ export interface MenuItem {
   disabled?: boolean;
   /** One of several of which one is chosen. */
   isChecked?: boolean;
+  /** Said after the label, in muted text. */
+  hint?: string | undefined;
   /** A line separates items of different groups. */
   group?: string;
 }
@@ -55,12 +57,13 @@ export function Menu({
 }
 
 function Item({ item, choose }: { item: MenuItem; choose: () => void }) {
-  const { label, icon: Icon, danger, disabled = false, isChecked } = item;
+  const { label, icon: Icon, danger, disabled = false, isChecked, hint } = item;
   const shared = { className: danger ? 'danger' : '', disabled, onSelect: choose };
   const content = (
     <>
       {Icon && <Icon aria-hidden="true" />}
       <span>{label}</span>
+      {hint !== undefined && <span className="quiet small">{hint}</span>}
       {isChecked && <Check className="check" aria-hidden="true" />}
     </>
   );

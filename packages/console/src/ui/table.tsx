@@ -76,7 +76,7 @@ export function Table<T>({
   const hasLast = actions !== undefined || all.some(({ choice }) => choice !== undefined);
   const { measure, widthRem } = useWidth();
   const besideRem = (selection ? SELECT_REM : 0) + (hasLast ? LAST_REM : 0);
-  const { shown, optional, isShown, toggle } = useColumns(name, all, { widthRem, besideRem });
+  const { shown, optional, isShown, hasNoRoom, toggle } = useColumns(name, all, { widthRem, besideRem });
   const id = useId();
   const table = useRef<HTMLTableElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -118,6 +118,7 @@ export function Table<T>({
                       items={optional.map((column) => ({
                         label: column.label,
                         isChecked: isShown(column),
+                        hint: hasNoRoom(column) ? 'no room' : undefined,
                         onSelect: () => toggle(column),
                       }))}
                     >

@@ -47,10 +47,13 @@ export function useColumns<T>(
   const chosenColumns = columns.filter(isShown);
   const onScreen = chosenColumns.filter(({ from }) => from === undefined || hasScreen[from]);
   const isMeasured = widthRem !== undefined;
+  const shown = isPhone ? chosenColumns : isMeasured ? columnsThatFit(onScreen, widthRem, besideRem) : onScreen;
   return {
-    shown: isPhone ? chosenColumns : isMeasured ? columnsThatFit(onScreen, widthRem, besideRem) : onScreen,
+    shown,
     optional: columns.filter(({ choice }) => choice !== undefined),
     isShown,
+    /** It is chosen, and the screen or the table is too narrow for it. */
+    hasNoRoom: (column: Column<T>) => isShown(column) && !shown.includes(column),
     toggle: (column: Column<T>) => {
       localStorage.setItem(key, JSON.stringify({ ...chosen, [column.id]: !isShown(column) }));
       for (const listener of listeners) listener();
