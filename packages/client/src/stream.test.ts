@@ -87,6 +87,20 @@ describe('a stream', () => {
     expect(seen).toHaveLength(2);
   });
 
+  test('connects again at once, without a loss, after the position of a terminal status that is not of its types', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 1) return void response.writeHead(204).end();
+      begin(response, envelope(delta(1)));
+      response.end('id: turn_1:seq_2\n\n');
+    });
+    const states: string[] = [];
+    const onConnection = (state: string) => void states.push(state);
+    const stream = client.sessions.stream('ses_1', { types: ['message.chunk'], onConnection });
+    expect(await all(stream)).toEqual(['1:1']);
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_2']);
+    expect(states).toEqual(['open']);
+  });
+
   test('ends the request at a break, and continues from there if iterated over again', async () => {
     const closed = Promise.withResolvers<void>();
     const { client, seen } = await clientOf((response, _, number) => {

@@ -6,7 +6,8 @@
  *
  * One iteration uses one or more connections. Each starts after the cursor of the last envelope returned, so nothing is lost;
  * repeated chunks are dropped by position, so nothing is returned twice. A connection ends with the terminal status or with 204
- * (nothing can follow), which both end the iteration, or it is lost: cut, closed by a server that restarts, or silent although
+ * (nothing can follow), which both end the iteration; with the position of a terminal status that is not of the types, after which the
+ * next connection gets 204; or it is lost: cut, closed by a server that restarts, or silent although
  * the service sends a comment every 10 s. After a lost connection comes a pause and the next one.
  */
 
@@ -87,7 +88,9 @@ export class SessionStream implements AsyncIterable<Envelope> {
     this.#cursor = params.cursor ?? known?.cursor ?? null;
   }
 
-  /** The position of the last envelope returned (keep it to resume later); null before the first. */
+  /**
+   * The position of the last envelope returned (keep it to resume later), or of later chunks of other types; null before the first.
+   */
   get cursor(): string | null {
     return this.#cursor;
   }
@@ -121,7 +124,9 @@ export class SessionStream implements AsyncIterable<Envelope> {
         backoff.opened();
         if (!events) return;
         this.#onConnection?.('open');
+        let isPastOthers = false;
         for await (const event of events) {
+          if (event.data === '' && event.id !== undefined) isPastOthers = this.#moveTo(event.id);
           if (event.event !== 'session.chunks') continue;
           backoff.progress();
           const fresh = this.#advance(envelopeIn(event));
@@ -132,6 +137,8 @@ export class SessionStream implements AsyncIterable<Envelope> {
           if (this.#isOver && !isResponse) return;
         }
         if (this.#isOver) return;
+        // Chunks of other types ended the stream. The next response says whether anything can follow them.
+        if (isPastOthers) continue;
         throw connectionError(new Error('the stream ended before the session did'));
       } catch (error) {
         if (this.#isOver) return;
@@ -151,6 +158,13 @@ export class SessionStream implements AsyncIterable<Envelope> {
     return undefined;
   }
 
+  /** Returns whether the cursor is after the previous one. */
+  #moveTo(cursor: string): boolean {
+    if (this.#cursor !== null && !isAfter(cursor, this.#cursor)) return false;
+    this.#cursor = cursor;
+    return true;
+  }
+
   /** Moves the cursor to the envelope; returns the part of it that is after the previous cursor. */
   #advance(envelope: Envelope): Envelope {
     const before = this.#cursor;
@@ -158,7 +172,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
       this.#cursor = envelope.cursor;
       return envelope;
     }
-    if (isAfter(envelope.cursor, before)) this.#cursor = envelope.cursor;
+    this.#moveTo(envelope.cursor);
     const chunks = envelope.chunks.filter((chunk) => isAfter(cursorOf(chunk), before));
     return chunks.length === envelope.chunks.length ? envelope : { ...envelope, chunks };
   }

@@ -23,7 +23,7 @@ import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSo
 import { createRecent } from './recent.ts';
 import type { Segment } from './segment.ts';
 import type { JournalStream, StreamEnd, StreamPart, StreamReader } from './stream.ts';
-import { partOf, textOf } from './text.ts';
+import { cursorPart, partOf, textOf } from './text.ts';
 
 export interface Live {
   /** Called after the commit with which this node began to run a session: only this node writes to its journal, which ends here. */
@@ -141,6 +141,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     readonly #onMore: () => void;
     readonly options: FollowOptions;
     at: Position;
+    /** Where the last envelope ended. Chunks of other types can follow it. */
+    #shown: Position;
     /** The position in a long text's bytes: everything before it has been returned. */
     offset = 0;
     /** It has read up to where it ends. */
@@ -157,6 +159,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     constructor(feed: Feed, after: Position, options: FollowOptions, onMore: () => void) {
       this.#feed = feed;
       this.at = after;
+      this.#shown = after;
       this.options = options;
       this.#onMore = onMore;
       this.name = (options.forToken ? 'token ' : '') + (options.types ? [...options.types].sort().join() : '');
@@ -166,13 +169,18 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     take(): StreamPart | undefined {
       if (this.end || this.#waiting || this.#isClosed) return undefined;
       const part = nextPart(this.#feed, this);
-      if (part) return part;
+      if (part) {
+        this.#shown = this.at;
+        return part;
+      }
       if (this.isDone) {
         this.end = {};
       } else if (!isAtEnd(this.#feed, this)) {
         void this.#waitAtGate();
       } else if (this.#feed.isOver) {
         this.end = {};
+        // A client that resumes after it is told that nothing can follow.
+        if (comparePositions(this.at, this.#shown) > 0) return cursorPart(this.at);
       } else {
         this.allowance = READ_BYTES;
       }

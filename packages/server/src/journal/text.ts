@@ -27,6 +27,11 @@ export function textOf(
   return { cursor: formatCursor(end), json: json.length <= SHORT_CHARACTERS ? json : Buffer.from(json) };
 }
 
+/** Only a cursor. */
+export function cursorPart(at: Position): StreamPart {
+  return { cursor: formatCursor(at), json: '', isFirst: true, isLast: true };
+}
+
 /** A copy: a view would keep a whole long text in memory until its reader has taken it. */
 export function partOf({ cursor, json }: Text, offset: number): StreamPart {
   if (typeof json === 'string') return { cursor, json, isFirst: true, isLast: true };

@@ -107,4 +107,17 @@ describe.each(Object.keys(clients))('%s', (name) => {
     expect(chunks.at(-1)).toMatchObject({ type: 'session.status', status: 'completed' });
     expect(resumedAt.slice(0, 3)).toEqual([null, envelopes[0]!.cursor, envelopes[2]!.cursor]);
   });
+
+  test('a stream of some types stops after a session whose last chunks are of other types', async () => {
+    const { client } = service;
+    const { agentId } = await client.agents.create({ name: 'Echo', model: 'scripted/echo' });
+    const opened = await client.sessions.openAndStream({ agentId, environment: 'production', input: 'go' });
+    for await (const _ of opened.stream);
+    // A commit of its own.
+    await client.sessions.close(opened.session.sessionId);
+    const { fetch } = cutting();
+    const url = `${service.url}/api/v1/sessions/${opened.session.sessionId}/stream`;
+    const events = await read(`${url}?types=message.chunk`, fetch);
+    expect(events.flatMap(({ data }) => (JSON.parse(data) as Envelope).chunks)).toMatchObject([{ delta: 'go' }]);
+  });
 });

@@ -4,6 +4,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamSession } from '../../src/journal/live.ts';
 import { listChunks, readSome } from '../../src/journal/read.ts';
+import type { StreamPart } from '../../src/journal/stream.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
@@ -101,6 +102,21 @@ test('types filter chunks, cursors stay correct, and readers of text get resets'
   expect(chunksIn(statuses)).toEqual(all.filter(({ type }) => type === 'session.status'));
   const rest = await read(world.ctx, sessionId, { types: 'session.status', cursor: statuses[0]!.cursor });
   expect(chunksIn(rest)).toEqual(chunksIn(statuses).slice(1));
+});
+
+test('a stream of types that the last chunks are not of ends with their position, after which nothing can follow', async () => {
+  await world.work({ ask: talkative });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, (chunk) => chunk.type === 'session.status' && chunk.status === 'idle');
+  await closeSession(world.ctx, { sessionId });
+  const stream = await streamSession(world.ctx, { sessionId, types: 'message.chunk' });
+  const parts: StreamPart[] = [];
+  for await (const part of partsOf(stream!, new AbortController().signal)) parts.push(part);
+  const last = chunksIn(await read(world.ctx, sessionId)).at(-1)!;
+  const cursor = `turn_${last.turn}:seq_${last.seq}`;
+  expect(parts.at(-1)).toMatchObject({ cursor, json: '' });
+  expect(parts.filter(({ json }) => json === '')).toHaveLength(1);
+  expect(await streamSession(world.ctx, { sessionId, types: 'message.chunk', cursor })).toBeUndefined();
 });
 
 test('after the terminal status nothing can follow, and a cursor ahead of the session is refused', async () => {

@@ -26,6 +26,7 @@ export async function* partsOf(stream: JournalStream, signal: AbortSignal): Asyn
 export async function* wholeOf(parts: AsyncIterable<StreamPart>): AsyncGenerator<{ cursor: string; json: string }> {
   let read: Buffer[] = [];
   for await (const { cursor, json, isFirst, isLast } of parts) {
+    if (json === '') continue;
     if (isFirst !== (read.length === 0)) throw new Error('The parts of two envelopes are mixed');
     read.push(Buffer.from(json));
     if (!isLast) continue;
