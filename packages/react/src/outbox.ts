@@ -25,6 +25,8 @@ export class Outbox {
   readonly #backoff: Backoff;
   readonly #ids = new Map<string, string>();
   #isSending = false;
+  /** The network or the service is down, so the next message waits. */
+  isWaiting = false;
   entries: readonly Outgoing[] = [];
 
   /** `send` resolves with the id of the stored message, or null if it is not known yet. `changed` is called after each change, with the error of a message that failed. */
@@ -123,11 +125,14 @@ export class Outbox {
       try {
         const messageId = await this.#send(next);
         this.#backoff.succeeded();
+        this.isWaiting = false;
         if (messageId !== null) this.#ids.set(messageId, next.message.id);
         this.#set(next, { status: 'sent', ...(messageId !== null && { messageId }) });
         for (const settle of next.settle.splice(0)) settle(true);
       } catch (error) {
-        if (isTemporary(error)) {
+        this.isWaiting = isTemporary(error);
+        if (this.isWaiting) {
+          this.#changed();
           await this.#backoff.pause();
           continue;
         }

@@ -389,7 +389,8 @@ class Store implements SessionStore {
       outbox: this.#outbox,
       deciding: this.#deciding,
       failure: this.#failure,
-      connection: this.#connection,
+      // A session that is not open yet has no stream that could be lost.
+      connection: this.#outbox.isWaiting && this.#connection !== 'open' ? 'lost' : this.#connection,
       isLoadingEarlier: this.#isLoadingEarlier,
     });
   }

@@ -202,6 +202,17 @@ test('wherever its streams are cut, a page shows what one with a steady stream s
   steady.close();
 });
 
+test('a page without a network that has not opened its session yet says that the service can’t be reached', async () => {
+  const page = openPage({ open: { agentId: await agentOf([{ text: 'Hello' }]), environment: 'production' } });
+  page.network.cut();
+  const sent = page.store.send('Hi');
+  await expect.poll(() => page.store.getSnapshot().connection).toBe('lost');
+  page.network.restore();
+  expect(await sent).toBe(true);
+  await expect.poll(() => page.store.getSnapshot().connection).toBe('open');
+  page.close();
+});
+
 test('a message of a page without a network is shown as being sent, and is sent once when the network is back', async () => {
   const page = openPage(open(await agentOf([{ text: 'You said: {{input}}' }])));
   await page.store.send('One');

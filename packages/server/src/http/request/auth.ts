@@ -151,6 +151,9 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       });
     }
     const token = sessionTokenIn(authorization);
+    // A page that has forgotten its token.
+    if (authorization === undefined && !isPerson && route.token && caller.headers.origin !== undefined)
+      caller.allowOrigin?.(caller.headers.origin);
     if (token !== undefined) {
       return contextOfToken(platform, authenticator, { route, caller, token }, auditDenials);
     }

@@ -2,7 +2,7 @@
 //
 // A preflight has no credentials, so whose request it announces is unknown: it is answered without a look-up, for any origin, and only for
 // the routes that tokens reach. It permits nothing by itself. The request that follows is refused if its organization does not allow the
-// origin (token-caller.ts), and only a response to an allowed origin can be read by the page. Cookies are never allowed.
+// origin (token-caller.ts). A page of any origin can read that refusal. Cookies are never allowed.
 import type { Route } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
@@ -54,7 +54,7 @@ export function addPreflights(app: FastifyInstance, prefix: string, routes: read
 function respond({ headers }: FastifyRequest, reply: FastifyReply, methods: string): FastifyReply {
   const { origin } = headers;
   varyByOrigin(reply);
-  if (origin !== undefined && /^https?:\/\/[\w.:[\]-]+$/.test(origin)) {
+  if (origin !== undefined && isOfPage(origin)) {
     reply.headers({
       'Access-Control-Allow-Origin': origin,
       'Access-Control-Allow-Methods': methods,
@@ -74,7 +74,12 @@ export function varyByOrigin(reply: FastifyReply): void {
   reply.header('Vary', 'Origin');
 }
 
-/** Lets the page of an allowed origin read the response. */
+function isOfPage(origin: string): boolean {
+  return /^https?:\/\/[\w.:[\]-]+$/.test(origin);
+}
+
+/** Lets a page of this origin read the response: to a session token that it may use, or the refusal of one. */
 export function allowOrigin(reply: FastifyReply, origin: string): void {
+  if (!isOfPage(origin)) return;
   reply.header('Access-Control-Allow-Origin', origin).header('Access-Control-Expose-Headers', RESPONSE_HEADERS);
 }

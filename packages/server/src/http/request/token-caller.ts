@@ -27,18 +27,16 @@ export async function contextOfToken(
   { route, caller, token }: { route: Route; caller: Caller; token: string },
   auditDenials: Authorizer['auditDenials'],
 ): Promise<PoolContext> {
+  const { origin } = caller.headers;
+  // Also before a refusal, so that the page can read why. A token is no cookie: only a page that has it can send it.
+  if (origin !== undefined) caller.allowOrigin?.(origin);
   const claims = readSessionToken(platform.vault, token);
   if (!claims) {
     throw new ApiError('session_token_invalid', 'This is not a session token of this service, or it is incomplete.');
   }
   const { key, allowedOrigins, refusal } = await authenticator.keyOfToken(claims);
   const ctx = contextOf(platform, key, claims, caller);
-  const { origin } = caller.headers;
-  if (origin !== undefined) {
-    await auditDenials(route, ctx, () => requireAllowed(allowedOrigins, origin));
-    // Also for a refusal, so that the page can read why it needs a new token.
-    caller.allowOrigin?.(origin);
-  }
+  if (origin !== undefined) await auditDenials(route, ctx, () => requireAllowed(allowedOrigins, origin));
   if (refusal) throw refusal;
   requireTokenScope(route, claims, ctx.scopes);
   return ctx;
