@@ -19,11 +19,12 @@ export class JournalTail {
   #length: number;
   #isBroken = false;
 
-  /** It begins with what was read. */
+  /** It begins with what was read, as far as it is kept. */
   constructor(read: DeliveryProgress) {
-    this.#progress = read;
-    this.#end = endOf(read.segments) ?? read.after;
-    this.#length = lengthOf(read.segments);
+    const segments = keptOf(read.segments);
+    this.#progress = { ...read, segments, delivery: undefined };
+    this.#end = endOf(segments) ?? read.after;
+    this.#length = lengthOf(segments);
   }
 
   /** Undefined if there is nothing to send, or something may be missing. */
@@ -58,18 +59,27 @@ export class JournalTail {
 
   /** The receiver accepted a delivery. */
   delivered({ delivery, through }: Pick<FinishedDelivery, 'delivery' | 'through'>): void {
-    this.#progress = { ...this.#progress, acknowledgedCursor: formatCursor(delivery.to), delivery: undefined };
-    this.skipped(through);
+    this.passed(through);
+    this.#progress = { ...this.#progress, acknowledgedCursor: formatCursor(delivery.to) };
   }
 
-  /** Nothing up to this position has to be sent. */
-  skipped(through: Position): void {
+  /** What is up to this position is in a delivery, or need not be sent. It is not kept while an attempt waits for the receiver. */
+  passed(through: Position): void {
     const segments = this.#progress.segments.filter(
       ({ turn, seqTo }) => comparePositions({ turn, seq: seqTo }, through) > 0,
     );
     this.#progress = { ...this.#progress, after: through, segments };
     this.#length = lengthOf(segments);
   }
+}
+
+function keptOf(segments: readonly Segment[]): Segment[] {
+  let count = 0;
+  for (let left = MAX_KEPT_CHARACTERS; count < segments.length; count += 1) {
+    left -= segments[count]!.body.length;
+    if (left < 0) break;
+  }
+  return segments.slice(0, count);
 }
 
 function endOf(segments: readonly Segment[]): Position | undefined {

@@ -254,8 +254,9 @@ export class SessionLoop {
           if (this.#isStillStale(epoch)) return undefined;
           continue;
         }
-        work.tail = new JournalTail(progress);
-        if (done) work.tail.delivered(done);
+        // What was committed during the read may not be in it.
+        work.tail = work.isWoken ? undefined : new JournalTail(progress);
+        if (done) work.tail?.delivered(done);
         if (progress.delivery) return await this.#reopen(progress, progress.delivery, work);
         step = stepOf(progress);
       }
@@ -264,6 +265,7 @@ export class SessionLoop {
         const delivery = newDelivery(sessionId, step.content, previousCursor);
         const isDue = await this.#advance({ advance: { epoch, next: delivery, after: progress.after, done } });
         if (isDue !== undefined) {
+          work.tail?.passed(step.through);
           return { ...step, delivery, isEarly: false, traceParent: progress.traceParent };
         }
         work.tail = undefined;
@@ -281,7 +283,7 @@ export class SessionLoop {
         const skip = { sessionId, epoch, after: progress.after, through: step.through };
         const isDue = await this.#advance({ advance: skip });
         if (isDue === false || (isDue === undefined && this.#isStillStale(epoch))) return undefined;
-        if (isDue) work.tail?.skipped(step.through);
+        if (isDue) work.tail?.passed(step.through);
         else work.tail = undefined;
       } else if (step.kind === 'nothing') {
         return undefined;
@@ -328,6 +330,7 @@ export class SessionLoop {
       return undefined;
     }
     const { body } = delivery;
+    work.tail?.passed(delivery.to);
     return {
       delivery,
       body: body === null ? await this.#rebuild(progress.owner, delivery, progress.segments) : Buffer.from(body),
