@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EgressResponse } from '../../src/egress/egress.ts';
+import { createFairGate } from '../../src/lib/fair-gate.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { Semaphore } from '../../src/lib/semaphore.ts';
 import {
@@ -18,6 +19,7 @@ import {
   advanceMany,
   type DeliveryProgress,
   type NextInput,
+  postponeMany,
   readMany,
 } from '../../src/webhooks/sending/progress.ts';
 import { type SenderContext, SessionLoop, type SessionWork } from '../../src/webhooks/sending/session-loop.ts';
@@ -222,10 +224,39 @@ test('after an acknowledgement the session is due exactly if more chunks wait', 
 test('a read has a maximum size, however large the chunks are', async () => {
   const { assignment } = await claim();
   for (let n = 0; n < 5; n += 1) await append(world, session, ['x'.repeat(50_000)]);
-  expect((await read(assignment)).segments).toHaveLength(2);
+  expect((await read(assignment)).segments).toHaveLength(1);
   for (let n = 0; n < 120; n += 1) await append(world, session, [status()]);
   const [view] = await readMany(world.db, assignment, [{ sessionId: session.sessionId, after: { turn: 1, seq: 5 } }]);
   expect(view!.segments).toHaveLength(100);
+});
+
+test('what is longer than a delivery with several chunks is read alone, and only on request', async () => {
+  const { assignment } = await claim();
+  const { sessionId } = session;
+  await append(world, session, ['x'.repeat(70_000)]);
+  await append(world, session, [status()]);
+  const [short] = await readMany(world.db, assignment, [{ sessionId, after: undefined }]);
+  expect(short).toMatchObject({ isTooLong: true, segments: [] });
+  const [long] = await readMany(world.db, assignment, [{ sessionId, after: undefined, mayBeLong: true }]);
+  expect(long).toMatchObject({ isTooLong: false, segments: [{ seqTo: 1 }], head: { seq: 2 } });
+  const [rest] = await readMany(world.db, assignment, [{ sessionId, after: { turn: 1, seq: 1 } }]);
+  expect(rest).toMatchObject({ isTooLong: false, segments: [{ seqTo: 2 }] });
+});
+
+test('a long body that was stored after a failed attempt is read on request as well', async () => {
+  const { assignment } = await claim();
+  await append(world, session, [status()]);
+  const next = nextOf(await read(assignment));
+  await store(assignment, next);
+  const body = Buffer.from('x'.repeat(70_000));
+  const at = world.clock.now();
+  const failed = { delivery: next.next, attempts: [], retries: 1, nextAttemptAt: at, notBefore: null, body };
+  await postponeMany(world.db, assignment, [failed]);
+  expect(await read(assignment)).toMatchObject({ isTooLong: true, delivery: { body: null } });
+  const [long] = await readMany(world.db, assignment, [
+    { sessionId: session.sessionId, after: undefined, mayBeLong: true },
+  ]);
+  expect(long).toMatchObject({ isTooLong: false, delivery: { body: body.toString() } });
 });
 
 test('an acknowledgement waits for the statement in progress, and is combined with the next delivery if a chunk arrives meanwhile', async () => {
@@ -252,6 +283,7 @@ test('an acknowledgement waits for the statement in progress, and is combined wi
   const loop = new SessionLoop({ ...world.platform, egress: { ...world.platform.egress, request } }, sender, {
     version: '0.0.0',
     random: () => 0,
+    long: createFairGate(1),
     onStale() {},
     signal: sender.halted,
   });

@@ -49,11 +49,11 @@ export interface DeliveryRow {
 }
 
 /** The columns of `pending_deliveries d`. */
-export function deliveryColumns(): Sql {
+export function deliveryColumns(body: Sql = sql`d.body`): Sql {
   return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
     d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
     d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
-    d.body`;
+    ${body} as body`;
 }
 
 /** The same columns of `webhook_deliveries d`: a finished delivery has no retries, and its body is rebuilt. */

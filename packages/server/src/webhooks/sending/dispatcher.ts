@@ -16,6 +16,7 @@
 
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
+import { createFairGate } from '../../lib/fair-gate.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
 import {
@@ -58,6 +59,9 @@ export interface DispatcherOptions {
 
 const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
+// How many deliveries of a long chunk this node has in memory at once: a chunk of 1 MB takes several times that in all its forms. Others
+// have at most 64 KiB.
+const MAX_LONG = 8;
 // The number of claims in one transaction, which limits how long their rows stay locked.
 const CLAIM_BATCH = 100;
 // The number of subscriptions whose health one statement writes.
@@ -75,6 +79,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
   const search = createDueSearch(shards, clock);
+  const long = createFairGate(MAX_LONG);
   /** The nodes among which subscriptions were last distributed; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
@@ -157,6 +162,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
         new Sender(platform, assignment, {
           ...options,
           random,
+          long,
           signal: cutting.signal,
           onStale: () => run('reading subscriptions again failed', refresh),
           onCapacity: (sender) => run('looking for due sessions failed', () => scan([sender])),

@@ -23,6 +23,7 @@ function readOf(...segments: Segment[]): DeliveryProgress {
     traceParent: null,
     segments,
     delivery: undefined,
+    isTooLong: false,
   };
 }
 

@@ -27,6 +27,8 @@ export interface ReadInput {
   sessionId: string;
   /** Where to read from; undefined: from the position up to which the session's chunks are delivered. */
   after: Position | undefined;
+  /** Whether to read also what is longer than a delivery with several chunks: a segment, or a stored body. */
+  mayBeLong?: boolean;
 }
 
 export interface DeliveryProgress extends UndeliveredJournal {
@@ -38,6 +40,8 @@ export interface DeliveryProgress extends UndeliveredJournal {
   traceParent: string | null;
   /** The current delivery, unless `after` was given. `segments` is empty if it has a body. */
   delivery: Delivery | undefined;
+  /** What comes first is too long, and was not read. */
+  isTooLong: boolean;
 }
 
 interface ProgressRow extends DeliveryRow {
@@ -53,8 +57,9 @@ interface ProgressRow extends DeliveryRow {
   turn: number | null;
   seqFrom: number;
   seqTo: number;
-  segment: string;
+  segment: string | null;
   createdAt: Date;
+  isTooLong: boolean;
 }
 
 /**
@@ -67,15 +72,19 @@ export async function readMany(
   inputs: readonly ReadInput[],
 ): Promise<(DeliveryProgress | undefined)[]> {
   const { organizationId, environment, webhookSubscriptionId } = assignment;
+  const body = sql`case when b.may_be_long or octet_length(d.body) <= ${maxBodyBytes} then d.body end`;
   const select = sql`
     select w.epoch, s.session_id as "sessionId", s.agent_id as "agentId", s.turn as "headTurn",
       s.next_seq - 1 as "headSeq", s.after_turn as "afterTurn", s.after_seq as "afterSeq",
       s.acknowledged_cursor as "acknowledgedCursor", s.trace_parent as "traceParent",
-      ${deliveryColumns()}, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
+      ${deliveryColumns(body)}, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.created_at as "createdAt",
+      case when b.may_be_long or g.bytes <= ${maxBodyBytes} then g.body end as "segment",
+      not b.may_be_long and greatest(g.bytes, octet_length(d.body)) > ${maxBodyBytes} is true as "isTooLong"
     from webhook_subscriptions w
     cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
-      ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
-      as b(sid, turn, seq)
+      ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[],
+      ${inputs.map(({ mayBeLong = false }) => mayBeLong)}::bool[])
+      as b(sid, turn, seq, may_be_long)
     -- The limits force a look-up by the whole key for each session (finished-deliveries.ts).
     cross join lateral (
       select x.session_id, x.agent_id, x.turn, x.next_seq, x.acknowledged_cursor, x.trace_parent, x.delivery_id,
@@ -91,14 +100,15 @@ export async function readMany(
         and x.webhook_subscription_id = ${webhookSubscriptionId} and x.delivery_id = s.delivery_id
       limit 1) d on true
     left join lateral (
+      -- The first one, however long it is, and those that fit with it.
       select y.* from (
-        select x.*, sum(octet_length(x.body)) over (order by x.turn, x.seq_to) - octet_length(x.body) as bytes_before
+        select x.*, sum(x.bytes) over (order by x.turn, x.seq_to) as bytes_through
         from (
-          select r.turn, r.seq_from, r.seq_to, r.body, r.created_at from segments r
+          select r.turn, r.seq_from, r.seq_to, r.body, r.created_at, octet_length(r.body) as bytes from segments r
           where r.organization_id = ${organizationId} and r.session_id = b.sid and d.body is null
             and (r.turn, r.seq_to) > (s.after_turn, s.after_seq)
           order by r.turn, r.seq_to limit ${maxChunks}) x) y
-      where y.bytes_before < ${maxBodyBytes}
+      where y.bytes_through <= ${maxBodyBytes} or y.bytes_through = y.bytes
       order by y.turn, y.seq_to) g on true
     where w.organization_id = ${organizationId} and w.environment = ${environment}
       and w.webhook_subscription_id = ${webhookSubscriptionId}`;
@@ -110,8 +120,8 @@ export async function readMany(
       progress = progressOf(row, environment);
       found.set(row.sessionId, progress);
     }
-    if (row.turn !== null) {
-      const { turn, seqFrom, seqTo, segment: body, createdAt } = row;
+    const { turn, seqFrom, seqTo, segment: body, createdAt } = row;
+    if (turn !== null && body !== null) {
       progress.segments.push({ turn, seqFrom, seqTo, body, createdAt });
     }
   }
@@ -127,6 +137,7 @@ function progressOf(row: ProgressRow, environment: string): DeliveryProgress & {
     acknowledgedCursor: row.acknowledgedCursor ?? '',
     traceParent: row.traceParent,
     segments: [],
+    isTooLong: row.isTooLong,
     delivery: row.deliveryId === null ? undefined : deliveryOf(row.sessionId, row),
   };
 }

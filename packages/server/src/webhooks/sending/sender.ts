@@ -17,6 +17,7 @@ import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from '.
 import { MAX_RECOVERING, rewindDeliveries } from './rewind.ts';
 import {
   type LoopOptions,
+  leaveLong,
   type SenderContext,
   type SenderPlatform,
   SessionLoop,
@@ -240,6 +241,7 @@ export class Sender implements SenderContext {
       this.requestScan();
       work.isWoken = false;
     } finally {
+      leaveLong(work);
       this.slots.release();
       this.#inFlight.delete(sessionId);
       if (this.#probe === sessionId) this.#probe = undefined;

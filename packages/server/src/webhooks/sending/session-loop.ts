@@ -8,6 +8,7 @@
 // one epoch. If a statement finds another epoch, the loop stops, the subscription is read again, and its due sessions with it.
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { JournalOwner, Segment } from '../../journal/segment.ts';
+import type { FairGate } from '../../lib/fair-gate.ts';
 import { gather } from '../../lib/gather.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
@@ -41,6 +42,8 @@ export interface LoopOptions {
   random: () => number;
   /** The time limit of an attempt; 15 s by default. */
   timeoutMs?: number;
+  /** For what is longer than a delivery with several chunks. */
+  long: FairGate;
   /** Called when the subscription has changed since it was assigned. */
   onStale: () => void;
   /** Aborts the attempts in flight. */
@@ -59,6 +62,8 @@ export interface SessionWork {
   readonly redeliveries: string[];
   /** What is known of its journal since the last read. */
   tail?: JournalTail | undefined;
+  /** Set while it has, or sends, what few sessions of the node may have at a time. */
+  leaveLong?: (() => void) | undefined;
 }
 
 /** What loops share with the sender that runs them: what they may do, and what they found out. */
@@ -93,6 +98,12 @@ interface PreparedDelivery {
   isEarly: boolean;
   /** Of the trace of the session's turn. */
   traceParent: string | null;
+}
+
+/** When nothing long is in memory for this session any more. */
+export function leaveLong(work: SessionWork): void {
+  work.leaveLong?.();
+  work.leaveLong = undefined;
 }
 
 export class SessionLoop {
@@ -223,6 +234,7 @@ export class SessionLoop {
     let done = before;
     if (done) work.tail?.delivered(done);
     for (;;) {
+      leaveLong(work);
       if (work.redeliveries.length > 0) {
         if (done) await this.#advance({ advance: { done } });
         done = undefined;
@@ -247,6 +259,15 @@ export class SessionLoop {
       let step = progress?.epoch === epoch ? stepOf(progress) : undefined;
       if (!progress || !step || (work.tail?.isPartial && step.kind === 'send' && !step.isFull)) {
         progress = await this.#read({ sessionId, after: done?.through });
+        if (progress?.isTooLong) {
+          // The acknowledgement must not wait with it.
+          if (done) await this.#advance({ advance: { done } });
+          done = undefined;
+          const { organizationId } = this.#sender.assignment;
+          work.leaveLong = await this.#options.long.enter(organizationId, this.#sender.halted);
+          if (!work.leaveLong) continue;
+          progress = await this.#read({ sessionId, after: undefined, mayBeLong: true });
+        }
         if (progress?.epoch !== epoch) {
           work.tail = undefined;
           if (done) await this.#advance({ advance: { done } });
@@ -290,6 +311,7 @@ export class SessionLoop {
       }
       if (step.kind === 'wait') {
         work.since = since;
+        leaveLong(work);
         await this.#waitForCompany(work, since);
       }
     }
