@@ -26,6 +26,7 @@
 //                     authorized again                                                request/reauthorize.ts
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../db/db.ts';
 import type { PlannedChange } from '../db/planned-change.ts';
 import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/stream.ts';
@@ -207,7 +208,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
   async function begin(request: FastifyRequest): Promise<Prepared & { response?: IdempotentResponse | undefined }> {
     const { recalled } = request;
     // What is refused here is refused again below, to a caller who is known by then.
-    const prepared = await (recalled ? prepare(request).catch(() => undefined) : prepare(request));
+    const prepared = await (recalled ? prepare(request).catch(ifRefused) : prepare(request));
     const response = prepared && (await commit(request, prepared));
     if (prepared && (response || !recalled)) return { ...prepared, response };
     await identify(request);
@@ -344,4 +345,8 @@ function sendJson(reply: FastifyReply, status: number, body: string): FastifyRep
     .code(status)
     .type(status >= 400 ? 'application/problem+json; charset=utf-8' : 'application/json; charset=utf-8')
     .send(body);
+}
+
+function ifRefused(error: unknown): undefined {
+  if (error instanceof DatabaseUnavailable) throw error;
 }

@@ -1,6 +1,7 @@
 // The HTTP server of a node: the API (api.ts), its reference (reference/), the console (console/), and health and metrics
 // (monitoring.ts), with what they have in common: limits, headers, errors, telemetry, and a stop that no client notices.
 import Fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { DatabaseUnavailable } from '../db/db.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -117,7 +118,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     .decorateRequest('span', undefined)
     .decorateRequest('isStream', false);
   app.setErrorHandler((error, request, reply) => {
-    if (!request.recalled) return handleError(error, request, reply);
+    // A database that does not respond is not waited for twice; the caller learns nothing else.
+    if (!request.recalled || error instanceof DatabaseUnavailable) return handleError(error, request, reply);
     return identify(request).then(
       () => handleError(error, request, reply),
       (refusal: unknown) => handleError(refusal, request, reply),

@@ -1,4 +1,5 @@
 // A database that is suspended, becomes read-only, and fails over to its standby, under a service that is never restarted.
+import { channel } from 'node:diagnostics_channel';
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,6 +121,32 @@ test('while the database is suspended requests get a 503, and it is used again w
   }
   await untilWritten(async () => {});
   expect(await ready()).toBe(200);
+});
+
+test('a request of a known caller waits once for a database that hangs, not once more to look the caller up', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'Echo', model: 'scripted/echo' });
+  const input = { agentId, environment: 'production' };
+  await service.client.sessions.open(input);
+  const lookUps: string[] = [];
+  const onStatement = (text: unknown) => {
+    const statement = String(text).replaceAll(/\s+/g, ' ').trim();
+    if (/^select (?!1 ).* from api_keys k/.test(statement)) lookUps.push(statement);
+  };
+  const stopped = await processesOf(primary.dataDir);
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  channel('signalbox.statement').subscribe(onStatement);
+  try {
+    const answer = await service.fetch('/api/v1/sessions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(input),
+    });
+    expect([answer.status, lookUps]).toEqual([503, []]);
+  } finally {
+    channel('signalbox.statement').unsubscribe(onStatement);
+    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+  }
+  await untilWritten(async () => {});
 });
 
 test('while the database is read-only requests get a 503, and it is used again once it accepts writes', async () => {
