@@ -17,7 +17,7 @@ export function sizeErrors(schema: SchemaObject, value: unknown, max: number): F
     const shape = shapeOf(of, part);
     if (Array.isArray(part)) {
       const { items, maxItems = Number.POSITIVE_INFINITY } = shape;
-      if (part.length > maxItems) errors.push({ path, message: `must not have more than ${maxItems} items` });
+      if (part.length > maxItems) errors.push({ path, message: `must have at most ${maxItems} items` });
       else if (items) for (const [index, item] of part.entries()) visit(items, item, `${path}[${index}]`);
       return;
     }
@@ -25,7 +25,7 @@ export function sizeErrors(schema: SchemaObject, value: unknown, max: number): F
     const names = Object.keys(part);
     const at = (name: string) => (path ? `${path}.${name}` : name);
     if (names.length > maxProperties) {
-      errors.push({ path, message: `must not have more than ${maxProperties} properties` });
+      errors.push({ path, message: `must have at most ${maxProperties} fields` });
       return;
     }
     const unknown = others === false ? names.filter((name) => !Object.hasOwn(properties, name)) : [];

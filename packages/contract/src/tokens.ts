@@ -78,7 +78,7 @@ export const longestToken = 4_096;
 /** The web pages that tokens can be used from. */
 export const AllowedOrigins = Type.Array(
   Type.String({
-    minLength: 8,
+    minLength: 1,
     maxLength: 300,
     description: 'An origin, or `https://*.` and a domain for all of its subdomains.',
     examples: ['https://app.example.com', 'https://*.example.com', 'http://localhost:5173'],

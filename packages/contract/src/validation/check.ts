@@ -73,6 +73,16 @@ function describeError(error: SchemaError, schema: SchemaObject): FieldError[] {
       return [{ path, message: `must be at least ${params.limit}` }];
     case 'maximum':
       return [{ path, message: `must be at most ${params.limit}` }];
+    case 'exclusiveMinimum':
+      return [{ path, message: `must be more than ${params.limit}` }];
+    case 'minItems':
+      return [{ path, message: `must have at least ${counted(Number(params.limit), 'item')}` }];
+    case 'maxItems':
+      return [{ path, message: `must have at most ${counted(Number(params.limit), 'item')}` }];
+    case 'minProperties':
+      return [{ path, message: `must have at least ${counted(Number(params.limit), 'field')}` }];
+    case 'maxProperties':
+      return [{ path, message: `must have at most ${counted(Number(params.limit), 'field')}` }];
     case 'type':
       return [{ path, message: `must be ${[params.type].flat().map(describeType).join(' or ')}` }];
     case 'format':
@@ -121,4 +131,8 @@ function dotted(pointer: string): string {
     (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
     '',
   );
+}
+
+function counted(count: number, what: string): string {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }

@@ -50,7 +50,7 @@ export function filtersOf(input: Input<'exportEvents'>): Sql[] {
 function typesOf(text: string): string[] {
   const types = text.split(',');
   const unknown = types.find((type) => !(eventTypes as readonly string[]).includes(type));
-  if (unknown !== undefined) throw invalidField('type', `\`${unknown}\` is no type of record`);
+  if (unknown !== undefined) throw invalidField('type', `\`${unknown}\` is not a type of record`);
   return types;
 }
 

@@ -19,9 +19,10 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that names one field. */
+/** A 400 that names one field; `path` is empty for the request as a whole. */
 export function invalidField(path: string, message: string): ApiError {
-  return new ApiError('invalid_request', `${path}: ${message}`, { errors: [{ path, message }] });
+  const detail = path === '' ? `The request ${message}.` : `${path}: ${message}`;
+  return new ApiError('invalid_request', detail, { errors: [{ path, message }] });
 }
 
 /** The same for an id that does not exist and for another organization's. */

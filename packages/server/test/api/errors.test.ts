@@ -191,7 +191,7 @@ test('for a value of several possible shapes, only the errors of the shape that 
   ]);
   const session = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
   expect(await wrong('/sessions', { ...session, input: [] })).toMatchObject([
-    { path: 'input', message: expect.stringContaining('items') },
+    { path: 'input', message: expect.stringContaining('at least 1 item') },
   ]);
   expect(await wrong('/sessions', { ...session, input: 'x', agentVersion: 2 ** 31 })).toMatchObject([
     { path: 'agentVersion' },

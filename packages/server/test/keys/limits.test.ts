@@ -66,7 +66,7 @@ describe('a key limited to an environment', () => {
     expect((await send(service.url, 'POST', root, { key })).status).toBe(403);
     expect(await refused('GET', '/sessions?environment=production')).toEqual(FORBIDDEN);
     const detail = asProblem(await call('GET', '/usage?environment=production')).detail;
-    expect(detail).toMatch(/limited to the environments "staging".*"production"/);
+    expect(detail).toMatch(/restricted to the environment "staging".*"production"/);
   });
 
   test('can access nothing in another: sessions, approvals, schedules, worker turns', async () => {

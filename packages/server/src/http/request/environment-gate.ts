@@ -103,7 +103,8 @@ function requireOne(ctx: Context, environment: string): void {
 
 function refusal(ctx: Context, why: string): ApiError {
   const names = ctx.environments!.map((name) => `"${name}"`).join(', ');
-  return new ApiError('insufficient_permission', `The key is limited to the environments ${names}; ${why}.`);
+  const noun = ctx.environments!.length === 1 ? 'environment' : 'environments';
+  return new ApiError('insufficient_permission', `The key is restricted to the ${noun} ${names}; ${why}.`);
 }
 
 /** The fields of a schema of a route's input. */

@@ -158,21 +158,21 @@ const script = (steps: unknown[]) =>
   agent({ model: { provider: 'scripted', model: 'x', settings: { script: steps } } });
 
 test.each<[string, unknown, string, string]>([
-  ['metadata', agent({ metadata: fields(60_000) }), 'metadata', 'must not have more than 50 properties'],
-  ['tools that are none', agent({ tools: many(60_000, () => 0) }), 'tools', 'must not have more than 100 items'],
-  ['tools without a type', agent({ tools: many(60_000, () => ({})) }), 'tools', 'must not have more than 100 items'],
-  ['steps', script(many(60_000, () => ({}))), 'model.settings.script', 'must not have more than 100 items'],
+  ['metadata', agent({ metadata: fields(60_000) }), 'metadata', 'must have at most 50 fields'],
+  ['tools that are none', agent({ tools: many(60_000, () => 0) }), 'tools', 'must have at most 100 items'],
+  ['tools without a type', agent({ tools: many(60_000, () => ({})) }), 'tools', 'must have at most 100 items'],
+  ['steps', script(many(60_000, () => ({}))), 'model.settings.script', 'must have at most 100 items'],
   [
     'calls of a step',
     script([{ toolCalls: many(60_000, () => ({})) }]),
     'model.settings.script[0].toolCalls',
-    'must not have more than 20 items',
+    'must have at most 20 items',
   ],
   [
     'headers',
     agent({ tools: [http({ method: 'GET', url: 'https://e.com', headers: fields(20_000) })] }),
     'tools[0].request.headers',
-    'must not have more than 50 properties',
+    'must have at most 50 fields',
   ],
 ])('of too many %s nothing is judged but that they are too many', (_, body, path, message) => {
   vi.mocked(Errors).mockClear();
@@ -216,7 +216,7 @@ test('fields of a part that may not have so many are not read', () => {
   const fields = Array.from({ length: 51 }, (_, n) => [`k${n}`, { enumerable: true, get }] as const);
   const metadata = Object.defineProperties({}, Object.fromEntries(fields));
   expect(refusal('createAgent', agent({ metadata }))).toEqual([
-    { path: 'metadata', message: 'must not have more than 50 properties' },
+    { path: 'metadata', message: 'must have at most 50 fields' },
   ]);
   expect(get).not.toHaveBeenCalled();
 });
