@@ -4,7 +4,7 @@
 // therefore import only Node's own modules.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -14,6 +14,13 @@ const stamp = createHash('sha256')
   .update(`${process.platform}-${process.arch}`)
   .digest('hex');
 
+/** npm writes this file at the end of an installation. */
+function isInstalledByHand() {
+  const ofNpm = `${root}node_modules/.package-lock.json`;
+  return existsSync(ofNpm) && statSync(ofNpm).mtimeMs > statSync(`${root}package-lock.json`).mtimeMs;
+}
+
+if (!existsSync(stampFile) && isInstalledByHand()) writeFileSync(stampFile, stamp);
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   console.log('Installing dependencies (only this once) …');
   // Run npm's script directly: on Windows `npm` is a .cmd file, which spawn can't run without a shell.
