@@ -328,6 +328,8 @@ export interface AppendToWorkerTurn {
 export interface Approval {
   /** Stored before the approval is announced; never changes. */
   operationId: string;
+  /** The call that waits, as chunks and messages name it. */
+  toolCallId: string;
   sessionId: string;
   agentId: string;
   /** The name of an environment, such as `production`. */

@@ -126,6 +126,7 @@ const include = Type.Optional(
 export const Approval = Type.Object(
   {
     operationId: Id('op', 'Stored before the approval is announced; never changes.'),
+    toolCallId: Id('call', 'The call that waits, as chunks and messages name it.'),
     sessionId: Id('ses'),
     agentId: Id('agt'),
     environment: EnvironmentName,

@@ -258,6 +258,7 @@ const approval = (value: Approval): Approval =>
   viewed<Approval>(
     {
       operationId: 'show',
+      toolCallId: 'show',
       sessionId: 'show',
       agentId: 'show',
       environment: 'show',

@@ -166,6 +166,7 @@ export function selectApprovals({
 export function viewApproval(row: ApprovalRow, caller: Decider): Approval {
   return {
     operationId: formatId('op', row.operationId),
+    toolCallId: toolCallIdOf(row),
     sessionId: formatId('ses', row.sessionId),
     agentId: formatId('agt', row.agentId),
     environment: row.environment,

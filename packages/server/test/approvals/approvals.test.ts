@@ -895,6 +895,7 @@ describe('the inbox', () => {
     const { approval } = await getApproval(world.ctx, { operationId });
     expect(approval).toEqual({
       operationId,
+      toolCallId: operationId.replace('op_', 'call_'),
       sessionId,
       agentId,
       environment: 'production',

@@ -195,6 +195,7 @@ export const turn: SessionTurn = {
 
 export const approval: Approval = {
   operationId: id('op'),
+  toolCallId: id('call'),
   sessionId: id('ses'),
   agentId: id('agt'),
   environment: 'production',
