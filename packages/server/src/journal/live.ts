@@ -99,10 +99,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   const stopping = new AbortController();
   /** Readers that can take more, until the current code has run: a commit does not wait for its readers. */
   const woken = new Set<Waker>();
-  /**
-   * The ends of journals whose sessions this node has just started: their first readers need not look there. Kept until the next commit
-   * or poll. The poll also finds what another node commits if it takes the session over.
-   */
+  // The ends of journals whose sessions this node has just started, until the next commit or poll: their first readers need not look
+  // there. The poll also finds what another node commits if it takes the session over.
   const started = new Map<string, string>();
   /** Sessions that other nodes committed to, and whose segments have to be read. */
   const hinted = new Set<string>();
@@ -116,8 +114,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     else started.delete(sessionId);
   }
 
-  /** Returns where they end. */
-  function keep(feed: Feed, after: Position, segments: readonly Segment[]): Position {
+  function keep(feed: Feed, after: Position, segments: readonly Segment[]): void {
     let at = after;
     for (const segment of segments) {
       const { isTerminal } = recent.put(feed.head.sessionId, at, segment);
@@ -125,7 +122,6 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       if (isTerminal) feed.isOver = true;
     }
     moveEnd(feed, at);
-    return at;
   }
 
   function moveEnd(feed: Feed, end: Position): void {
@@ -142,16 +138,15 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     readonly options: FollowOptions;
     at: Position;
     /** Where the last envelope ended. Chunks of other types can follow it. */
-    #shown: Position;
+    shown: Position;
     /** The position in a long text's bytes: everything before it has been returned. */
     offset = 0;
     /** It has read up to where it ends. */
     isDone = false;
     /** The name of the texts for its types and its view. */
     readonly name: string;
-    /** How many more bytes it may get before it waits at the gate again. */
+    /** How many more bytes it may get before it waits at the gate again, where `#waiting` is set. */
     allowance = READ_BYTES;
-    /** Set while it waits at the gate. */
     #waiting: AbortController | undefined;
     #isClosed = false;
     end: StreamEnd | undefined;
@@ -159,7 +154,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     constructor(feed: Feed, after: Position, options: FollowOptions, onMore: () => void) {
       this.#feed = feed;
       this.at = after;
-      this.#shown = after;
+      this.shown = after;
       this.options = options;
       this.#onMore = onMore;
       this.name = (options.forToken ? 'token ' : '') + (options.types ? [...options.types].sort().join() : '');
@@ -169,18 +164,15 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     take(): StreamPart | undefined {
       if (this.end || this.#waiting || this.#isClosed) return undefined;
       const part = nextPart(this.#feed, this);
-      if (part) {
-        this.#shown = this.at;
-        return part;
-      }
+      if (part) return part;
       if (this.isDone) {
         this.end = {};
       } else if (!isAtEnd(this.#feed, this)) {
         void this.#waitAtGate();
       } else if (this.#feed.isOver) {
         this.end = {};
-        // A client that resumes after it is told that nothing can follow.
-        if (comparePositions(this.at, this.#shown) > 0) return cursorPart(this.at);
+        // So that a client does not resume before chunks that it did not ask for.
+        if (comparePositions(this.at, this.shown) > 0) return cursorPart(this.at);
       } else {
         this.allowance = READ_BYTES;
       }
@@ -251,6 +243,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       if (!part || part.isLast) {
         reader.at = { turn: segment.turn, seq: segment.seqTo };
         reader.offset = 0;
+        if (part) reader.shown = reader.at;
         if (reader.options.untilIdle && following.endsWork) reader.isDone = true;
       } else {
         reader.offset += part.json.length;

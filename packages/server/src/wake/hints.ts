@@ -1,5 +1,4 @@
 // What a wake-up contains, and how it is sent between nodes.
-import type { JournalCommit } from '../journal/segment.ts';
 import { bytesOfUuid, uuidOfBytes } from '../lib/ids.ts';
 
 /** A session and its organization. */
@@ -8,10 +7,15 @@ export interface SessionHint {
   sessionId: string;
 }
 
+/** On the node that committed, it has what was committed (journal/append.ts). */
+export interface JournalHint extends SessionHint {
+  environment: string;
+}
+
 /**
  * - `runnable`: the session may be claimed
  * - `inbox`: the session's inbox has a new entry for the node that runs it, or that node lost the session
- * - `journal`: chunks were committed to the session; `commit` has them on the node that committed them
+ * - `journal`: chunks were committed to the session
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
  * - `subscription`: a webhook subscription of the organization changed
@@ -20,7 +24,7 @@ export interface SessionHint {
 export interface Hints {
   runnable: SessionHint;
   inbox: SessionHint;
-  journal: SessionHint & { environment: string; commit?: JournalCommit };
+  journal: JournalHint;
   child: SessionHint;
   offered: SessionHint & { queue: string };
   subscription: { organizationId: string };

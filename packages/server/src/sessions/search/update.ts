@@ -8,14 +8,14 @@
 // the table existed are added newest first, when there are no records to read.
 //
 // Deleting a session deletes its row by the foreign key.
-import type { Event, MessagePart, Session } from '@signalbox/contract';
+import type { MessagePart, Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import { isOfSource, transcriptSources } from '../state/inherited.ts';
+import { type LogRecord, portionsOf, SESSIONS } from './portions.ts';
 import { addWordsOfParts, addWordsOfSession, previewOf } from './texts.ts';
 import { fixedWords, MAX_WORDS } from './words.ts';
 
@@ -23,24 +23,11 @@ import { fixedWords, MAX_WORDS } from './words.ts';
 const LEFT_MS = 10_000;
 const RECORDS = 500;
 const OLD_SESSIONS = 200;
-// What one statement reads, and one transaction writes: of so many sessions, of each so many messages and so many bytes, or one message.
-const SESSIONS = 20;
+// What one statement reads of each session: so many messages and so many bytes, or one message.
 const MESSAGES = 200;
 const MAX_READ_BYTES = 256 * 1024;
 // Sorts after every other one.
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
-/** The records after which a session may have more to find. */
-const changes: ReadonlySet<string> = new Set<Event['type']>([
-  'session.created',
-  'session.forked',
-  'session.updated',
-  'session.waiting',
-  'session.idle',
-  'session.completed',
-  'session.failed',
-  'session.cancelled',
-]);
 
 /** Organizations whose sessions have changed, or are not all there yet. */
 export async function organizationsToUpdate({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
@@ -138,38 +125,6 @@ async function readProgress(
     join event_heads h on h.organization_id = p.organization_id
     where p.organization_id = ${organizationId}`);
   return progress;
-}
-
-interface LogRecord {
-  sequence: number;
-  type: string;
-  sessionId: string | null;
-}
-
-/** Records that are handled together: of so few sessions that their words fit into memory, and their transaction is short. */
-interface Portion {
-  /** Of the last record. */
-  sequence: number;
-  ids: Set<string>;
-  /** Sessions whose words are collected anew, because some may be gone. */
-  replaced: Set<string>;
-}
-
-function* portionsOf(records: readonly LogRecord[]): Generator<Portion> {
-  let portion: Portion | undefined;
-  for (const { sequence, type, sessionId } of records) {
-    const id = sessionId !== null && changes.has(type) ? uuidOf('ses', sessionId) : undefined;
-    if (portion && id !== undefined && !portion.ids.has(id) && portion.ids.size === SESSIONS) {
-      yield portion;
-      portion = undefined;
-    }
-    portion ??= { sequence, ids: new Set(), replaced: new Set() };
-    portion.sequence = sequence;
-    if (id === undefined) continue;
-    portion.ids.add(id);
-    if (type === 'session.updated') portion.replaced.add(id);
-  }
-  if (portion) yield portion;
 }
 
 /** Writes the rows and how far they are. False, and nothing is written, if another node has come further or is about to. */
