@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -612,6 +612,31 @@ describe('fetch', () => {
     const error = (await thrownBy(response.text())) as Error;
     expect(error.cause).toMatchObject({ kind: 'reset' });
     expect(JSON.stringify({ ...(error.cause as object) })).not.toContain('127.0.0.1');
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['is cut off', (response) => response.write('abc', () => response.destroy())],
+    ['can’t be decoded', (response) => response.setHeader('content-encoding', 'gzip').end('not compressed')],
+    ['is aborted', (response) => response.write('abc')],
+  ])('a response that %s frees one connection, not two', async (title, answer) => {
+    const held: ServerResponse[] = [];
+    const bothArrived = Promise.withResolvers<void>();
+    const target = await serve((request, response) => {
+      if (request.url === '/broken') return answer(response);
+      if (held.push(response) === 2) bothArrived.resolve();
+    });
+    const egress = egressFor('127.0.0.1', { maxPerOrigin: 2 });
+    const url = `http://127.0.0.1:${target.port}/`;
+    const abort = new AbortController();
+    const broken = await egress.fetch(`${url}broken`, { signal: abort.signal });
+    if (title === 'is aborted') abort.abort();
+    await thrownBy(broken.text());
+    const both = [egress.request(get(url)), egress.request(get(url))];
+    await bothArrived.promise;
+    expect(await kindOf(egress.request(get(url, { timeoutMs: 50 })))).toBe('timeout');
+    expect(held).toHaveLength(2);
+    for (const response of held) response.end('ok');
+    expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200]);
   });
 
   test('an abort is the caller’s own reason', async () => {

@@ -24,6 +24,8 @@ export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'p
   readonly lookup?: Lookup;
   /** For look-up, TCP and TLS together. Default: 5 s. */
   readonly connectTimeoutMs?: number;
+  /** Default: 1,024. */
+  readonly maxPerOrigin?: number;
 }
 
 export interface EgressRequest {
@@ -108,7 +110,12 @@ interface Target {
 }
 
 export function createEgress(options: EgressOptions): Egress {
-  const { policy, lookup = createLookup(), connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const {
+    policy,
+    lookup = createLookup(),
+    connectTimeoutMs = CONNECT_TIMEOUT_MS,
+    maxPerOrigin = MAX_CONNECTIONS_PER_ORIGIN,
+  } = options;
   const connections = new Connections({
     client: {
       connect: createConnector({ ...options, lookup, connectTimeoutMs }),
@@ -118,7 +125,7 @@ export function createEgress(options: EgressOptions): Egress {
       keepAliveMaxTimeout: MAX_IDLE_TIMEOUT_MS,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
     },
-    maxPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
+    maxPerOrigin,
     lifetimeMs: CONNECTION_LIFETIME_MS,
   });
   const known = new Map<string, Target>();
@@ -284,14 +291,21 @@ class EgressDispatcher extends Dispatcher {
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     this.#connections.lend(String(options.origin), (connection) => {
+      // undici calls `onResponseError` again for what comes of the error in the body, and after the end if the body can't be decoded.
+      let isLent = true;
+      const giveBack = () => {
+        if (!isLent) return;
+        isLent = false;
+        this.#connections.giveBack(connection);
+      };
       const translating: Dispatcher.DispatchHandler = Object.create(handler);
       translating.onResponseEnd = (controller, trailers) => {
-        this.#connections.giveBack(connection);
+        giveBack();
         handler.onResponseEnd?.call(translating, controller, trailers);
       };
       // undici's errors contain the socket with its addresses, and callers may log what they catch.
       translating.onResponseError = (controller, error) => {
-        this.#connections.giveBack(connection);
+        giveBack();
         handler.onResponseError?.call(translating, controller, toEgressError(error));
       };
       connection.client.dispatch(options, translating);
