@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { createAnalytics } from '../../packages/server/src/analytics/recorder.ts';
 import { createDb, type Db } from '../../packages/server/src/db/db.ts';
 import { createShards } from '../../packages/server/src/db/shards.ts';
-import { createEgress, type EgressRequest } from '../../packages/server/src/egress/egress.ts';
+import { createEgress, type Egress, type EgressRequest } from '../../packages/server/src/egress/egress.ts';
 import { parseEgressAllow } from '../../packages/server/src/egress/policy.ts';
 import { deliveryMark } from '../../packages/server/src/journal/delivery-mark.ts';
 import { encodeItems } from '../../packages/server/src/journal/segment.ts';
@@ -47,14 +47,20 @@ export async function startDeliveries(): Promise<Deliveries> {
   const environmentOf = new Map<string, string>();
   const writer = createWriter(db, wake, parseId('org', bench.organizationId)!, environmentOf);
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
-  const watched = {
+  const watched: Egress = {
     ...egress,
-    async request(request: EgressRequest) {
-      const sessionId = sessionIdOf(request);
-      deliveries.onSent(sessionId, request);
-      const response = await egress.request(request);
-      if (response.status === 200) deliveries.onAccepted(sessionId);
-      return response;
+    of(organizationId) {
+      const own = egress.of(organizationId);
+      return {
+        ...own,
+        async request(request) {
+          const sessionId = sessionIdOf(request);
+          deliveries.onSent(sessionId, request);
+          const response = await own.request(request);
+          if (response.status === 200) deliveries.onAccepted(sessionId);
+          return response;
+        },
+      };
     },
   };
   const vault = createVault(parseMasterKeys(bench.masterKey));

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Connections } from './connections.ts';
 
@@ -33,10 +35,10 @@ function connectionsOf(maxPerOrigin = 10): Connections {
 }
 
 /** The status of the answer. */
-function get(connections: Connections, url: string): Promise<number> {
+function get(connections: Connections, url: string, owner = 'a'): Promise<number> {
   return new Promise((resolve, reject) => {
     let status = 0;
-    connections.lend(url, (connection) =>
+    connections.lend(owner, url, (connection) =>
       connection.client.dispatch(
         { method: 'GET', path: '/' },
         {
@@ -120,6 +122,63 @@ test('a waiting request gets a new connection if the previous one broke', async 
   expect(first.status).toBe('rejected');
   expect(second).toMatchObject({ value: 200 });
   expect(sockets).toHaveLength(2);
+});
+
+test('a connection that replaces an old one counts as well', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const arrivals = Array.from({ length: 3 }, () => Promise.withResolvers<ServerResponse>());
+  let arrived = 0;
+  const { url, sockets } = await serve((_request, response) => arrivals[arrived++]!.resolve(response));
+  const connections = connectionsOf(1);
+  const requests = [get(connections, url), get(connections, url)];
+  const first = await arrivals[0]!.promise;
+  vi.advanceTimersByTime(LIFETIME_MS);
+  first.end();
+  const second = await arrivals[1]!.promise;
+  requests.push(get(connections, url));
+  second.end();
+  (await arrivals[2]!.promise).end();
+  expect(await Promise.all(requests)).toEqual([200, 200, 200]);
+  expect(sockets).toHaveLength(2);
+});
+
+test('each owner has connections of its own, and as many as every other', async () => {
+  const { listener, release, most } = gate();
+  const { url, sockets } = await serve(listener);
+  const connections = connectionsOf(2);
+  const owners = ['a', 'a', 'a', 'b', 'b', 'b'];
+  const requests = owners.map((owner) => get(connections, url, owner));
+  await vi.waitFor(() => expect(most()).toBe(4));
+  release();
+  expect(await Promise.all(requests)).toEqual(Array(6).fill(200));
+  expect(sockets).toHaveLength(4);
+  expect(most()).toBe(4);
+});
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+test('nothing is kept for an owner without connections', async () => {
+  const { url, sockets } = await serve((_request, response) => response.end());
+  const connections = connectionsOf();
+  async function use(owner: string): Promise<WeakRef<object>> {
+    const lent = new Promise<WeakRef<object>>((resolve) => {
+      connections.lend(owner, url, (connection) => {
+        resolve(new WeakRef(connection.origin));
+        connections.giveBack(connection);
+      });
+    });
+    await get(connections, url, owner);
+    return await lent;
+  }
+  const origins = [await use('a'), await use('b')];
+  const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
+  for (const socket of sockets) socket.destroy();
+  await closed;
+  await vi.waitFor(() => {
+    collectGarbage();
+    expect(origins.map((origin) => origin.deref())).toEqual([undefined, undefined]);
+  });
 });
 
 test('an idle connection ends with its lifetime', async () => {

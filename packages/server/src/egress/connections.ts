@@ -1,5 +1,6 @@
 /**
- * The kept-alive connections of an `Egress`, separate for each origin (scheme, host and port).
+ * The kept-alive connections of an `Egress`, separate for each owner and origin (scheme, host and port): no owner's requests wait for
+ * a connection that another's occupy.
  *
  * Each carries one request at a time. The most recently returned one is used first, so that surplus connections become idle and
  * close. undici's own pool searches all its connections for a free one and reads the clock for each: with 200 busy connections that
@@ -10,6 +11,7 @@ import { Client } from 'undici';
 export interface ConnectionsOptions {
   /** The options of every client; its connector enforces the policy. */
   readonly client: Client.Options;
+  /** For each owner. */
   readonly maxPerOrigin: number;
   /** A connection of this age gets no further request. */
   readonly lifetimeMs: number;
@@ -24,7 +26,9 @@ export interface Connection {
   isIdle: boolean;
 }
 
+/** As one owner uses it. */
 interface Origin {
+  readonly owner: string;
   readonly url: string;
   count: number;
   readonly idle: Connection[];
@@ -33,7 +37,8 @@ interface Origin {
 
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #origins = new Map<string, Origin>();
+  /** By owner and url. In two steps, because a joined key would be another string for each request. */
+  readonly #origins = new Map<string, Map<string, Origin>>();
   readonly #clients = new Set<Client>();
   #isDestroyed = false;
 
@@ -45,12 +50,8 @@ export class Connections {
    * Calls `use` with a connection for one request: at once, or when one is free. Return it with `giveBack` when the request has ended
    * in any way.
    */
-  lend(url: string, use: (connection: Connection) => void): void {
-    let origin = this.#origins.get(url);
-    if (!origin) {
-      origin = { url, count: 0, idle: [], waiting: [] };
-      this.#origins.set(url, origin);
-    }
+  lend(owner: string, url: string, use: (connection: Connection) => void): void {
+    const origin = this.#origins.get(owner)?.get(url) ?? this.#addOrigin(owner, url);
     const idle = origin.idle.pop();
     if (idle) {
       idle.isIdle = false;
@@ -70,14 +71,23 @@ export class Connections {
       }
       return;
     }
-    this.#drop(connection);
+    // Opened before the other is dropped, because an origin without connections is forgotten.
     if (next) next(this.#open(origin));
+    this.#drop(connection);
   }
 
   /** Aborts current and all later requests. */
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
     await Promise.all([...this.#clients].map((client) => client.destroy()));
+  }
+
+  #addOrigin(owner: string, url: string): Origin {
+    const origin: Origin = { owner, url, count: 0, idle: [], waiting: [] };
+    const owned = this.#origins.get(owner);
+    if (owned) owned.set(url, origin);
+    else this.#origins.set(owner, new Map([[url, origin]]));
+    return origin;
   }
 
   #open(origin: Origin): Connection {
@@ -116,6 +126,9 @@ export class Connections {
     // It has no request, so this closes its connection. Closing a destroyed client rejects.
     client.close().catch(() => {});
     origin.count -= 1;
-    if (origin.count === 0 && origin.waiting.length === 0) this.#origins.delete(origin.url);
+    if (origin.count > 0) return;
+    const owned = this.#origins.get(origin.owner)!;
+    owned.delete(origin.url);
+    if (owned.size === 0) this.#origins.delete(origin.owner);
   }
 }

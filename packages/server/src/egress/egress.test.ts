@@ -6,7 +6,14 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type DnsRecords, startDnsServer } from '../../test/support/dns-server.ts';
-import { createEgress, type Egress, type EgressOptions, type EgressRequest } from './egress.ts';
+import {
+  createEgress,
+  type Egress,
+  type EgressOptions,
+  type EgressRequest,
+  OPERATOR,
+  type OrganizationEgress,
+} from './egress.ts';
 import { EgressError, type EgressErrorKind, UrlNotAllowed } from './errors.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { parseEgressAllow } from './policy.ts';
@@ -55,10 +62,11 @@ async function serveBytes(onSocket: (socket: Socket) => void): Promise<Target> {
   return await track(createTcpServer(onSocket) as Server);
 }
 
-function egressFor(allow: string, options: Partial<EgressOptions> = {}): Egress {
+/** Sends for one organization, unless a test names others. */
+function egressFor(allow: string, options: Partial<EgressOptions> = {}): Egress & OrganizationEgress {
   const egress = createEgress({ policy: parseEgressAllow(allow), ...options });
   cleanUps.push(() => egress.close());
-  return egress;
+  return { ...egress, ...egress.of('a') };
 }
 
 const answering =
@@ -215,8 +223,9 @@ describe('no connection is made to an address that is not allowed', () => {
       import { parseEgressAllow } from ${JSON.stringify(new URL('./policy.ts', import.meta.url).href)};
       const egress = createEgress({ policy: parseEgressAllow('127.0.0.1') });
       const url = 'http://127.0.0.1:${target.port}/';
-      const { body } = await egress.request({ url, method: 'GET', timeoutMs: 5000, maxResponseBytes: 100 });
-      console.log(body.toString(), await (await egress.fetch(url)).text());
+      const { request, fetch } = egress.of('a');
+      const { body } = await request({ url, method: 'GET', timeoutMs: 5000, maxResponseBytes: 100 });
+      console.log(body.toString(), await (await fetch(url)).text());
       await egress.close();`;
     const proxyUrl = `http://127.0.0.1:${proxy.port}`;
     const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', script], {
@@ -646,6 +655,44 @@ describe('fetch', () => {
     await expect(egressFor('127.0.0.1').fetch(url, { signal: abort.signal })).rejects.toMatchObject({
       name: 'AbortError',
     });
+  });
+});
+
+describe('an organization', () => {
+  test('does not wait for another’s requests to the same origin, however many of them hang', async () => {
+    let hang = 0;
+    const bothHang = Promise.withResolvers<void>();
+    const target = await serve((request, response) => {
+      if (request.url !== '/hang') response.end('ok');
+      else if (++hang === 2) bothHang.resolve();
+    });
+    const egress = egressFor('127.0.0.1', { maxPerOrigin: 2 });
+    const url = `http://127.0.0.1:${target.port}/`;
+    const [own, other] = [egress.of('a'), egress.of('b')];
+    const hanging = [other.request(get(`${url}hang`)), other.fetch(`${url}hang`)].map(thrownBy);
+    await bothHang.promise;
+    expect((await own.request(get(url))).status).toBe(200);
+    expect(await (await own.fetch(url)).text()).toBe('ok');
+    expect((await egress.of(OPERATOR).request(get(url))).status).toBe(200);
+    // The other waits for its own, until its time is up.
+    expect(await kindOf(other.request(get(url, { timeoutMs: 50 })))).toBe('timeout');
+    expect(target.requests).toBe(5);
+    await egress.close();
+    expect(await Promise.all(hanging)).toMatchObject([{ kind: 'aborted' }, { cause: { kind: 'aborted' } }]);
+  });
+
+  test('gets no connection that another used', async () => {
+    const ports = new Map<string | undefined, Set<number | undefined>>();
+    const target = await serve((request, response) => {
+      ports.set(request.url, (ports.get(request.url) ?? new Set()).add(request.socket.remotePort));
+      response.end('ok');
+    });
+    const egress = egressFor('127.0.0.1');
+    for (const name of ['a', 'b', 'a', 'b', 'a', 'b']) {
+      await egress.of(name).request(get(`http://127.0.0.1:${target.port}/${name}`));
+    }
+    const [used, others] = [ports.get('/a')!, ports.get('/b')!];
+    expect([...used].filter((port) => others.has(port))).toEqual([]);
   });
 });
 

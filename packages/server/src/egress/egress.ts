@@ -3,13 +3,14 @@
  * urls of models.
  *
  *   check    checks a url when it is configured, so that a forbidden one is refused where its author sees it
- *   request  one exchange, limited in time and bytes: webhooks and http tools
- *   fetch    the same guard as a `fetch` function, for AI SDK providers and other libraries: streaming responses
+ *   of       for whom requests are sent: an organization, which has its own connections
+ *     request  one exchange, limited in time and bytes: webhooks and http tools
+ *     fetch    the same guard as a `fetch` function, for AI SDK providers and other libraries: streaming responses
  *
  * `policy.ts` decides what may be reached. `connector.ts` enforces it below the connections (connections.ts), so no kind of request can
- * bypass it. A connection belongs to one origin (scheme, host and port); HTTP/2 is not used, because there one connection can serve
- * several hosts. Redirects are returned, not followed. `HTTP_PROXY` and `NODE_USE_ENV_PROXY` have no effect, because the dispatcher is
- * always our own; only the operator's proxy for this purpose is used (proxy.ts).
+ * bypass it. A connection belongs to one organization and one origin (scheme, host and port); HTTP/2 is not used, because there one
+ * connection can serve several hosts. Redirects are returned, not followed. `HTTP_PROXY` and `NODE_USE_ENV_PROXY` have no effect,
+ * because the dispatcher is always our own; only the operator's proxy for this purpose is used (proxy.ts).
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
 import { onceAborted } from '../lib/aborted.ts';
@@ -24,7 +25,7 @@ export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'p
   readonly lookup?: Lookup;
   /** For look-up, TCP and TLS together. Default: 5 s. */
   readonly connectTimeoutMs?: number;
-  /** Default: 1,024. */
+  /** How many connections each organization has to an origin. Default: 1,024. */
   readonly maxPerOrigin?: number;
 }
 
@@ -34,7 +35,7 @@ export interface EgressRequest {
   /** Headers of the connection rather than the message (`Host`, `Connection`, …) are dropped. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | null;
-  /** For the whole exchange: connecting, sending, and reading the whole response. */
+  /** For the whole exchange: waiting for a connection, connecting, sending, and reading the whole response. */
   readonly timeoutMs: number;
   /** A longer response is cut here, and has `truncated`. It may depend on the response's status and headers. */
   readonly maxResponseBytes: number | ((head: Pick<EgressResponse, 'status' | 'headers'>) => number);
@@ -52,6 +53,13 @@ export interface EgressResponse {
 export interface Egress {
   /** Throws `UrlNotAllowed`. The connection may still be refused later. */
   check(url: string): void;
+  /** The requests of an organization, by its id, or of the `OPERATOR`. They never wait for those of another. */
+  of(organizationId: string): OrganizationEgress;
+  /** Aborts current requests (`aborted`) and closes every connection. */
+  close(): Promise<void>;
+}
+
+export interface OrganizationEgress {
   /** Resolves with the response, whatever its status; rejects only with `EgressError`. */
   request(request: EgressRequest): Promise<EgressResponse>;
   /**
@@ -59,16 +67,19 @@ export interface Egress {
    * with the signal's reason. Time and size are not limited; the caller has to limit them.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** Aborts current requests (`aborted`) and closes every connection. */
-  close(): Promise<void>;
 }
+
+/** In place of an organization's id, for requests that belong to none. */
+export const OPERATOR = 'operator';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
 /** Far more than real responses have; stops an endless header. */
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
-/** Keeps the process from running out of file descriptors; with HTTP/1.1 each streaming model needs a connection. */
+/**
+ * Of each organization. Keeps the process from running out of file descriptors; with HTTP/1.1 each streaming model needs a connection.
+ */
 const MAX_CONNECTIONS_PER_ORIGIN = 1024;
 
 /** Less than the 5 s after which Node's servers close idle connections: a request on a closing connection fails. */
@@ -152,14 +163,16 @@ export function createEgress(options: EgressOptions): Egress {
     check(url) {
       allowed(url);
     },
-    async request(request) {
-      const target = knownToBeAllowed(request.url);
-      if (!METHODS.has(request.method)) throw new EgressError('protocol', 'the HTTP method is not supported');
-      return await new Promise<EgressResponse>((resolve, reject) => {
-        new Exchange(request, connections, resolve, reject).start(target);
-      });
-    },
-    fetch: guardedFetch(connections, allowed),
+    of: (organizationId) => ({
+      async request(request) {
+        const target = knownToBeAllowed(request.url);
+        if (!METHODS.has(request.method)) throw new EgressError('protocol', 'the HTTP method is not supported');
+        return await new Promise<EgressResponse>((resolve, reject) => {
+          new Exchange(request, connections, resolve, reject).start(organizationId, target);
+        });
+      },
+      fetch: guardedFetch(connections, organizationId, allowed),
+    }),
     close: () => connections.destroy(),
   };
 }
@@ -193,7 +206,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#reject = reject;
   }
 
-  start({ origin, path }: Target): void {
+  start(organizationId: string, { origin, path }: Target): void {
     const { method, headers = {}, body = null, timeoutMs, signal } = this.#request;
     if (signal?.aborted) {
       this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
@@ -206,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       () => this.#fail(new EgressError('timeout', `no response within ${timeoutMs} ms`)),
       timeoutMs,
     );
-    this.#connections.lend(origin, (connection) => {
+    this.#connections.lend(organizationId, origin, (connection) => {
       this.#connection = connection;
       // Our own timer covers both.
       connection.client.dispatch(
@@ -283,14 +296,16 @@ function ofMessage(headers: Readonly<Record<string, string>>): string[] {
 /** The dispatcher of undici's `fetch`. */
 class EgressDispatcher extends Dispatcher {
   readonly #connections: Connections;
+  readonly #organizationId: string;
 
-  constructor(connections: Connections) {
+  constructor(connections: Connections, organizationId: string) {
     super();
     this.#connections = connections;
+    this.#organizationId = organizationId;
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    this.#connections.lend(String(options.origin), (connection) => {
+    this.#connections.lend(this.#organizationId, String(options.origin), (connection) => {
       // undici calls `onResponseError` again for what comes of the error in the body, and after the end if the body can't be decoded.
       let isLent = true;
       const giveBack = () => {
@@ -314,8 +329,12 @@ class EgressDispatcher extends Dispatcher {
   }
 }
 
-function guardedFetch(connections: Connections, allowed: (text: string) => unknown): typeof globalThis.fetch {
-  const dispatcher = new EgressDispatcher(connections);
+function guardedFetch(
+  connections: Connections,
+  organizationId: string,
+  allowed: (text: string) => unknown,
+): typeof globalThis.fetch {
+  const dispatcher = new EgressDispatcher(connections, organizationId);
 
   return async (input, init) => {
     const request = input instanceof Request ? input : undefined;

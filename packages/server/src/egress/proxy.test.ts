@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createEgress, type Egress, type EgressRequest } from './egress.ts';
+import { createEgress, type EgressRequest, type OrganizationEgress } from './egress.ts';
 import { EgressError } from './errors.ts';
 import { parseEgressAllow } from './policy.ts';
 import { parseEgressProxy } from './proxy.ts';
@@ -53,7 +53,7 @@ async function startProxy(
   return { port: await listen(proxy as unknown as Server), asked };
 }
 
-function egressBy(proxyUrl: string, addresses: readonly string[], allow = ''): Egress {
+function egressBy(proxyUrl: string, addresses: readonly string[], allow = ''): OrganizationEgress {
   const egress = createEgress({
     policy: parseEgressAllow(allow),
     proxy: parseEgressProxy(proxyUrl),
@@ -61,7 +61,7 @@ function egressBy(proxyUrl: string, addresses: readonly string[], allow = ''): E
     ca: certificate,
   });
   cleanUps.push(() => egress.close());
-  return egress;
+  return egress.of('a');
 }
 
 const get = (url: string): EgressRequest => ({ url, method: 'GET', timeoutMs: 5000, maxResponseBytes: 16_384 });
@@ -164,7 +164,7 @@ test('a proxy that never responds costs the connect timeout', async () => {
     connectTimeoutMs: 200,
   });
   cleanUps.push(() => egress.close());
-  expect(await kindOf(egress.request(get('https://hooks.example.com/')))).toBe('connect_timeout');
+  expect(await kindOf(egress.of('a').request(get('https://hooks.example.com/')))).toBe('connect_timeout');
 });
 
 test.each([

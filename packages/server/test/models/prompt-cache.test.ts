@@ -145,10 +145,13 @@ describe('at its own server', () => {
     const bodies: Record<string, unknown>[] = [];
     const egress: Egress = {
       ...world.platform.egress,
-      fetch: async (_, init) => {
-        bodies.push(JSON.parse(String(init?.body)));
-        return new Response('{}', { status: 500 });
-      },
+      of: (organizationId) => ({
+        ...world.platform.egress.of(organizationId),
+        fetch: async (_, init) => {
+          bodies.push(JSON.parse(String(init?.body)));
+          return new Response('{}', { status: 500 });
+        },
+      }),
     };
     const call: ModelCall = {
       organizationId: world.organizationId,

@@ -1,7 +1,7 @@
 // Which key is sent to which server. Requests do not leave the machine: a fake egress records them.
 import { type Model, ownProvider } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Egress } from '../../src/egress/egress.ts';
+import type { OrganizationEgress } from '../../src/egress/egress.ts';
 import { deleteSecret, setSecret } from '../../src/environments/secrets.ts';
 import { anthropic } from '../../src/runtime/models/anthropic.ts';
 import { google } from '../../src/runtime/models/google.ts';
@@ -22,7 +22,7 @@ const operatorKeys: ProviderKeys = {
 
 let base: TestPlatform;
 let requests: { url: string; headers: Headers; body: string }[];
-let egress: Egress;
+let egress: OrganizationEgress;
 
 beforeAll(async () => {
   base = await createTestPlatform();
@@ -31,7 +31,7 @@ afterAll(() => base.close());
 beforeEach(() => {
   requests = [];
   egress = {
-    ...base.platform.egress,
+    ...base.platform.egress.of(base.organizationId),
     fetch: async (input, init) => {
       requests.push({ url: String(input), headers: new Headers(init?.headers), body: String(init?.body) });
       return new Response('{}', { status: 500 });
@@ -53,7 +53,7 @@ async function failureOf(config: Model, keys: ProviderKeys = operatorKeys): Prom
     transcript: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
     callsBefore: 0,
   };
-  const ask = createModels({ ...base.platform, egress }, keys);
+  const ask = createModels({ ...base.platform, egress: { ...base.platform.egress, of: () => egress } }, keys);
   return await ask(call, new AbortController().signal)
     .next()
     .then(

@@ -6,8 +6,7 @@ import sql from 'sql-template-tag';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
-import { createEgress } from '../../src/egress/egress.ts';
-import type { Lookup } from '../../src/egress/lookup.ts';
+import { createEgress, type EgressOptions } from '../../src/egress/egress.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { deliveryMark, subscriptionOf } from '../../src/journal/delivery-mark.ts';
 import { encodeItems, type Item, type Segment } from '../../src/journal/segment.ts';
@@ -75,7 +74,7 @@ export const toolResult = (): Item => ({
   output: 1,
 });
 
-export async function createWorld(options: { lookup?: Lookup } = {}): Promise<World> {
+export async function createWorld(options: Pick<EgressOptions, 'lookup' | 'maxPerOrigin'> = {}): Promise<World> {
   const database = await createTestDatabase();
   const db = createDb({ url: database.url });
   const clock = createManualClock(new Date('2026-01-01T00:00:00.000Z'));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { HttpRequest, HttpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Egress } from '../../src/egress/egress.ts';
+import type { Egress, OrganizationEgress } from '../../src/egress/egress.ts';
 import { setSecret } from '../../src/environments/secrets.ts';
 import { createHttpTool } from '../../src/runtime/tools/http-tool.ts';
 import type { ToolRun } from '../../src/runtime/tools/tool.ts';
@@ -370,11 +370,13 @@ describe('a request that fails', () => {
 
   test('has the time limit of its tool, or 30 s', async () => {
     const given: number[] = [];
-    const request: Egress['request'] = async ({ timeoutMs }) => {
+    const request: OrganizationEgress['request'] = async ({ timeoutMs }) => {
       given.push(timeoutMs);
       return { status: 204, headers: {}, body: Buffer.alloc(0), truncated: false };
     };
-    const run = createHttpTool({ ...base.platform, egress: { ...base.platform.egress, request } });
+    const { egress } = base.platform;
+    const of: Egress['of'] = (organizationId) => ({ ...egress.of(organizationId), request });
+    const run = createHttpTool({ ...base.platform, egress: { ...egress, of } });
     for (const tool of [{ timeoutSeconds: 300 }, {}]) await run(toolRun({}, {}, tool), never);
     expect(given).toEqual([300_000, 30_000]);
   });

@@ -280,7 +280,7 @@ test('an acknowledgement waits for the statement in progress, and is combined wi
     waitForRetry() {},
     async accepted() {},
   };
-  const loop = new SessionLoop({ ...world.platform, egress: { ...world.platform.egress, request } }, sender, {
+  const loop = new SessionLoop({ ...world.platform, egress: { request } }, sender, {
     version: '0.0.0',
     random: () => 0,
     long: createFairGate(1),

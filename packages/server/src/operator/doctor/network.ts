@@ -2,7 +2,7 @@
 import { ownProvider } from '@signalbox/contract';
 import type { Config } from '../../config/config.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
-import { createEgress, type Egress } from '../../egress/egress.ts';
+import { createEgress, type Egress, OPERATOR } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { createLookup } from '../../egress/lookup.ts';
 import { type EgressPolicy, parseEgressAllow } from '../../egress/policy.ts';
@@ -85,7 +85,7 @@ async function checkStream(url: URL, policy: EgressPolicy, apiKey: string, patie
   const egress = createEgress({ policy });
   try {
     const response = await within(
-      egress.fetch(new URL('/api/v1/environments/production/stream', url), {
+      egress.of(OPERATOR).fetch(new URL('/api/v1/environments/production/stream', url), {
         headers: { authorization: `Bearer ${apiKey}`, accept: 'text/event-stream' },
       }),
       patienceMs,
@@ -178,7 +178,7 @@ async function checkProviders(
 
 async function askProvider(egress: Egress, keyName: string, url: string, headers: Record<string, string>) {
   try {
-    const { status } = await egress.request({
+    const { status } = await egress.of(OPERATOR).request({
       url,
       method: 'GET',
       headers,
@@ -206,7 +206,7 @@ function policyFor({ hostname }: URL): EgressPolicy {
 async function get(url: string, policy: EgressPolicy): Promise<{ status: number; body: string }> {
   const egress = createEgress({ policy });
   try {
-    const { status, body } = await egress.request({
+    const { status, body } = await egress.of(OPERATOR).request({
       url,
       method: 'GET',
       timeoutMs: TIMEOUT_MS,

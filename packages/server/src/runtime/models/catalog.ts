@@ -41,13 +41,18 @@ export function createModelCatalog(
   const { clock, egress, prices } = platform;
   const kept = new Map<string, { until: number; list: Promise<ModelList> }>();
 
-  async function fetchList(provider: Provider, baseUrl: URL, key: ProviderKey | undefined): Promise<ListedModel[]> {
+  async function fetchList(
+    organizationId: string,
+    provider: Provider,
+    baseUrl: URL,
+    key: ProviderKey | undefined,
+  ): Promise<ListedModel[]> {
     const { query = {}, headers = {}, read } = offeredBy(provider.name);
     const url = new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}/models`);
     for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)])
       url.searchParams.append(name, value);
     const [keyHeader, prefix] = provider.keyHeader;
-    const response = await egress.request({
+    const response = await egress.of(organizationId).request({
       method: 'GET',
       url: url.href,
       headers: {
@@ -85,10 +90,15 @@ export function createModelCatalog(
     return [...models.values()].sort((one, other) => (one.model < other.model ? -1 : 1));
   }
 
-  async function read(provider: Provider, baseUrl: URL, key: ProviderKey | undefined): Promise<ModelList> {
+  async function read(
+    organizationId: string,
+    provider: Provider,
+    baseUrl: URL,
+    key: ProviderKey | undefined,
+  ): Promise<ModelList> {
     const listedAt = clock.now().toISOString();
     try {
-      const listed = await fetchList(provider, baseUrl, key);
+      const listed = await fetchList(organizationId, provider, baseUrl, key);
       const redact = createRedaction(key ? { [key.name]: key.value } : {});
       return { models: view(provider, listed, redact), problem: null, listedAt };
     } catch (error) {
@@ -126,7 +136,7 @@ export function createModelCatalog(
         const id = JSON.stringify([organizationId, environment, provider.name, baseUrl.href, key?.name, secret]);
         const known = kept.get(id);
         if (known && known.until > clock.now().getTime()) return await known.list;
-        return await keep(id, read(provider, baseUrl, key));
+        return await keep(id, read(organizationId, provider, baseUrl, key));
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
         return { models: [], problem: problemOf(error), listedAt };

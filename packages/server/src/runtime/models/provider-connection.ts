@@ -4,7 +4,7 @@
 // request goes to the host that the key is for. Failures on the wire are also classified here, where status and headers are
 // available. The SDK's errors contain the whole prompt, so they are only searched for errors that were thrown here, and never
 // stored, logged or passed on.
-import type { Egress } from '../../egress/egress.ts';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createEventLines } from '../../lib/event-lines.ts';
@@ -51,7 +51,7 @@ export interface ProviderConnection {
 }
 
 export function openConnection(
-  { egress, clock }: { egress: Egress; clock: Clock },
+  { egress, clock }: { egress: OrganizationEgress; clock: Clock },
   { baseUrl, keyHeader: [keyHeader, keyPrefix], key }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {

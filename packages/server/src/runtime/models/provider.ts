@@ -63,7 +63,9 @@ export function createProviderModel(
     const isOwn = isOwnServer(provider, baseUrl);
     const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
-    const connection = openConnection(platform, { baseUrl, keyHeader: provider.keyHeader, key }, signal);
+    const egress = platform.egress.of(call.organizationId);
+    const target = { baseUrl, keyHeader: provider.keyHeader, key };
+    const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
       const stream = await startStream(call, sdk, isOwn, connection, signal);

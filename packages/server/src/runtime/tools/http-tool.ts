@@ -6,7 +6,7 @@
 // A secret is only sent to hosts on its own list. A server may return it in its response (echoes, error pages that show the
 // request), but the model never gets it: secrets are redacted before any other code reads the response.
 import { type HttpTool, inputMediaOf } from '@signalbox/contract';
-import type { Egress, EgressResponse } from '../../egress/egress.ts';
+import type { EgressResponse, OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
@@ -35,7 +35,7 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
     run.onRequest?.(sentRequest(request));
-    const response = await send(platform.egress, run.operationId, tool, request, signal);
+    const response = await send(platform.egress.of(run.organizationId), run.operationId, tool, request, signal);
     if (!(response instanceof EgressError)) run.onResponse?.(stored(response, request.redact));
     return await storeFiles(httpOutcome(response, request.redact), request.redact, run.saveFile);
   };
@@ -59,7 +59,7 @@ function stored(response: EgressResponse, redact: Redact): StoredResponse {
 }
 
 async function send(
-  egress: Egress,
+  egress: OrganizationEgress,
   operationId: string,
   { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: HttpTool,
   { method, url, headers, body }: RenderedRequest,

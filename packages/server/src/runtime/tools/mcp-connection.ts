@@ -12,10 +12,11 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/version.ts';
-import type { Platform } from '../../platform.ts';
 import { OPERATION_ID } from './mcp-call.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
 import { createMcpFetch, type McpExchange } from './mcp-fetch.ts';
@@ -62,7 +63,7 @@ const AS_IT_CAME = {
 
 /** Throws what the methods of a connection throw. */
 export async function connectMcp(
-  platform: Pick<Platform, 'egress' | 'clock'>,
+  platform: { egress: OrganizationEgress; clock: Clock },
   { url, headers }: McpServer,
   known: KnownRevision | undefined,
   signal: AbortSignal,

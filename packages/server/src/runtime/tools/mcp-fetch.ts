@@ -9,12 +9,12 @@
 //   server's requests  (sampling, elicitation, roots) are refused, up to a limit; its notifications are ignored
 //   unsolicited        the stream on which a server could send messages outside of an exchange is never opened
 import { createParser } from 'eventsource-parser';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json.ts';
-import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
 import { McpResponseError } from './mcp-failure.ts';
 import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
@@ -61,7 +61,7 @@ const METHOD_NOT_FOUND = -32601;
 
 /** `headers` are the agent's, for every request; the protocol's own headers take precedence. */
 export function createMcpFetch(
-  { egress, clock }: Pick<Platform, 'egress' | 'clock'>,
+  { egress, clock }: { egress: OrganizationEgress; clock: Clock },
   url: string,
   headers: Readonly<Record<string, string>>,
   onCall: (idempotencyKey: string, exchange: McpExchange) => void = () => {},

@@ -61,7 +61,7 @@ interface KeptList {
 }
 
 export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): McpTools {
-  const { clock, log } = platform;
+  const { clock, egress, log } = platform;
   const lists = new Map<string, KeptList>();
   const pool = new McpPool(clock, KEEP_MS);
   const closing = new AbortController();
@@ -84,9 +84,23 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     return kept;
   }
 
-  async function connect(request: PreparedRequest, key: string, signal: AbortSignal): Promise<McpConnection> {
+  async function connectAs(
+    { organizationId }: ToolOwner,
+    request: PreparedRequest,
+    revision: KnownRevision | undefined,
+    signal: AbortSignal,
+  ): Promise<McpConnection> {
     const { connectMcp } = await import('./mcp-connection.ts');
-    const connection = await connectMcp(platform, request, keptList(key)?.revision, signal);
+    return await connectMcp({ egress: egress.of(organizationId), clock }, request, revision, signal);
+  }
+
+  async function connect(
+    owner: ToolOwner,
+    request: PreparedRequest,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<McpConnection> {
+    const connection = await connectAs(owner, request, keptList(key)?.revision, signal);
     const kept = keptList(key);
     if (kept) kept.revision = connection.revision;
     return connection;
@@ -95,7 +109,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
   async function askForTools(owner: ToolOwner, server: McpTool, request: PreparedRequest, key: string) {
     const time = startDeadline(clock, Math.min(secondsOf(server), LIST_TIMEOUT_SECONDS), closing.signal);
     try {
-      const connection = await connect(request, key, time.signal);
+      const connection = await connect(owner, request, key, time.signal);
       try {
         const listing = await turnTools(owner, server, await listAll(connection, time.signal), request.redact);
         tellOfLeftOut(owner, server, listing);
@@ -121,17 +135,18 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
 
   /** Throws what the connection throws, including the signal's reason. `onSent` is called just before the call is sent. */
   async function call(
-    { tool, input, operationId, sessionId, saveFile, onResponse }: ToolRun,
+    run: ToolRun,
     request: PreparedRequest,
     key: string,
     signal: AbortSignal,
     onSent: () => void,
   ): Promise<ToolOutcome> {
+    const { tool, input, operationId, sessionId, saveFile, onResponse } = run;
     const seconds = secondsOf(tool.source as McpTool);
     const open = async () => {
       // Not the caller's signal, because other callers may wait for the same connection.
       const time = startDeadline(clock, seconds, closing.signal);
-      return await connect(request, key, time.signal).finally(time.end);
+      return await connect(run, request, key, time.signal).finally(time.end);
     };
     for (let mayRepeat = true; ; mayRepeat = false) {
       const lease = await pool.take(JSON.stringify([sessionId ?? operationId, key]), open, signal);
@@ -172,8 +187,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
       const time = startDeadline(clock, LIST_TIMEOUT_SECONDS, signal, closing.signal);
       try {
-        const { connectMcp } = await import('./mcp-connection.ts');
-        const connection = await connectMcp(platform, request, undefined, time.signal);
+        const connection = await connectAs(owner, request, undefined, time.signal);
         try {
           return await turnTools(owner, all, await listAll(connection, time.signal), request.redact, MAX_LISTED);
         } finally {

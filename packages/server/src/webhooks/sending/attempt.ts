@@ -1,6 +1,7 @@
 // An attempt at a delivery: the POST, and what the response means. In the grace period of a rotation it may take two requests: if
 // the receiver refuses one secret, the other is tried at once.
 import type { WebhookAttempt } from '@signalbox/contract';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import type { EgressErrorKind } from '../../egress/errors.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { formatCursor } from '../../journal/cursor.ts';
@@ -48,16 +49,14 @@ export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | '
   sessionId: string | null;
 }
 
+/** `egress` is that of the subscription's organization. */
+export interface AttemptPlatform extends Pick<Platform, 'clock' | 'log' | 'metrics' | 'analytics' | 'tracing'> {
+  readonly egress: Pick<OrganizationEgress, 'request'>;
+}
+
 /** Resolves however the attempt ends. The lines of `log` must name the subscription. */
 export async function attemptDelivery(
-  {
-    clock,
-    egress,
-    log,
-    metrics,
-    analytics,
-    tracing,
-  }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'analytics' | 'tracing'>,
+  { clock, egress, log, metrics, analytics, tracing }: AttemptPlatform,
   assignment: Assignment,
   delivery: OutgoingDelivery,
   body: Buffer,

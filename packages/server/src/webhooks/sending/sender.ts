@@ -17,13 +17,15 @@ import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from '.
 import { MAX_RECOVERING, rewindDeliveries } from './rewind.ts';
 import {
   type LoopOptions,
+  type LoopPlatform,
   leaveLong,
   type SenderContext,
-  type SenderPlatform,
   SessionLoop,
   type SessionWork,
 } from './session-loop.ts';
 import { egressFor } from './test-receiver.ts';
+
+type SenderPlatform = Omit<LoopPlatform, 'egress'> & Pick<Platform, 'vault' | 'egress'>;
 
 export interface SenderOptions extends LoopOptions {
   /** There is room for more sessions, and some have not been read yet. */
@@ -36,7 +38,7 @@ const MAX_CONCURRENT = 200;
 const MAX_IN_FLIGHT = 2_000;
 
 export class Sender implements SenderContext {
-  readonly #platform: SenderPlatform;
+  readonly #platform: LoopPlatform;
   readonly #options: SenderOptions;
   readonly #inFlight = new Map<string, SessionWork>();
   /** One for each session that is sending. */
@@ -60,7 +62,7 @@ export class Sender implements SenderContext {
   #reported: unknown;
   #drained: (() => void) | undefined;
 
-  constructor(platform: SenderPlatform & Pick<Platform, 'vault'>, assignment: Assignment, options: SenderOptions) {
+  constructor(platform: SenderPlatform, assignment: Assignment, options: SenderOptions) {
     const log = platform.log.child({
       organizationId: formatId('org', assignment.organizationId),
       webhookSubscriptionId: formatId('whs', assignment.webhookSubscriptionId),

@@ -13,7 +13,7 @@ import { gather } from '../../lib/gather.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
 import type { Assignment } from './assignments.ts';
-import { type AttemptResult, attemptDelivery } from './attempt.ts';
+import { type AttemptPlatform, type AttemptResult, attemptDelivery } from './attempt.ts';
 import { deliveryRetryDelayMs } from './back-off.ts';
 import { maxTextWaitMs, nextStep } from './batch.ts';
 import { type Delivery, type FinishedDelivery, newDelivery } from './delivery.ts';
@@ -33,7 +33,7 @@ import {
 import { finishRedelivery, readRedelivery } from './redeliveries.ts';
 import { disableSubscription } from './subscription-changes.ts';
 
-export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'analytics' | 'tracing'>;
+export type LoopPlatform = AttemptPlatform & Pick<Platform, 'db'>;
 
 export interface LoopOptions {
   /** The version of the service, for `User-Agent`. */
@@ -107,7 +107,7 @@ export function leaveLong(work: SessionWork): void {
 }
 
 export class SessionLoop {
-  readonly #platform: SenderPlatform;
+  readonly #platform: LoopPlatform;
   readonly #sender: SenderContext;
   readonly #options: LoopOptions;
 
@@ -132,7 +132,7 @@ export class SessionLoop {
     return inputs;
   });
 
-  constructor(platform: SenderPlatform, sender: SenderContext, options: LoopOptions) {
+  constructor(platform: LoopPlatform, sender: SenderContext, options: LoopOptions) {
     this.#platform = platform;
     this.#sender = sender;
     this.#options = options;

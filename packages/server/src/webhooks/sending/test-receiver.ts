@@ -7,7 +7,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deliveryHeaders, type Envelope, replayWindowSeconds, testReceiverUrl } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Egress, EgressRequest, EgressResponse } from '../../egress/egress.ts';
+import type { EgressRequest, EgressResponse, OrganizationEgress } from '../../egress/egress.ts';
 import { newUuid, uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import { type Assignment, activeSecrets, readAssignment } from './assignments.ts';
@@ -19,9 +19,12 @@ const KEPT_BODY_BYTES = 64 * 1024;
 type SubscriptionKey = Pick<Assignment, 'organizationId' | 'environment' | 'webhookSubscriptionId'>;
 type ReceiverPlatform = Pick<Platform, 'db' | 'clock' | 'vault'>;
 
-/** An egress that hands requests to the test receiver's url to this process, and sends all others. */
-export function egressFor(key: SubscriptionKey, platform: ReceiverPlatform & Pick<Platform, 'egress'>): Egress {
-  const { egress } = platform;
+/** Of the subscription's organization. Hands requests to the test receiver's url to this process, and sends all others. */
+export function egressFor(
+  key: SubscriptionKey,
+  platform: ReceiverPlatform & Pick<Platform, 'egress'>,
+): OrganizationEgress {
+  const egress = platform.egress.of(key.organizationId);
   return {
     ...egress,
     request: (request) => (request.url === testReceiverUrl ? receive(key, platform, request) : egress.request(request)),
