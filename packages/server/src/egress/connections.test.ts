@@ -155,6 +155,17 @@ test('each owner has connections of its own, and as many as every other', async 
   expect(most()).toBe(4);
 });
 
+test('however many requests wait, they all end when the connections are destroyed', async () => {
+  const arrived = Promise.withResolvers<void>();
+  const { url } = await serve(() => arrived.resolve());
+  const connections = connectionsOf(1);
+  const requests = Promise.allSettled(Array.from({ length: 5_000 }, () => get(connections, url)));
+  await arrived.promise;
+  await connections.destroy();
+  const ended = await requests;
+  expect(ended.every(({ status }) => status === 'rejected')).toBe(true);
+});
+
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 

@@ -79,6 +79,9 @@ export class Connections {
   /** Aborts current and all later requests. */
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
+    // One after the other: from `giveBack` each would end the next within its own call.
+    for (const origin of [...this.#origins.values()].flatMap((owned) => [...owned.values()]))
+      for (const use of origin.waiting.splice(0)) use(this.#open(origin));
     await Promise.all([...this.#clients].map((client) => client.destroy()));
   }
 
