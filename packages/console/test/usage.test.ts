@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { parsePrices } from '../../server/src/usage/prices.ts';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
+import { hasFocus } from './support/keyboard.ts';
 
 test('a budget is created, shown with what is spent of it, changed and deleted', async () => {
   const console = await startConsole();
@@ -30,6 +31,41 @@ test('a budget is created, shown with what is spent of it, changed and deleted',
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete budget' }).click();
   await page.getByText('No budgets yet').waitFor();
+  await page.context().close();
+});
+
+test('a new budget replaces none: its name is refused at the field if there is one, or if it is malformed', async () => {
+  const console = await startConsole();
+  const { client } = console.service;
+  const page = await console.open(console.owner, '/budgets');
+  const dialog = page.getByRole('dialog');
+  const name = dialog.getByLabel('Name');
+  const create = page.getByRole('button', { name: 'Create budget' });
+  await create.click();
+  expect(await name.inputValue()).toBe('monthly');
+  // Created meanwhile by another admin.
+  const { createdAt } = await client.budgets.set('monthly', { limitUsd: 500, period: 'month' });
+  await dialog.getByLabel('Limit in US dollars').fill('1');
+  const send = dialog.getByRole('button', { name: 'Create budget' });
+  await send.click();
+  await dialog.getByText('There is already a budget with this name.').waitFor();
+  await expect.poll(() => hasFocus(name)).toBe(true);
+  expect(await client.budgets.list()).toMatchObject([
+    { name: 'monthly', limitUsd: 500, createdAt, updatedAt: createdAt },
+  ]);
+
+  for (const malformed of ['new one', '']) {
+    await name.fill(malformed);
+    await send.click();
+    await dialog.getByText('Name must be 1 to 63 lower-case letters').waitFor();
+    expect(await dialog.getByRole('alert').count()).toBe(1);
+  }
+  await name.fill('daily');
+  await send.click();
+  await page.getByText('Budget created').waitFor();
+  await page.getByRole('row').filter({ hasText: 'daily' }).waitFor();
+  await create.click();
+  expect(await name.inputValue()).toBe('');
   await page.context().close();
 });
 

@@ -1,18 +1,40 @@
 // The dialogs to set a budget and to delete one.
-import type { OrganizationBudget } from '@signalbox/client';
+import { type OrganizationBudget, type Signalbox, SignalboxError } from '@signalbox/client';
 import { useState } from 'react';
 import { agentOption, useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../ui/field.tsx';
+import { fieldError } from '../../ui/notice.tsx';
 import { numberIn } from '../../ui/number.ts';
+import { useToast } from '../../ui/toast.tsx';
 
-export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudget; onClose: () => void }) {
+const hasName = (budgets: readonly OrganizationBudget[], name: string) => budgets.some((one) => one.name === name);
+
+/** The service would replace a budget of the same name. */
+async function requireNewName(client: Signalbox, name: string): Promise<void> {
+  // Another admin may have created one since the page was loaded.
+  if (!hasName(await client.budgets.list(), name)) return;
+  const errors = [{ path: 'budgetName', message: 'There is already a budget with this name.' }];
+  throw new SignalboxError({ status: 409, code: 'conflict', detail: '', errors });
+}
+
+export function SetBudgetDialog({
+  budget,
+  budgets,
+  onClose,
+}: {
+  budget?: OrganizationBudget;
+  /** All that there are. */
+  budgets: readonly OrganizationBudget[];
+  onClose: () => void;
+}) {
+  const toast = useToast();
   const { data: agents = [] } = useAgents();
   const environments = useEnvironmentNames() ?? [];
   const [draft, setDraft] = useState({
-    name: budget?.name ?? 'monthly',
+    name: budget?.name ?? (hasName(budgets, 'monthly') ? '' : 'monthly'),
     limit: budget ? String(budget.limitUsd) : '',
     period: budget?.period ?? 'month',
     environment: budget?.environment ?? '',
@@ -22,8 +44,10 @@ export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudg
   });
   const change = (part: Partial<typeof draft>) => setDraft((before) => ({ ...before, ...part }));
   const set = useApiMutation(
-    (client, { name, limit, period, environment, agentId, thresholds, stop }: typeof draft) =>
-      client.budgets.set(name.trim(), {
+    async (client, { name: typed, limit, period, environment, agentId, thresholds, stop }: typeof draft) => {
+      const name = typed.trim();
+      if (!budget) await requireNewName(client, name);
+      return await client.budgets.set(name, {
         limitUsd: numberIn(limit) as number,
         period,
         stop,
@@ -31,15 +55,21 @@ export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudg
         ...(environment && { environment }),
         ...(agentId && { agentId }),
         ...(budget?.keyId && { keyId: budget.keyId }),
-      }),
+      });
+    },
     ['budgets'],
   );
+  const said = (path: string) => fieldError(set.error, path);
   return (
     <FormDialog
       title={budget ? `Edit ${budget.name}` : 'Create budget'}
       action={budget ? 'Save budget' : 'Create budget'}
+      beside={['budgetName', 'limitUsd', 'thresholds']}
       onClose={onClose}
-      submit={() => set.mutateAsync(draft)}
+      submit={async () => {
+        await set.mutateAsync(draft);
+        toast(budget ? 'Budget saved' : 'Budget created');
+      }}
     >
       {!budget && (
         <TextField
@@ -47,6 +77,7 @@ export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudg
           name="name"
           value={draft.name}
           hint="Lower-case letters, digits, “_” and “-”."
+          error={said('budgetName')}
           onChange={({ currentTarget: { value } }) => change({ name: value })}
         />
       )}
@@ -55,6 +86,7 @@ export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudg
         name="limit"
         inputMode="decimal"
         value={draft.limit}
+        error={said('limitUsd')}
         onChange={({ currentTarget: { value } }) => change({ limit: value })}
       />
       {!budget && (
@@ -89,6 +121,7 @@ export function SetBudgetDialog({ budget, onClose }: { budget?: OrganizationBudg
         label="Alert at (% of the limit)"
         name="thresholds"
         value={draft.thresholds}
+        error={said('thresholds')}
         hint="Each alerts once a period, in the event log and on the overview."
         onChange={({ currentTarget: { value } }) => change({ thresholds: value })}
       />

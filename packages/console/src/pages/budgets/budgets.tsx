@@ -70,7 +70,9 @@ export function BudgetsPage() {
           </EmptyState>
         }
       />
-      {open?.kind === 'set' && <SetBudgetDialog {...(open.budget && { budget: open.budget })} onClose={close} />}
+      {open?.kind === 'set' && (
+        <SetBudgetDialog {...(open.budget && { budget: open.budget })} budgets={all.data ?? []} onClose={close} />
+      )}
       {open?.kind === 'delete' && <DeleteBudgetDialog budget={open.budget} onClose={close} />}
     </Page>
   );
