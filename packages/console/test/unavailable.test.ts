@@ -1,4 +1,5 @@
 // The console without a network, and after an upgrade of the service.
+import type { Locator } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { startConsole, type TestConsole } from './support/console.ts';
 
@@ -22,6 +23,58 @@ test('a page opened without a network says so, and loads when there is one', asy
   await expect.poll(title(page)).toBe('Usage');
   expect(new URL(page.url()).pathname).toMatch(/\/usage$/);
 });
+
+for (const [device, viewport] of [
+  ['a desktop', { width: 1440, height: 900 }],
+  ['a phone', { width: 375, height: 700 }],
+] as const) {
+  test(`on ${device}, the notice that there is no connection covers neither the message box nor the save button`, async () => {
+    const { client } = console_.service;
+    const model = {
+      provider: 'scripted' as const,
+      model: 'x',
+      settings: { script: [{ text: 'A long line.\n\n'.repeat(80) }] },
+    };
+    const { agentId } = await client.agents.create({ name: 'Helper', model });
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'Hello' });
+    const page = await console_.open(console_.owner, `/sessions/${sessionId}`, { viewport });
+    const notice = page.getByRole('status').filter({ hasText: 'You are offline.' });
+    /** Where the frame begins that is below the page. */
+    const endOf = async () => {
+      const bar = (await notice.boundingBox())!;
+      const bottomBar = await page.locator('.bottom-bar').boundingBox();
+      // Parts of pixels.
+      expect(Math.floor(bar.y + bar.height)).toBeLessThanOrEqual(Math.ceil(bottomBar?.y ?? viewport.height));
+      return bar.y;
+    };
+    const bottomOf = async (target: Locator) => {
+      const { y, height } = (await target.boundingBox())!;
+      return y + height;
+    };
+    const message = page.locator('.composer .box');
+    await message.waitFor();
+    await page.getByText('A long line.').last().waitFor();
+    await page.context().setOffline(true);
+    await notice.waitFor();
+    for (const top of [0, 300, 100_000]) {
+      await page.evaluate((y) => scrollTo(0, y), top);
+      expect(await bottomOf(message)).toBeLessThanOrEqual(await endOf());
+    }
+    await page.context().setOffline(false);
+    await notice.waitFor({ state: 'detached' });
+
+    await page.goto(`${console_.origin}/console/${console_.organizationId}/agents/${agentId}`);
+    await page.getByLabel('Name', { exact: true }).fill('Renamed');
+    await page.context().setOffline(true);
+    await notice.waitFor();
+    const save = page.getByRole('button', { name: 'Save', exact: true });
+    for (const top of [0, 300, 100_000]) {
+      await page.evaluate((y) => scrollTo(0, y), top);
+      expect(await bottomOf(save)).toBeLessThanOrEqual(await endOf());
+    }
+    await page.context().close();
+  });
+}
 
 test('a page whose files are gone since an upgrade loads the new build by itself', async () => {
   const page = await console_.open(console_.owner, '/agents');

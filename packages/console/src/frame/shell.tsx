@@ -76,13 +76,27 @@ function Frame({ account }: { account: Account }) {
   );
 }
 
+/** What is at the bottom of a page, such as the message box, is above the notice, whose text wraps on a phone. */
+function makeRoom(notice: HTMLElement | null) {
+  if (!notice) return;
+  const { style } = document.documentElement;
+  const observer = new ResizeObserver(() =>
+    style.setProperty('--offline', `${notice.getBoundingClientRect().height}px`),
+  );
+  observer.observe(notice);
+  return () => {
+    observer.disconnect();
+    style.removeProperty('--offline');
+  };
+}
+
 /** The pages stay, and load what they missed when the connection is back. */
 function Connection() {
   const isOnline = useIsOnline();
   const isReachable = useIsReachable();
   useRefreshWhenBack(isOnline && isReachable);
   return (
-    <div className="offline" role="status">
+    <div className="offline" role="status" ref={makeRoom}>
       {!isOnline && 'You are offline. Pages update when the connection is back.'}
       {isOnline && !isReachable && (
         <>
