@@ -315,3 +315,62 @@ test('the chosen step of a trace has a ring, and its drawer passes axe and gives
   await expect.poll(() => hasFocus(steps)).toBe(true);
   await page.context().close();
 });
+
+test('after a deletion a toast confirms it, and the focus is on the next row, or else on the heading of the list', async () => {
+  const { client } = console.service;
+  for (const name of ['first', 'last']) await client.budgets.set(name, { limitUsd: 1, period: 'day' });
+  for (const name of ['ONE', 'TWO']) {
+    await client.environments.secrets.set('staging', name, {
+      value: 'v'.repeat(20),
+      allowedHosts: ['api.example.com'],
+    });
+  }
+  await client.schedules.create({ agentId, environment: 'staging', cron: '0 10 * * *', name: 'Every noon' });
+  await client.keys.create({ name: 'Unused', permission: 'read' });
+  await console.owner.client.invitations.create({ role: 'viewer', name: 'Vera' });
+  const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
+  const show = async (path: string) => {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await heading(page, /./).waitFor();
+  };
+  const confirm = async (action: string, toast: string) => {
+    await press(page.getByRole('dialog').getByRole('button', { name: action }));
+    await page.getByRole('status').getByText(toast, { exact: true }).waitFor();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+  };
+  const remove = async (name: string, action: string, toast: string) => {
+    await press(page.getByRole('button', { name: `Actions for ${name}` }));
+    await page.getByRole('menuitem', { name: 'Delete' }).focus();
+    await page.keyboard.press('Enter');
+    await confirm(action, toast);
+    await page.getByRole('button', { name: `Actions for ${name}` }).waitFor({ state: 'detached' });
+  };
+  const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target)).toBe(true);
+  const row = (name: string) => page.getByRole('row').filter({ hasText: name });
+
+  await show('/budgets');
+  await remove('first', 'Delete budget', 'Budget deleted');
+  await expectFocus(row('last'));
+  await remove('last', 'Delete budget', 'Budget deleted');
+  await page.getByText('No budgets yet').waitFor();
+  await expectFocus(heading(page, 'Budgets'));
+
+  await show('/environments/staging');
+  // At once in the list, before the service has answered.
+  await remove('TWO', 'Delete secret', 'Secret deleted');
+  await expectFocus(row('ONE'));
+  // The dialog is in the row.
+  await show('/schedules');
+  await remove('Every noon', 'Delete schedule', 'Schedule deleted');
+  await expectFocus(page.getByRole('link', { name: /Every morning/ }));
+  await show('/keys');
+  await remove('Unused', 'Delete key', 'Key deleted');
+  await expectFocus(page.locator('tr[data-index]'));
+
+  await show('/people');
+  await press(page.getByRole('button', { name: /^Withdraw the invitation for Vera/ }));
+  await confirm('Withdraw', 'Invitation withdrawn');
+  await page.getByText('No pending invitations').waitFor();
+  await expectFocus(page.getByRole('heading', { name: 'Invitations' }));
+  await page.context().close();
+});

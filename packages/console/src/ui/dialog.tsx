@@ -4,9 +4,11 @@ import { Button } from './button.tsx';
 import { useForm } from './form.ts';
 import { useDismiss } from './modal.ts';
 import { ErrorNotice } from './notice.tsx';
+import { type Opener, openerOf, returnFocus } from './opener.ts';
+import { useToast } from './toast.tsx';
 
 /** What had the focus before. A dialog that follows another, such as with a new secret, returns it to the opener of the first. */
-const openers = new WeakMap<Element, HTMLElement>();
+const openers = new WeakMap<Element, Opener>();
 
 export function Dialog({
   title,
@@ -30,15 +32,15 @@ export function Dialog({
     const element = dialog.current!;
     const focused = document.activeElement;
     const before = focused?.closest('dialog') ?? document.querySelector('dialog[open]');
-    const opener = (before && openers.get(before)) ?? focused;
-    if (opener instanceof HTMLElement) openers.set(element, opener);
+    const opener = (before && openers.get(before)) ?? (focused instanceof HTMLElement && openerOf(focused));
+    if (opener) openers.set(element, opener);
     element.showModal();
     return () => {
       element.close();
-      const { activeElement } = document;
       // The browser moves the focus out of a closed dialog only later.
-      const isNowhere = activeElement === document.body || element.contains(activeElement);
-      if (isNowhere) openers.get(element)?.focus({ preventScroll: true });
+      const { activeElement } = document;
+      if (activeElement instanceof HTMLElement && element.contains(activeElement)) activeElement.blur();
+      if (opener) returnFocus(opener);
     };
   }, []);
   return (
@@ -69,6 +71,7 @@ export function FormDialog({
   submit,
   onClose,
   dismiss = 'Cancel',
+  done,
   children,
 }: {
   title: string;
@@ -81,11 +84,15 @@ export function FormDialog({
   /** Fields that show their own errors (`ErrorNotice`). */
   beside?: readonly string[];
   submit: () => Promise<unknown>;
+  /** What a toast says afterwards. */
+  done?: string;
   onClose: () => void;
   children: ReactNode;
 }) {
+  const toast = useToast();
   const { props, busy, error } = useForm(async () => {
     await submit();
+    if (done !== undefined) toast(done);
     onClose();
   });
   return (

@@ -1,20 +1,16 @@
 import type { Agent } from '@signalbox/client';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { useToast } from '../../ui/toast.tsx';
 
 export function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }) {
-  const toast = useToast();
   const archive = useApiMutation((client, agentId: string) => client.agents.archive(agentId), ['agents']);
   return (
     <FormDialog
       title={`Archive ${agent.name}?`}
       action="Archive"
       danger
-      submit={async () => {
-        await archive.mutateAsync(agent.agentId);
-        toast(`${agent.name} archived`);
-      }}
+      done={`${agent.name} archived`}
+      submit={() => archive.mutateAsync(agent.agentId)}
       onClose={onClose}
     >
       <p>It will accept no new sessions or messages. A running turn still finishes.</p>

@@ -8,7 +8,6 @@ import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { numberIn } from '../../ui/number.ts';
-import { useToast } from '../../ui/toast.tsx';
 
 const hasName = (budgets: readonly OrganizationBudget[], name: string) => budgets.some((one) => one.name === name);
 
@@ -30,7 +29,6 @@ export function SetBudgetDialog({
   budgets: readonly OrganizationBudget[];
   onClose: () => void;
 }) {
-  const toast = useToast();
   const { data: agents = [] } = useAgents();
   const environments = useEnvironmentNames() ?? [];
   const [draft, setDraft] = useState({
@@ -64,12 +62,10 @@ export function SetBudgetDialog({
     <FormDialog
       title={budget ? `Edit ${budget.name}` : 'Create budget'}
       action={budget ? 'Save budget' : 'Create budget'}
+      done={budget ? 'Budget saved' : 'Budget created'}
       beside={['budgetName', 'limitUsd', 'thresholds']}
       onClose={onClose}
-      submit={async () => {
-        await set.mutateAsync(draft);
-        toast(budget ? 'Budget saved' : 'Budget created');
-      }}
+      submit={() => set.mutateAsync(draft)}
     >
       {!budget && (
         <TextField
@@ -146,6 +142,7 @@ export function DeleteBudgetDialog({
     <FormDialog
       title={`Delete ${name}?`}
       action="Delete budget"
+      done="Budget deleted"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}

@@ -91,6 +91,7 @@ export function Delete({ name, onClose, onDeleted }: { name: string; onClose: ()
     <FormDialog
       title={`Delete ${name}?`}
       action="Delete environment"
+      done="Environment deleted"
       danger
       onClose={onClose}
       submit={async () => {

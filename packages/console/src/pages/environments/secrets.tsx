@@ -153,6 +153,7 @@ function DeleteSecret({ environment, name, onClose }: { environment: string; nam
     <FormDialog
       title={`Delete ${name}?`}
       action="Delete secret"
+      done="Secret deleted"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}

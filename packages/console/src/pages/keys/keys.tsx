@@ -168,6 +168,7 @@ function Delete({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
     <FormDialog
       title={`Delete ${apiKey.name}?`}
       action="Delete key"
+      done="Key deleted"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}

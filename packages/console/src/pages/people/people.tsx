@@ -283,6 +283,7 @@ function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
     <FormDialog
       title={isSelf ? `Leave ${organization.name}?` : `Remove ${member.name}?`}
       action={isSelf ? 'Leave' : 'Remove'}
+      {...(!isSelf && { done: `${member.name} removed` })}
       danger
       onClose={onClose}
       submit={async () => {
@@ -312,6 +313,7 @@ function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: ()
     <FormDialog
       title={`Withdraw ${nameOf(invitation)}?`}
       action="Withdraw"
+      done="Invitation withdrawn"
       danger
       onClose={onClose}
       submit={() => withdraw.mutateAsync(undefined)}

@@ -77,7 +77,6 @@ function Delete({
   onClose: () => void;
   onDeleted?: () => void;
 }) {
-  const toast = useToast();
   const remove = useApiMutation(
     async (client, _: undefined) => {
       await client.schedules.delete(scheduleId);
@@ -89,12 +88,10 @@ function Delete({
     <FormDialog
       title="Delete this schedule?"
       action="Delete schedule"
+      done="Schedule deleted"
       danger
       onClose={onClose}
-      submit={async () => {
-        await remove.mutateAsync(undefined);
-        toast('Schedule deleted');
-      }}
+      submit={() => remove.mutateAsync(undefined)}
     >
       <p>
         It starts no more sessions, and its run history is deleted. Sessions that it started are kept. To stop it

@@ -62,6 +62,7 @@ export function DeleteDialog({
     <FormDialog
       title={`Delete the webhook of ${environment}?`}
       action="Delete webhook"
+      done="Webhook deleted"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}

@@ -31,7 +31,7 @@ export function useTableKeys({
         const next = Math.min(count - 1, Math.max(0, at + (event.key === 'j' ? 1 : -1)));
         if (count === 0) return;
         at = next;
-        focusRow(table.current!, next, show);
+        focusRowAt(table.current!, next, show);
       } else return;
       event.preventDefault();
     }
@@ -57,12 +57,16 @@ function isForTable(event: KeyboardEvent, table: HTMLElement | null): boolean {
 
 const selectorOf = (index: number) => `tr[data-index="${index}"]`;
 
-function focusRow(table: HTMLElement, index: number, show: (index: number) => void): void {
+export function focusRow(row: HTMLElement): void {
+  (row.querySelector<HTMLElement>('.row-link') ?? row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+
+function focusRowAt(table: HTMLElement, index: number, show: (index: number) => void): void {
   const focus = () => {
     const row = table.querySelector<HTMLElement>(selectorOf(index));
     if (!row) return false;
-    (row.querySelector<HTMLElement>('.row-link') ?? row).focus({ preventScroll: true });
-    row.scrollIntoView({ block: 'nearest' });
+    focusRow(row);
     return true;
   };
   if (focus()) return;
