@@ -293,6 +293,46 @@ test('every dialog passes axe in light and dark, closes with Escape unless it sh
   await page.context().close();
 }, 300_000);
 
+test('Escape asks before it discards what was typed in a dialog, and closes an untouched one at once', async () => {
+  const page = await console.open(console.owner, '/schedules', { viewport: { width: 1440, height: 900 } });
+  const opener = page.getByRole('button', { name: 'New schedule' });
+  const form = page.getByRole('dialog', { name: 'New schedule' });
+  const ask = page.getByRole('dialog', { name: 'Discard changes?' });
+  const name = form.getByLabel('Name (optional)');
+  await press(opener);
+  // A choice is not work that would be lost.
+  await form.getByLabel('Close each session after its first turn').uncheck();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(opener)).toBe(true);
+
+  await press(opener);
+  await tabTo(name);
+  await page.keyboard.type('Nightly');
+  await page.keyboard.press('Escape');
+  await ask.waitFor();
+  await expectTrapped(page);
+  await expectAccessible(page, 'dialog[open]');
+  // Escape, again and again, keeps what was typed.
+  for (let times = 0; times < 6; times += 1) await page.keyboard.press('Escape');
+  await press(ask.getByRole('button', { name: 'Keep editing' }));
+  await ask.waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(name)).toBe(true);
+  expect(await name.inputValue()).toBe('Nightly');
+  await page.keyboard.press('Escape');
+  await press(ask.getByRole('button', { name: 'Discard' }));
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => hasFocus(opener)).toBe(true);
+
+  // A button that says so needs no question.
+  await press(opener);
+  await tabTo(name);
+  await page.keyboard.type('Nightly');
+  await press(form.getByRole('button', { name: 'Cancel' }));
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
 test('the chosen step of a trace has a ring, and its drawer passes axe and gives the focus back', async () => {
   const page = await console.open(console.owner, `/sessions/${sessionId}?tab=trace`, {
     viewport: { width: 1440, height: 900 },

@@ -161,7 +161,7 @@ test('invalid input is reported at its field and creates no key', async () => {
   await page.getByLabel('Allowed IP addresses').fill('203.0.113.0/99');
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Allowed IP addresses').and(page.locator('[aria-invalid=true]')).waitFor();
-  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const { data } = await console.service.client.keys.list();
   expect(data.map(({ name }) => name)).not.toContain('narrow');

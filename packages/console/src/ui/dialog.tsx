@@ -1,5 +1,5 @@
 // The browser's modal dialog: it traps the focus, closes with Escape and restores the focus.
-import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from './button.tsx';
 import { useForm } from './form.ts';
 import { useDismiss } from './modal.ts';
@@ -15,6 +15,7 @@ export function Dialog({
   onClose,
   wide,
   lasting,
+  guarded,
   children,
 }: {
   title: string;
@@ -22,11 +23,18 @@ export function Dialog({
   wide?: boolean;
   /** Escape does not close it, because its content is shown only once. */
   lasting?: boolean;
+  /** Escape asks first if something was typed or attached. */
+  guarded?: boolean;
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  const dismiss = useDismiss(dialog, lasting ? undefined : onClose);
+  const hasInput = useRef(false);
+  const [isAsking, setAsking] = useState(false);
+  const dismiss = useDismiss(
+    dialog,
+    lasting ? undefined : () => (guarded && hasInput.current ? setAsking(true) : onClose()),
+  );
   // Close it while it is in the DOM: only then does the browser restore the focus.
   useLayoutEffect(() => {
     const element = dialog.current!;
@@ -40,16 +48,48 @@ export function Dialog({
       // The browser moves the focus out of a closed dialog only later.
       const { activeElement } = document;
       if (activeElement instanceof HTMLElement && element.contains(activeElement)) activeElement.blur();
-      if (opener) returnFocus(opener);
+      // The one below it may still be open.
+      if (before?.isConnected && focused instanceof HTMLElement && before.matches('[open]')) focused.focus();
+      else if (opener) returnFocus(opener);
     };
   }, []);
   return (
-    <dialog ref={dialog} className={wide ? 'dialog wide' : 'dialog'} aria-labelledby={id} {...dismiss}>
-      <div className="body">
-        <h2 id={id}>{title}</h2>
-        {children}
+    <>
+      <dialog
+        ref={dialog}
+        className={wide ? 'dialog wide' : 'dialog'}
+        aria-labelledby={id}
+        onInput={(event) => {
+          hasInput.current ||= isWork(event);
+        }}
+        {...dismiss}
+      >
+        <div className="body">
+          <h2 id={id}>{title}</h2>
+          {children}
+        </div>
+      </dialog>
+      {isAsking && <AskToDiscard onKeep={() => setAsking(false)} onDiscard={onClose} />}
+    </>
+  );
+}
+
+/** A choice is quickly made again. */
+function isWork({ target }: FormEvent): boolean {
+  return target instanceof Element && !target.matches('select, [type="radio"], [type="checkbox"]');
+}
+
+function AskToDiscard({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
+  return (
+    <Dialog title="Discard changes?" onClose={onKeep}>
+      <p>What you entered will be lost.</p>
+      <div className="foot">
+        <Button onClick={onKeep}>Keep editing</Button>
+        <Button look="danger" onClick={onDiscard}>
+          Discard
+        </Button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 
@@ -96,7 +136,7 @@ export function FormDialog({
     onClose();
   });
   return (
-    <Dialog title={title} onClose={onClose} {...(wide && { wide })}>
+    <Dialog title={title} onClose={onClose} guarded {...(wide && { wide })}>
       <form className="stack" {...props} onKeyDown={submitOnCommandEnter}>
         {children}
         {error !== undefined && <ErrorNotice error={error} {...(beside && { beside })} />}

@@ -25,12 +25,12 @@ export function useDismiss(dialog: RefObject<HTMLDialogElement | null>, onClose:
       event.preventDefault();
       onClose?.();
     },
-    // The browser closed it nevertheless.
+    // The browser closed it nevertheless. The page decides, and may ask first.
     onClose: () => {
       const { current } = dialog;
       if (!current?.isConnected || current.open) return;
-      if (onClose) onClose();
-      else current.showModal();
+      current.showModal();
+      onClose?.();
     },
   };
 }

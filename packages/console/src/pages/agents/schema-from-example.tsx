@@ -24,7 +24,7 @@ export function SchemaFromExample({ path, label }: { path: string; label: string
         Write from an example
       </Button>
       {isOpen && (
-        <Dialog title={`Write the ${label} from an example`} wide onClose={() => setOpen(false)}>
+        <Dialog title={`Write the ${label} from an example`} wide guarded onClose={() => setOpen(false)}>
           <div className="stack">
             <CodeEditor
               label="Example"

@@ -46,7 +46,7 @@ export function BulkDialog({
   }
 
   return (
-    <Dialog title={`${verb} ${calls}?`} onClose={onClose} wide>
+    <Dialog title={`${verb} ${calls}?`} onClose={onClose} wide guarded>
       <form
         id={form}
         className="stack"
