@@ -30,8 +30,10 @@ const root = createRootRoute({ component: Outlet });
 const loadAccount = () => queryClient.ensureQueryData(accountQuery);
 
 /** The organization that the user opened last, else the first. The sign-in page if no one is signed in. */
-function home(account: Account, from?: string) {
-  if (!account.user) return redirect({ to: '/sign-in', search: from ? { from } : {} });
+function home(account: Account, from?: string, wasOpen = false) {
+  if (!account.user) {
+    return redirect({ to: '/sign-in', search: { ...(from && { from }), ...(wasOpen && { expired: true }) } });
+  }
   const last = localStorage.getItem('signalbox.organization');
   const organization = account.organizations.find((one) => one.organizationId === last) ?? account.organizations[0];
   if (!organization) return redirect({ to: '/organizations/new' });
@@ -58,8 +60,14 @@ function lazyPage<T extends Record<string, unknown>, K extends keyof T>(load: ()
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: ({ from, error }: Record<string, unknown>): { from?: string; error?: string } => ({
+  validateSearch: ({
+    from,
+    error,
+    expired,
+  }: Record<string, unknown>): { from?: string; error?: string; expired?: true } => ({
     ...(typeof from === 'string' && { from }),
+    // Set if the session ended while a page was open.
+    ...(expired === true && { expired }),
     // Set if the sign-in provider refused the user.
     ...(typeof error === 'string' && { error }),
   }),
@@ -111,7 +119,7 @@ const organization = createRoute({
   beforeLoad: async ({ params, search, location, cause }) => {
     const account = await loadAccount();
     const membership = account.organizations.find((one) => one.organizationId === params.organizationId);
-    if (!account.user || !membership) throw home(account, location.href);
+    if (!account.user || !membership) throw home(account, location.href, cause === 'stay');
     localStorage.setItem('signalbox.organization', membership.organizationId);
     const environment = rememberedEnvironment(membership.organizationId);
     if (cause === 'enter' && search.environment === undefined && environment !== undefined) {

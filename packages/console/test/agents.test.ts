@@ -364,6 +364,79 @@ test('leaving with unsaved changes asks first', async () => {
   await page.context().close();
 });
 
+test('unsaved changes of an agent survive an expired session and a reload of the tab, until they are saved or discarded', async () => {
+  const { agentId } = await createAgent({ name: 'Before' });
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  const signIn = async () => {
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.getByText('Your session has expired. Sign in again to continue.').waitFor();
+    await page.getByLabel('Email').fill(member.email);
+    await page.getByLabel('Password').fill(member.password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  };
+  const expire = async () => {
+    await page.context().clearCookies();
+    // The user tries to save, unless another request of the page was refused before.
+    await page.keyboard.press('ControlOrMeta+s');
+  };
+  const restored = page.getByText('Your unsaved changes were restored.');
+  await name(page).fill('After');
+  await unfold(page, 'Limits');
+  await page.getByLabel('Max steps per turn').fill('7');
+  await expire();
+  await page.getByText('Your session has expired.').waitFor();
+  await expectAccessible(page);
+  // Another version is saved meanwhile: the changes are still based on the one that the user saw.
+  const { version } = await console.service.client.agents.update(agentId, { name: 'Theirs', expectedVersion: 1 });
+  await signIn();
+  await restored.waitFor();
+  await expectAccessible(page);
+  expect(await name(page).inputValue()).toBe('After');
+  await page.getByText(`Version ${version} was saved in the meantime`).waitFor();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await restored.waitFor({ state: 'detached' });
+  expect(await name(page).inputValue()).toBe('Theirs');
+
+  await name(page).fill('After');
+  page.once('dialog', (dialog) => void dialog.accept());
+  await page.reload();
+  await restored.waitFor();
+  await save(page).click();
+  await page.getByText('Version 3 saved').waitFor();
+  await restored.waitFor({ state: 'detached' });
+  // Later changes are not those.
+  await name(page).fill('Later');
+  expect(await restored.count()).toBe(0);
+  await page.getByRole('link', { name: 'Sessions' }).first().click();
+  await page.getByRole('button', { name: 'Leave without saving' }).click();
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await page.goBack();
+  await expect.poll(() => name(page).inputValue()).toBe('After');
+  expect(await restored.count()).toBe(0);
+
+  // Of an agent that is not created yet, and a text that is not valid JSON.
+  await page.goto(`${console.origin}/console/${console.organizationId}/agents/new?template=assistant`);
+  const asJson = page.getByRole('tab', { name: 'JSON' });
+  await asJson.click();
+  await write(json(page), '{ "name": "Half');
+  page.once('dialog', (dialog) => void dialog.accept());
+  await page.reload();
+  await restored.waitFor();
+  await asJson.click();
+  expect(await textIn(json(page))).toBe('{ "name": "Half');
+  await write(json(page), '{ "name": "Whole", "model": "scripted/test" }');
+  await expire();
+  await signIn();
+  await restored.waitFor();
+  const create = page.getByRole('button', { name: 'Create agent' });
+  await create.click();
+  await page.getByRole('heading', { name: 'Whole', level: 1 }).waitFor();
+  await page.goto(`${console.origin}/console/${console.organizationId}/agents/new?template=assistant`);
+  await create.waitFor();
+  expect(await restored.count()).toBe(0);
+  await page.context().close();
+});
+
 test('versions show what changed and who changed it; restoring one saves its content as a new version', async () => {
   const { agentId } = await createAgent({ instructions: 'Be kind.\nBe short.' });
   await member.client.agents.update(agentId, { instructions: 'Be kind.\nBe long.', metadata: { team: 'a' } });

@@ -62,6 +62,7 @@ test('signing out applies to every tab, and signing out everywhere to every brow
   await second.getByRole('button', { name: /^member/ }).click();
   await second.getByRole('menuitem', { name: 'Sign out' }).click();
   await second.getByRole('heading', { name: 'Sign in' }).waitFor();
+  expect(await second.getByText('Your session has expired.').count()).toBe(0);
   await first.reload();
   await first.getByRole('heading', { name: 'Sign in' }).waitFor();
   await first.context().close();

@@ -12,8 +12,9 @@ import { useToast } from '../../ui/toast.tsx';
 import { ArchiveDialog } from './archive-dialog.tsx';
 import { ConflictDialog } from './conflict.tsx';
 import { type Definition, definitionOf } from './definition.ts';
-import { useNewDraft } from './draft.tsx';
+import { type Edits, useNewDraft } from './draft.tsx';
 import { Editor, type View } from './editor.tsx';
+import { forgetEdits, useKeep, useKeptEdits } from './kept-edits.ts';
 import { saveVersion } from './saving.ts';
 import { TryIt } from './try-it.tsx';
 import './agents.css';
@@ -66,14 +67,17 @@ function SavedAgent({ newest }: { newest: Agent }) {
   const navigate = useNavigate();
   const toast = useToast();
   const { agentId, archivedAt } = newest;
+  const readOnly = !may('write') || archivedAt !== null;
+  const { key, kept: stored } = useKeptEdits<{ seen: Agent; edits: Edits }>(agentId);
+  const kept = readOnly ? undefined : stored;
   // The version that the user saw and is editing.
-  const [seen, setSeen] = useState(newest);
+  const [seen, setSeen] = useState(kept?.seen ?? newest);
   const [comparing, setComparing] = useState<Agent>();
-  const draft = useNewDraft(definitionOf(seen));
+  const draft = useNewDraft(definitionOf(seen), kept?.edits);
   const changed = draft.differs(definitionOf(seen));
+  useKeep(key, changed && !readOnly ? { seen, edits: draft.edits } : undefined);
   const update = useApiMutation(saveVersion, ['agents']);
   const isPassed = newest.version > seen.version;
-  const readOnly = !may('write') || archivedAt !== null;
 
   function take(agent: Agent) {
     setSeen(agent);
@@ -130,6 +134,11 @@ function SavedAgent({ newest }: { newest: Agent }) {
         action="Save"
         state={changed ? 'Unsaved changes' : `Version ${seen.version} saved`}
         submit={() => save(seen, draft.value)}
+        isRestored={kept !== undefined}
+        onDiscard={() => {
+          forgetEdits(key);
+          take(newest);
+        }}
         view={view}
         onView={(next) => show({ view: next })}
         tryIt={

@@ -18,8 +18,12 @@ interface State {
   refused: readonly FieldError[];
 }
 
+/** What a user would lose. */
+export type Edits = Pick<State, 'value' | 'unread'>;
+
 export interface AgentDraft {
   value: Definition;
+  edits: Edits;
   get(path: string): unknown;
   /** Sets a value; undefined removes the field. `visited`: the path to mark as changed, by default `path`; null: none. */
   set(path: string, value: unknown, visited?: string | null): void;
@@ -50,8 +54,9 @@ export interface AgentDraft {
 
 const fresh = (value: Definition): State => ({ value, unread: {}, touched: new Set(), tried: false, refused: [] });
 
-export function useNewDraft(start: Definition): AgentDraft {
-  const [state, setState] = useState(() => fresh(start));
+/** `edits`: those to continue with. */
+export function useNewDraft(start: Definition, edits?: Edits): AgentDraft {
+  const [state, setState] = useState(() => ({ ...fresh(start), ...edits }));
   const { value, unread, touched, tried, refused } = state;
   // Deferred, so that validation does not delay typing.
   const checked = useDeferredValue(value);
@@ -72,6 +77,7 @@ export function useNewDraft(start: Definition): AgentDraft {
 
   return {
     value,
+    edits: { value, unread },
     problems,
     shown,
     get: (path) => valueAt(value, path),

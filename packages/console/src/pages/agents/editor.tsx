@@ -35,6 +35,8 @@ export function Editor({
   action,
   state,
   submit,
+  isRestored,
+  onDiscard,
   view: given,
   onView,
   tryIt,
@@ -51,6 +53,10 @@ export function Editor({
   state: string;
   /** Saves a draft that has no errors in the schema. */
   submit: () => Promise<void>;
+  /** Whether there were kept edits when the page was opened. */
+  isRestored: boolean;
+  /** The user gives up the changes. */
+  onDiscard: () => void;
   view?: View | undefined;
   onView: (view: View) => void;
   tryIt: ReactNode;
@@ -60,6 +66,8 @@ export function Editor({
   const [sought, setSought] = useState<{ path: string }>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [hasRestored, setHasRestored] = useState(isRestored);
+  if (hasRestored && !changed) setHasRestored(false);
 
   // Next to the form there is one of the other two views.
   const view = given ?? 'form';
@@ -146,9 +154,19 @@ export function Editor({
 
   return (
     <DraftProvider draft={draft}>
-      <LeaveGuard changed={changed} />
+      <LeaveGuard changed={changed} onDiscard={onDiscard} />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a keyboard shortcut for the button */}
       <div className="stack" ref={frame} onKeyDown={onKeyDown}>
+        {hasRestored && (
+          <Notice live>
+            <p>Your unsaved changes were restored.</p>
+            <div>
+              <Button small onClick={onDiscard}>
+                Discard changes
+              </Button>
+            </div>
+          </Notice>
+        )}
         {isWide ? (
           <div className="side-by-side">
             <div className="stack">{form}</div>
@@ -201,7 +219,7 @@ function focusPlace(frame: HTMLElement, path: string): void {
   frame.querySelector<HTMLElement>('[data-path=""]')?.focus();
 }
 
-function LeaveGuard({ changed }: { changed: boolean }) {
+function LeaveGuard({ changed, onDiscard }: { changed: boolean; onDiscard: () => void }) {
   const { status, proceed, reset } = useBlocker({
     // Another view of the same page loses no changes.
     shouldBlockFn: ({ current, next }) => changed && current.pathname !== next.pathname,
@@ -214,7 +232,13 @@ function LeaveGuard({ changed }: { changed: boolean }) {
       <p>Your changes to this agent will be lost.</p>
       <div className="foot">
         <Button onClick={reset}>Stay</Button>
-        <Button look="danger" onClick={proceed}>
+        <Button
+          look="danger"
+          onClick={() => {
+            onDiscard();
+            proceed();
+          }}
+        >
           Leave without saving
         </Button>
       </div>

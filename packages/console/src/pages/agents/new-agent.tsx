@@ -7,8 +7,9 @@ import { Page } from '../../ui/page.tsx';
 import { Breakable } from '../../ui/text.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { bodyOf, type Definition } from './definition.ts';
-import { useNewDraft } from './draft.tsx';
+import { type Edits, useNewDraft } from './draft.tsx';
 import { Editor, type View } from './editor.tsx';
+import { forgetEdits, useKeep, useKeptEdits } from './kept-edits.ts';
 import { type Template, templateGroups, templates } from './templates.ts';
 import { TryIt } from './try-it.tsx';
 import './agents.css';
@@ -105,7 +106,10 @@ function NewAgent({ template }: { template: Template }) {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
   const toast = useToast();
-  const draft = useNewDraft(template.definition);
+  const { key, kept } = useKeptEdits<Edits>(`new.${template.id}`);
+  const draft = useNewDraft(template.definition, kept);
+  const changed = draft.differs(template.definition);
+  useKeep(key, changed ? draft.edits : undefined);
   const [view, setView] = useState<View>();
   const [sessionId, setSessionId] = useState<string>();
   const create = useApiMutation(
@@ -114,6 +118,7 @@ function NewAgent({ template }: { template: Template }) {
   );
   async function submit() {
     const { agentId, name } = await create.mutateAsync(draft.value);
+    forgetEdits(key);
     toast(`${name} created`);
     await navigate({
       to: '/$organizationId/agents/$agentId',
@@ -127,10 +132,15 @@ function NewAgent({ template }: { template: Template }) {
       draft={draft}
       readOnly={false}
       isNew
-      changed={draft.differs(template.definition)}
+      changed={changed}
       action="Create agent"
       state="Not saved yet"
       submit={submit}
+      isRestored={kept !== undefined}
+      onDiscard={() => {
+        forgetEdits(key);
+        draft.reset(template.definition);
+      }}
       view={view}
       onView={setView}
       tryIt={<TryIt unsaved sessionId={sessionId} onOpen={setSessionId} />}

@@ -12,7 +12,7 @@ import { ProviderButtons, providerError } from './provider.tsx';
 
 export function SignInPage() {
   const enter = useEnter();
-  const { from, error: refused } = useSearch({ from: '/sign-in' });
+  const { from, error: refused, expired } = useSearch({ from: '/sign-in' });
   const { data: account } = useQuery(accountQuery);
   const { props, busy, error, setError, errorOf } = useForm(async (form) => {
     becomeAccount(await consoleCall('POST /sign_in', textsOf(form, ['email', 'password'])));
@@ -39,6 +39,11 @@ export function SignInPage() {
       }
     >
       {refused !== undefined && <Notice kind="bad" title={providerError(refused)} />}
+      {expired && refused === undefined && (
+        <Notice live>
+          <p>Your session has expired. Sign in again to continue.</p>
+        </Notice>
+      )}
       <form className="stack" {...props}>
         <TextField
           label="Email"
