@@ -104,14 +104,14 @@ test('a key is given chosen scopes and an agent, the form says what it can do, a
   });
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   const row = page.getByRole('row', { name: /chat page/ });
-  await row.getByText('Can run and read sessions of the agent Support.').waitFor();
+  await row.getByText('Run and read sessions of the agent Support').waitFor();
 
   await page.getByRole('button', { name: 'Actions for chat page' }).click();
   await page.getByRole('menuitem', { name: 'Edit' }).click();
   await page.getByLabel('All agents').check();
   await page.getByRole('radio', { name: /^read / }).check();
   await page.getByRole('button', { name: 'Save' }).click();
-  await row.getByText('Can read everything except API keys and secrets.').waitFor();
+  await row.getByText('Read all but keys and secrets').waitFor();
   expect((await console.service.clientWith(secret).me()).apiKey).toMatchObject({ permission: 'read', agents: null });
   await page.context().close();
 });
@@ -132,14 +132,14 @@ test('limits are set, shown with what is used of them, and removed', async () =>
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   const row = page.getByRole('row', { name: /limited/ });
   await row.getByText('$0.00 of $2.50').waitFor();
-  await row.getByText('max. 1,200 requests a minute').waitFor();
+  await row.getByText('max. 1,200/min').waitFor();
 
   await page.getByRole('button', { name: 'Actions for limited' }).click();
   await page.getByRole('menuitem', { name: 'Edit' }).click();
   await page.getByText('More options').click();
   await page.getByLabel('Max requests per minute').fill('');
   await page.getByRole('button', { name: 'Save' }).click();
-  await row.getByText('max. 1,200 requests a minute').waitFor({ state: 'detached' });
+  await row.getByText('max. 1,200/min').waitFor({ state: 'detached' });
   const { data } = await console.service.client.keys.list();
   expect(data.find(({ name }) => name === 'limited')).toMatchObject({ requestsPerMinute: null, maxCostUsdPerDay: 2.5 });
   await page.context().close();
@@ -205,5 +205,29 @@ test('allowed origins are listed and replaced, and what is not an origin is refu
   await page.getByRole('listitem').filter({ hasText: 'https://*.example.org' }).waitFor();
   const { allowedOrigins } = await console.service.client.organization.get();
   expect(allowedOrigins).toEqual(['https://app.example.com', 'https://*.example.org']);
+  await page.context().close();
+});
+
+test('no cell of the list is cut at 1440 pixels, and amounts are aligned at their end', async () => {
+  const { client } = console.service;
+  const name = (permission: string) => `of a ${permission} key`;
+  for (const permission of ['read', 'write', 'admin'] as const) {
+    const expiresAt = new Date(Date.now() + 13 * 86_400_000).toISOString();
+    await client.keys.create({ name: name(permission), permission, expiresAt, maxCostUsdPerDay: 2.5 });
+  }
+  const page = await console.open(console.owner, '/keys', { viewport: { width: 1440, height: 900 } });
+  for (const permission of ['read', 'write', 'admin']) {
+    const row = page.getByRole('row', { name: new RegExp(name(permission)) });
+    await row.getByText('soon').waitFor();
+    const cut = await row
+      .locator('td :is(div, span)')
+      .evaluateAll((parts) =>
+        parts.flatMap((part) =>
+          part.scrollWidth > part.clientWidth && part.clientWidth > 0 ? [part.textContent] : [],
+        ),
+      );
+    expect(cut, permission).toEqual([]);
+    expect(await row.getByText('$0.00 of $2.50').evaluate((cell) => getComputedStyle(cell).textAlign)).toBe('right');
+  }
   await page.context().close();
 });

@@ -152,6 +152,21 @@ test('the sessions that match are exported as CSV', async () => {
   expect(text).toContain("'=cmd()");
 });
 
+test('the smallest cost is shown in full', async () => {
+  const { client } = console.service;
+  const [real] = (await client.sessions.list({ limit: 1 })).data;
+  const page = await console.open(member, '/agents', { viewport: { width: 1440, height: 900 } });
+  const session = { ...real!, usage: { ...real!.usage, costUsd: 0.000_01 } };
+  await page.route(/\/api\/v1\/sessions\?/, (route) =>
+    route.fulfill({ json: { data: [session], page: { hasMore: false, nextCursor: 'x' } } }),
+  );
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  const cell = rows(page).getByText('<$0.0001');
+  await cell.waitFor();
+  expect(await cell.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+  await page.context().close();
+});
+
 const MANY = 10_000;
 // What people notice. Each kind of interaction is measured several times, and its median counts.
 const MAX_MS = 100;

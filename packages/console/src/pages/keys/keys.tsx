@@ -16,7 +16,7 @@ import { Time, useNow } from '../../ui/time.tsx';
 import { KeyForm } from './key-form.tsx';
 import { UsedToday } from './limits.tsx';
 import { NewSecret } from './new-secret.tsx';
-import { reachOf, reachSentence } from './reach.ts';
+import { reachOf, reachSentence, reachWords } from './reach.ts';
 import { EndOldSecret, Rotate } from './rotate.tsx';
 
 type OpenDialog = { what: 'create' } | { what: 'edit' | 'rotate' | 'endOld' | 'delete'; key: ApiKey };
@@ -73,14 +73,16 @@ function Keys() {
       label: 'Access',
       from: 'desktop',
       cell: (key) => {
-        const text = reachSentence(reachOf(key, agentNames));
-        return <span title={text}>{text}</span>;
+        const reach = reachOf(key, agentNames);
+        return <span title={reachSentence(reach)}>{reachWords(reach)}</span>;
       },
     },
     {
       id: 'cost',
       label: 'Cost today',
-      width: '7rem',
+      // As wide as `$0.00 of $2.50`.
+      width: '8rem',
+      end: true,
       from: 'desktop',
       choice: 'shown',
       cell: (key) => <UsedToday apiKey={key} />,
@@ -92,7 +94,7 @@ function Keys() {
       phone: 'under-aside',
       cell: (key) => <Time at={key.lastUsedAt} />,
     },
-    { id: 'expires', label: 'Expires', width: '9rem', cell: (key) => <Expiry at={key.expiresAt} /> },
+    { id: 'expires', label: 'Expires', width: '10.5rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];
   return (
     <Page
@@ -155,7 +157,7 @@ function Expiry({ at }: { at: string | null }) {
   const left = at === null ? Number.POSITIVE_INFINITY : Date.parse(at) - now;
   if (left <= 0) return <Badge tone="bad">expired</Badge>;
   return (
-    <span className="row">
+    <span className="badge-and-words">
       <Time at={at} />
       {left < SOON_MS && <Badge tone="warn">soon</Badge>}
     </span>

@@ -68,7 +68,9 @@ export function UsedToday({ apiKey: { costUsdToday, maxCostUsdPerDay, requestsPe
         {isSpent && <Badge tone="bad">used up</Badge>}
       </span>
       {requestsPerMinute !== null && (
-        <span className="small quiet">max. {number(requestsPerMinute)} requests a minute</span>
+        <span className="small quiet" title={`At most ${number(requestsPerMinute)} requests a minute`}>
+          max. {number(requestsPerMinute)}/min
+        </span>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import { type Scope, scopes, scopesOfPermission } from '@signalbox/contract';
 import { expect, test } from 'vitest';
-import { type KeyReach, reachSentence, reachWarnings } from './reach.ts';
+import { type KeyReach, reachSentence, reachWarnings, reachWords } from './reach.ts';
 
 const key = (fields: Partial<KeyReach>): KeyReach => ({
   scopes: [],
@@ -48,6 +48,18 @@ test('a permission is said in full, however its scopes were given', () => {
     'Can do everything except manage API keys, secrets and the organization.',
   );
   expect(sentenceOf(scopes.toReversed(), { expires: 'tomorrow' })).toBe('Can do everything, until tomorrow.');
+});
+
+test('the words in the list are short for a permission, and leave out what other columns say', () => {
+  const wordsOf = (scopes: Iterable<Scope>, limits: Partial<KeyReach> = {}) =>
+    reachWords(key({ scopes: [...scopes], ...limits }));
+  expect(wordsOf(scopesOfPermission.read)).toBe('Read all but keys and secrets');
+  expect(wordsOf(scopesOfPermission.write)).toBe('Everything but admin tasks');
+  expect(wordsOf(scopes, { expires: 'tomorrow', allowedIps: ['203.0.113.7'] })).toBe('Everything, from 203.0.113.7');
+  expect(wordsOf(['sessions:run', 'sessions:read'], { agents: ['Support'] })).toBe(
+    'Run and read sessions of the agent Support',
+  );
+  expect(wordsOf([])).toBe('Nothing');
 });
 
 test('a scope that the limits of the key leave no use for is not in the sentence', () => {

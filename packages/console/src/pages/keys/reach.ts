@@ -22,6 +22,13 @@ const inFull: Readonly<Record<Permission, string>> = {
   admin: 'do everything',
 };
 
+/** The same in a column, next to the name of the permission. */
+const inShort: Readonly<Record<Permission, string>> = {
+  read: 'read all but keys and secrets',
+  write: 'everything but admin tasks',
+  admin: 'everything',
+};
+
 /** What each scope is about, by what it does to it. */
 const parts: readonly (readonly [verb: string, readonly (readonly [Scope, string])[]])[] = [
   [
@@ -62,17 +69,29 @@ const parts: readonly (readonly [verb: string, readonly (readonly [Scope, string
 
 /** Such as “Can run and read sessions of the agent Support in production, from 203.0.113.0/24, until 1 March 2027.” */
 export function reachSentence(key: KeyReach): string {
+  const reach = reachIn(key, inFull);
+  return reach === undefined ? 'Can do nothing.' : `Can ${reach}.`;
+}
+
+/** In a column next to those of the permission and of when the key expires. */
+export function reachWords(key: KeyReach): string {
+  const reach = reachIn({ ...key, expires: null }, inShort) ?? 'nothing';
+  return reach[0]!.toUpperCase() + reach.slice(1);
+}
+
+/** Undefined if the key can do nothing. */
+function reachIn(key: KeyReach, words: typeof inFull): string | undefined {
   const { agents, environments, allowedIps, expires } = key;
   // A form in which nothing has been chosen yet.
   const isNowhere = agents?.length === 0 || environments?.length === 0;
-  const can = isNowhere ? undefined : abilities(usable(key));
+  const can = isNowhere ? undefined : abilities(usable(key), words);
   const limits = [
     agents && ` of the agent${agents.length > 1 ? 's' : ''} ${and.format(agents)}`,
     environments && ` in ${and.format(environments)}`,
     allowedIps && `, from ${and.format(allowedIps)}`,
     expires && `, until ${expires}`,
   ];
-  return can === undefined ? 'Can do nothing.' : `Can ${can}${limits.map((text) => text ?? '').join('')}.`;
+  return can && `${can}${limits.map((text) => text ?? '').join('')}`;
 }
 
 /** The same of a key as the service shows it. */
@@ -115,9 +134,9 @@ function usable({ scopes, agents, environments }: KeyReach): Scope[] {
   return scopes.filter((scope) => !without.has(scope));
 }
 
-function abilities(scopes: readonly Scope[]): string | undefined {
+function abilities(scopes: readonly Scope[], words: typeof inFull): string | undefined {
   const whole = permissions.find((permission) => isSame(scopesOfPermission[permission], scopes));
-  if (whole) return inFull[whole];
+  if (whole) return words[whole];
   const said = parts.flatMap(([verb, objects]) => {
     const named = objects.flatMap(([scope, object]) => (scopes.includes(scope) ? [object] : []));
     return named.length > 0 ? [{ verb, object: list(named) }] : [];

@@ -269,7 +269,7 @@ const columns: readonly Column<ListedSession>[] = [
   {
     id: 'cost',
     label: 'Cost',
-    width: '5rem',
+    width: '6rem',
     end: true,
     from: 'desktop',
     cell: ({ usage }) => (usage.costUsd === null ? '–' : shortCost(usage.costUsd)),

@@ -87,7 +87,8 @@ export function sessionColumns(nameOf: (session: ListedSession) => string): Colu
     {
       id: 'cost',
       label: 'Cost',
-      width: '5rem',
+      // As wide as `<$0.0001` and `$1,234.56`.
+      width: '6rem',
       end: true,
       choice: 'shown',
       from: 'desktop',
