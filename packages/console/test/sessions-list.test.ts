@@ -167,6 +167,23 @@ test('the smallest cost is shown in full', async () => {
   await page.context().close();
 });
 
+test('how long a session worked is shown once the service has counted it, although there is no event then', async () => {
+  const { client } = console.service;
+  const sessionId = await open('Counted late', { endUser: { id: 'late' }, closeOnIdle: true });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('completed');
+  const [real] = (await client.sessions.list({ endUserId: 'late' })).data;
+  const page = await console.open(member, '/agents', { viewport: { width: 1440, height: 900 } });
+  let requests = 0;
+  await page.route(/\/api\/v1\/sessions\?/, (route) => {
+    requests += 1;
+    const session = { ...real!, workingMs: requests < 3 ? null : 57 };
+    return route.fulfill({ json: { data: [session], page: { hasMore: false, nextCursor: 'x' } } });
+  });
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await rows(page).getByText('57 ms').waitFor();
+  await page.context().close();
+});
+
 const MANY = 10_000;
 // What people notice. Each kind of interaction is measured several times, and its median counts.
 const MAX_MS = 100;

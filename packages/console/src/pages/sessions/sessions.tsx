@@ -16,6 +16,7 @@ import { Table } from '../../ui/table.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { type EndAction, EndButtons, EndDialog } from './end-many.tsx';
 import { Filters } from './filters.tsx';
+import { useLateTimes } from './late-times.ts';
 import { NewSession } from './new-session.tsx';
 import { filtersOf, type SessionSearch, sessionsSearch } from './search-params.ts';
 import { sessionColumns } from './session-columns.tsx';
@@ -43,6 +44,7 @@ export function SessionsPage() {
   const sessions = useList(['sessions', search], (client, page) =>
     client.sessions.list({ ...filtersOf(search), ...(search.order && { order: search.order }), ...page }),
   );
+  useLateTimes(sessions.data);
   const { environment, order, ...filters } = search;
   const isFiltered = Object.keys(filters).length > 0;
   function change(next: (before: SessionSearch) => SessionSearch) {
