@@ -17,7 +17,10 @@ export function useGettingStarted(): { isShown: boolean; show(): void; dismiss()
   };
 }
 
-/** What has been done in the organization, in these steps or in any other way: a program may have been first. */
+/**
+ * What has been done in the organization, in these steps or in any other way: a program may have been first. Undefined while it is
+ * not known.
+ */
 export function useProgress({ everyMs }: { everyMs?: number } = {}) {
   const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
   const approved = useApiQuery(
@@ -36,20 +39,24 @@ export function useProgress({ everyMs }: { everyMs?: number } = {}) {
     // Only admins can create one.
     { enabled: may('admin') },
   );
-  const hasAgent = (agents.data ?? 0) > 0;
-  const hasApproved = (approved.data ?? 0) > 0;
-  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null) ?? false;
-  const hasKey = (keys.data ?? 0) > 0;
+  const hasAgent = isSome(agents.data);
+  const hasApproved = isSome(approved.data);
+  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null);
+  const hasKey = isSome(keys.data);
   const steps = [hasAgent, hasApproved, hasDelivered, ...(may('admin') ? [hasKey] : [])];
   return {
     hasAgent,
     hasApproved,
     hasDelivered,
     hasKey,
-    done: steps.filter(Boolean).length,
+    done: steps.includes(undefined) ? undefined : steps.filter(Boolean).length,
     of: steps.length,
     isComplete: steps.every(Boolean),
   };
+}
+
+function isSome(count: number | undefined): boolean | undefined {
+  return count === undefined ? undefined : count > 0;
 }
 
 function subscribe(listener: () => void): () => void {

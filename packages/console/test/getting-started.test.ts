@@ -105,3 +105,21 @@ test('a viewer, who cannot follow the steps, has no entry for them', async () =>
   expect(await page.getByRole('link', { name: 'Getting started' }).count()).toBe(0);
   await page.context().close();
 });
+
+test('while it can’t be read what is done, no step is said to be next and none is counted', async () => {
+  const page = await console.open(member, '/agents');
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  await page.route(/\/api\/v1\/(agents|approvals|webhook-subscriptions)/, (route) =>
+    route.fulfill({
+      status: 500,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({ code: 'internal_error', detail: 'An internal error occurred' }),
+    }),
+  );
+  await page.goto(`${console.origin}/console/${console.organizationId}/start`);
+  await page.getByRole('alert').first().waitFor();
+  expect(await page.getByText(/steps done/).count()).toBe(0);
+  expect(await page.getByRole('img', { name: /steps done/ }).count()).toBe(0);
+  expect(await page.locator('[aria-current="step"]').count()).toBe(0);
+  await page.context().close();
+});

@@ -48,6 +48,8 @@ test('an empty installation links to Getting started until there is an agent or 
   await page.getByText('Nothing is running yet.').waitFor();
   await page.getByText('No pending approvals.').waitFor();
   await page.getByText('No model calls in the last 7 days.').waitFor();
+  // No webhook is there to deliver anything.
+  await page.getByText('All good. No API key expires in the next 14 days.').waitFor();
   await expectAccessible(page);
   const link = page.getByRole('link', { name: 'Get started' });
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
@@ -56,6 +58,12 @@ test('an empty installation links to Getting started until there is an agent or 
   // Names are shown as text.
   await page.getByText(`Test created an agent: ${hostile}`).waitFor();
   expect(await page.locator('main :is(img, b)').count()).toBe(0);
+  await page.context().close();
+});
+
+test('usage without a model call costs nothing, as on the overview', async () => {
+  const page = await console.open(viewer, '/usage');
+  await page.getByRole('region', { name: 'Total' }).getByText('$0.00', { exact: true }).waitFor();
   await page.context().close();
 });
 
@@ -184,5 +192,28 @@ test('while the oldest approval loads, or if it can’t be loaded, the overview 
   fails.resolve();
   await page.getByRole('alert').waitFor();
   expect(await none.count()).toBe(0);
+  await page.context().close();
+});
+
+test('that everything fails is said once, and one button tries all of it again', async () => {
+  const page = await console.open(viewer, '/agents');
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  const problem = { status: 500, contentType: 'application/problem+json' };
+  const api = /\/api\/v1\/(?!events\?.*waitSeconds)/;
+  await page.route(api, (route) =>
+    route.fulfill({
+      ...problem,
+      body: JSON.stringify({ code: 'internal_error', detail: 'An internal error occurred' }),
+    }),
+  );
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('alert').waitFor();
+  await expect.poll(() => page.locator('main .bone').count()).toBe(0);
+  expect(await page.getByRole('alert').count()).toBe(1);
+  await page.unroute(api);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('region', { name: 'Needs attention' }).waitFor();
+  await page.getByRole('region', { name: 'Latest events' }).getByRole('listitem').first().waitFor();
+  await page.getByRole('heading', { name: 'Cost by model' }).waitFor();
   await page.context().close();
 });

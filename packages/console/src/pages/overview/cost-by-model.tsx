@@ -7,8 +7,11 @@ import { inDays } from '../../ui/time.tsx';
 import { Unpriced } from '../usage/day-charts.tsx';
 import { SplitChart } from '../usage/split-chart.tsx';
 
-/** What the models cost, day by day; how many tokens they used if none of them has a price. */
-export function CostByModel({ days }: { days: number }) {
+/**
+ * What the models cost, day by day; how many tokens they used if none of them has a price. Nothing if that could not be read and
+ * `isFailureSaid`.
+ */
+export function CostByModel({ days, isFailureSaid }: { days: number; isFailureSaid: boolean }) {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
   const query = useApiQuery(
@@ -17,6 +20,7 @@ export function CostByModel({ days }: { days: number }) {
       client.usage.get({ from: inDays(1 - days), splitBy: 'model', draft: false, ...(environment && { environment }) }),
     { keeps: true },
   );
+  if (isFailureSaid && query.error && !query.data) return null;
   const period = `in the last ${days} days (UTC)`;
   return (
     <section className="card">

@@ -10,14 +10,15 @@ import { eventLink } from './event-link.ts';
 
 const SHOWN = 8;
 
-/** The latest events, in words. Each leads to what it is about. */
-export function LatestEvents() {
+/** The latest events, in words. Each leads to what it is about. Nothing if they could not be read and `isFailureSaid`. */
+export function LatestEvents({ isFailureSaid }: { isFailureSaid: boolean }) {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
   const query = useApiQuery(['events', 'latest', environment], async (client) => {
     const { data } = await client.events.list({ limit: SHOWN, ...(environment !== undefined && { environment }) });
     return data;
   });
+  if (isFailureSaid && query.error && !query.data) return null;
   return (
     <section className="stack tight" aria-labelledby="latest">
       <div className="row apart">

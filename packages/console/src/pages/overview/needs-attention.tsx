@@ -13,14 +13,14 @@ import { PlainText } from '../../ui/text.tsx';
 
 /**
  * Problems that need attention: failing webhooks and agents, budgets near their limit, expiring keys. `groups` is undefined while it is
- * not known which agents fail.
+ * not known which agents fail, and null if that could not be read.
  */
 export function NeedsAttention({
   overview,
   groups,
 }: {
   overview: Overview;
-  groups: readonly AnalyticsGroup[] | undefined;
+  groups: readonly AnalyticsGroup[] | null | undefined;
 }) {
   const { organizationId, may } = useOrganization();
   const { webhooks, keysExpiringSoon: keys } = overview;
@@ -81,6 +81,7 @@ export function NeedsAttention({
   const budgets = useBudgetsNearLimit();
   const isCalm = needed.length + failingAgents.length + (budgets?.length ?? 0) === 0;
   const isKnown = groups !== undefined && budgets !== undefined;
+  const sends = useSendsWebhooks();
   return (
     <section className="card" aria-labelledby="care">
       <h2 id="care">Needs attention</h2>
@@ -88,7 +89,8 @@ export function NeedsAttention({
       {isCalm && isKnown && (
         <p className="calm quiet">
           <CircleCheck aria-hidden="true" />
-          All good. Webhooks are being delivered, and no API key expires in the next 14 days.
+          {groups !== null && budgets !== null && 'All good. '}
+          {sends ? 'Webhooks are being delivered, and no' : 'No'} API key expires in the next 14 days.
         </p>
       )}
       {!isCalm && (
@@ -121,15 +123,26 @@ const MOST_AGENTS = 3;
 const NEAR = 0.8;
 const BUDGETS_EVERY_MS = 60_000;
 
-function useBudgetsNearLimit(): OrganizationBudget[] | undefined {
+/** Null if they could not be read. */
+function useBudgetsNearLimit(): OrganizationBudget[] | null | undefined {
   const environment = useEnvironment();
   const { data, error } = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), {
     everyMs: BUDGETS_EVERY_MS,
   });
-  if (error) return [];
+  if (error) return null;
   return data
     ?.filter((budget) => [undefined, budget.environment].includes(environment) || budget.environment === null)
     .filter(({ spentUsd, limitUsd }) => spentUsd >= NEAR * limitUsd);
+}
+
+/** Whether there is a webhook that is neither paused nor disabled. */
+function useSendsWebhooks(): boolean {
+  const environment = useEnvironment();
+  const { data = [] } = useApiQuery(
+    ['webhooks', 'all'],
+    async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
+  );
+  return data.some((one) => one.status === 'enabled' && [undefined, one.environment].includes(environment));
 }
 
 function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { budget: OrganizationBudget }) {

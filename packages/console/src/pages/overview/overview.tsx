@@ -1,4 +1,5 @@
 // What needs a person, and how it goes: figures of a period, pending approvals and problems, cost and latency, the latest events.
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
@@ -46,8 +47,12 @@ export function OverviewPage() {
     (client) => client.analytics.get({ from: inDays(-ms / DAY_MS), step, groupBy: 'agent', ...within }),
     { everyMs: AGAIN_MS, keeps: true },
   );
-  // Why it failed is said once, in place of the figures.
-  const hasFailed = analytics.data === undefined && analytics.error !== null;
+  // Why it failed is said once, in place of the first part that failed.
+  const { organizationId } = useOrganization();
+  const queries = useQueryClient();
+  const retried = { refetch: () => queries.refetchQueries({ queryKey: [organizationId], type: 'active' }) };
+  const hasFailed = isFailed(analytics);
+  const isSaid = hasFailed || isFailed(overview);
   return (
     <Page
       title="Overview"
@@ -68,27 +73,34 @@ export function OverviewPage() {
       }
     >
       <FirstMinutes />
-      <Await query={analytics} skeleton={<SkeletonFigures />}>
+      <Await query={{ ...analytics, ...retried }} skeleton={<SkeletonFigures />}>
         {(report) => <Figures {...report} range={range} against={before} />}
       </Await>
-      <Await query={overview}>
-        {(counts) => (
-          <div className="columns">
-            <PendingApprovals count={counts.pendingApprovals} />
-            <NeedsAttention overview={counts} groups={hasFailed ? [] : analytics.data?.groups} />
-          </div>
-        )}
-      </Await>
+      {!(hasFailed && isFailed(overview)) && (
+        <Await query={{ ...overview, ...retried }}>
+          {(counts) => (
+            <div className="columns">
+              <PendingApprovals count={counts.pendingApprovals} />
+              <NeedsAttention overview={counts} groups={hasFailed ? null : analytics.data?.groups} />
+            </div>
+          )}
+        </Await>
+      )}
       <div className="columns">
-        <CostByModel days={range === '30d' ? 30 : 7} />
+        <CostByModel days={range === '30d' ? 30 : 7} isFailureSaid={isSaid} />
         {!hasFailed && (
           <Await query={analytics}>{(report) => <LatencyOverTime points={report.points} step={report.step} />}</Await>
         )}
       </div>
       {!hasFailed && <Await query={analytics}>{(report) => <LatencyByAgent groups={report.groups} />}</Await>}
-      <LatestEvents />
+      <LatestEvents isFailureSaid={isSaid} />
     </Page>
   );
+}
+
+/** Whether there is nothing to show. */
+function isFailed({ data, error }: { data: unknown; error: unknown }): boolean {
+  return data === undefined && error !== null;
 }
 
 /** In an empty organization, a link to the first steps. */

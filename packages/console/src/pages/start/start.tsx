@@ -50,17 +50,21 @@ function Guide() {
     { enabled: agentId !== undefined },
   );
   const isDone = [progress.hasAgent, progress.hasApproved, progress.hasDelivered, progress.hasKey];
+  const next = isDone.findIndex((one) => !one);
+  // The first step that is not known to be done is the next one only if it is known not to be.
   const stateOf = (index: number): StepState =>
-    isDone[index] ? 'done' : index === isDone.indexOf(false) ? 'current' : 'later';
+    isDone[index] ? 'done' : index === next && isDone[index] === false ? 'current' : 'later';
   return (
     <Page
       title="Getting started"
       about="Run an agent that asks before it acts. Nothing here costs money or leaves this service."
       actions={
         <>
-          <span className="quiet number">
-            {progress.done} of {progress.of} steps done
-          </span>
+          {progress.done !== undefined && (
+            <span className="quiet number">
+              {progress.done} of {progress.of} steps done
+            </span>
+          )}
           <NavigationEntry />
         </>
       }

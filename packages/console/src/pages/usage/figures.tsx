@@ -57,6 +57,5 @@ function isToday(to: string): boolean {
 
 /** An unknown cost is not shown as zero. */
 export function costOf({ costUsd, steps }: UsageSum): string {
-  if (costUsd !== null) return costText(costUsd);
-  return steps === 0 ? '–' : 'no price';
+  return steps > 0 && costUsd === null ? 'no price' : costText(costUsd ?? 0);
 }
