@@ -81,6 +81,34 @@ test('sessions are found by words, chips and views, which are in the URL and sur
   await expect.poll(() => rows(page).first().innerText()).toContain('The kettle arrived broken');
 });
 
+test('Back undoes a view, a filter and all filters that were cleared at once, and the letters of a search are one step', async () => {
+  const page = await console.open(member, '/agents');
+  const query = () => decodeURIComponent(new URL(page.url()).search);
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('button', { name: 'Waiting', exact: true }).click();
+  await expect.poll(query).toBe('?status=waiting');
+  await filterBy(page, 'Agent');
+  await page.getByRole('button', { name: 'Refund desk', exact: true }).click();
+  const both = `?status=waiting&agentId=${agentId}`;
+  await expect.poll(query).toBe(both);
+  await page.getByRole('button', { name: 'Clear all' }).click();
+  await expect.poll(query).toBe('');
+  await page.keyboard.press('/');
+  for (const letter of 'ket') {
+    await page.keyboard.press(letter);
+    await expect.poll(query).toContain(letter);
+  }
+  await expect.poll(query).toBe('?q=ket');
+  for (const before of [both, '?status=waiting', '']) {
+    await page.goBack();
+    await expect.poll(query).toBe(before);
+  }
+  expect(page.url()).toMatch(/sessions$/);
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  await page.context().close();
+});
+
 test('a draft without an agent is listed as a draft and not by an id, and its page has its name', async () => {
   const { client } = console.service;
   const { sessionId } = await client.sessions.open({

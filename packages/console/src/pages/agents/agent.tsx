@@ -99,7 +99,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
       to: '/$organizationId/agents/$agentId',
       params: { organizationId, agentId },
       search: Object.fromEntries(Object.entries({ view, session, ...next }).filter(([, value]) => value)),
-      replace: true,
+      replace: next.session !== undefined,
       resetScroll: false,
     });
 

@@ -2,6 +2,7 @@ import type { Agent } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
 import { useState } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useList, useMorePages, useOrganization } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
@@ -35,13 +36,7 @@ export function AgentsPage() {
   const models = [
     ...new Set([...(newest.data?.map((agent) => modelName(agent.model)) ?? []), ...(model ? [model] : [])]),
   ];
-  const change = (name: 'q' | 'model', value: string | undefined) =>
-    void navigate({
-      to: '.',
-      search: (before) => withFilter(before as { q?: string; model?: string }, name, value ?? ''),
-      replace: true,
-      resetScroll: false,
-    });
+  const change = useChangeSearch<{ q?: string; model?: string }>();
   return (
     <Page
       title="Agents"
@@ -72,13 +67,17 @@ export function AgentsPage() {
       }
     >
       <FilterBar
-        search={{ label: 'Search names, models, tools, ids', value: q, onChange: (value) => change('q', value) }}
+        search={{
+          label: 'Search names, models, tools, ids',
+          value: q,
+          onChange: (value) => change((before) => withFilter(before, 'q', value), { isTyping: true }),
+        }}
         filters={[
           {
             label: 'Model',
             value: model,
             options: models.sort().map((value) => ({ value, label: value })),
-            onChange: (value) => change('model', value),
+            onChange: (value) => change((before) => withFilter(before, 'model', value ?? '')),
           },
         ]}
       />
@@ -100,7 +99,6 @@ export function AgentsPage() {
                   to: '/$organizationId/agents',
                   params: { organizationId },
                   search: archived ? { archived } : {},
-                  replace: true,
                 })
               }
             >

@@ -157,7 +157,6 @@ function Comparison({ shown, newest, query }: { shown: Agent; newest: Agent; que
                 to: '/$organizationId/agents/$agentId/versions',
                 params: { organizationId, agentId },
                 search: { version: shown.version, against: Number(currentTarget.value) },
-                replace: true,
                 resetScroll: false,
               })
             }

@@ -44,7 +44,6 @@ export function ApprovalsPage() {
       to: '/$organizationId/approvals',
       params: { organizationId },
       search: { ...search, ...change },
-      replace: true,
     });
   const clear = () => go({ sessionId: undefined });
   return (

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { eventKinds } from '../../event-text.ts';
 import { ExportMenu } from '../../export-menu.tsx';
 import { useOrganization } from '../../organization.tsx';
@@ -32,14 +33,8 @@ export function EventsPage() {
   const key = `${round} ${JSON.stringify(search)}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a range that ends now is fixed until the filters change
   const filters = useMemo(() => filtersOf(search, (group) => groupTypes[group]), [key]);
-  const show = (next: EventsSearch) =>
-    void navigate({
-      to: '/$organizationId/events',
-      params: { organizationId },
-      search: next,
-      replace: true,
-      resetScroll: false,
-    });
+  const change = useChangeSearch<EventsSearch>();
+  const closeDrawer = () => void navigate({ to: '.', search, replace: true, resetScroll: false });
   const { environment, ...others } = search;
   const inEnvironment = environment === undefined ? {} : { environment };
   const isFiltered = Object.keys(others).length > 0;
@@ -52,7 +47,7 @@ export function EventsPage() {
           name={`events.${organizationId}`}
           views={views}
           search={search}
-          onChoose={(next) => show({ ...next, ...inEnvironment })}
+          onChoose={(next) => change(() => ({ ...next, ...inEnvironment }))}
         />
       }
       actions={
@@ -65,13 +60,13 @@ export function EventsPage() {
         </>
       }
     >
-      <Filters search={search} onChange={show} />
+      <Filters search={search} onChange={change} />
       <EventList
         key={key}
         {...{ search, filters, beginAnew }}
-        onClear={isFiltered ? () => show(inEnvironment) : undefined}
+        onClear={isFiltered ? () => change(() => inEnvironment) : undefined}
       />
-      {event && <EventDrawer eventId={event} search={search} onClose={() => show(search)} />}
+      {event && <EventDrawer eventId={event} search={search} onClose={closeDrawer} />}
       {verifying && <VerifyDialog onClose={() => setVerifying(false)} />}
     </Page>
   );

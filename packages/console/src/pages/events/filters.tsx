@@ -7,12 +7,18 @@ import type { EventsSearch } from './search-params.ts';
 const types = Object.entries(eventKinds).map(([value, { label }]) => ({ value, label }));
 
 /** The filters of the event log, which are in the URL. */
-export function Filters({ search, onChange }: { search: EventsSearch; onChange: (search: EventsSearch) => void }) {
+export function Filters({
+  search,
+  onChange,
+}: {
+  search: EventsSearch;
+  onChange: (change: (search: EventsSearch) => EventsSearch) => void;
+}) {
   function filter(label: string, name: 'type' | 'actorId' | 'resourceId' | 'sessionId', more = {}): Filter {
     return {
       label,
       value: search[name],
-      onChange: (value) => onChange(withFilter(search, name, (value as never) ?? '')),
+      onChange: (value) => onChange((before) => withFilter(before, name, (value as never) ?? '')),
       ...more,
     };
   }
@@ -31,7 +37,7 @@ export function Filters({ search, onChange }: { search: EventsSearch; onChange: 
     >
       <TimeRange
         value={search.range}
-        onChange={(range) => onChange(withFilter(search, 'range', range ?? ''))}
+        onChange={(range) => onChange((before) => withFilter(before, 'range', range ?? ''))}
         isOptional
       />
     </FilterBar>

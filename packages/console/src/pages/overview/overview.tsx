@@ -1,6 +1,7 @@
 // What needs a person, and how it goes: figures of a period, pending approvals and problems, cost and latency, the latest events.
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useChangeSearch } from '../../change-search.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
@@ -16,7 +17,7 @@ import { LatencyByAgent, LatencyOverTime } from './latency.tsx';
 import { LatestEvents } from './latest-events.tsx';
 import { NeedsAttention } from './needs-attention.tsx';
 import { PendingApprovals } from './pending-approvals.tsx';
-import { type OverviewRange, overviewSearch } from './search-params.ts';
+import { type OverviewRange, type OverviewSearch, overviewSearch } from './search-params.ts';
 import './overview.css';
 
 // Some counts change without an event: latencies, deliveries, and what a budget has spent.
@@ -33,7 +34,7 @@ const ranges: Record<OverviewRange, { label: string; ms: number; step: 'minute' 
 
 export function OverviewPage() {
   const environment = useEnvironment();
-  const navigate = useNavigate();
+  const change = useChangeSearch<OverviewSearch>();
   const search = overviewSearch(useSearch({ from: '/$organizationId/' }));
   const { range = '24h' } = search;
   const { ms, step, before } = ranges[range];
@@ -61,14 +62,7 @@ export function OverviewPage() {
           label="Range"
           value={range}
           options={(Object.keys(ranges) as OverviewRange[]).map((value) => ({ value, label: ranges[value].label }))}
-          onChange={(next) =>
-            void navigate({
-              to: '.',
-              search: withFilter(search, 'range', next === '24h' ? '' : next),
-              replace: true,
-              resetScroll: false,
-            })
-          }
+          onChange={(next) => change((before) => withFilter(before, 'range', next === '24h' ? '' : next))}
         />
       }
     >

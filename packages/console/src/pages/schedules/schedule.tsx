@@ -3,6 +3,7 @@ import type { Schedule, ScheduleRun } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { CalendarClock } from 'lucide-react';
 import { Fragment } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
@@ -185,12 +186,11 @@ const runColumns: Column<ScheduleRun>[] = [
 function Runs({ scheduleId }: { scheduleId: string }) {
   const { organizationId } = useOrganization();
   const { status } = scheduleSearch(useSearch({ from: '/$organizationId/schedules/$scheduleId' }));
-  const navigate = useNavigate();
+  const change = useChangeSearch<ReturnType<typeof scheduleSearch>>();
   const runs = useList(['schedules', scheduleId, 'runs', status ?? 'all'], (client, page) =>
     client.schedules.runs(scheduleId, { ...(status && { status }), ...page }),
   );
-  const show = (next: (typeof statuses)[number]['value']) =>
-    void navigate({ to: '.', search: next === 'all' ? {} : { status: next }, replace: true, resetScroll: false });
+  const show = (next: (typeof statuses)[number]['value']) => change(() => (next === 'all' ? {} : { status: next }));
   return (
     <section className="stack" aria-labelledby="runs">
       <div className="row apart">

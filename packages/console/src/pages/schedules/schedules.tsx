@@ -1,9 +1,10 @@
 // Sessions that the service opens at set times.
 import type { Schedule } from '@signalbox/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { CalendarClock } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { agentOption, useAgentNames, useAgents } from '../../agent-names.ts';
+import { useChangeSearch } from '../../change-search.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { withFilter } from '../../search-params.ts';
@@ -29,16 +30,13 @@ export function SchedulesPage() {
   const { may, organizationId } = useOrganization();
   const raw = useSearch({ from: '/$organizationId/schedules' });
   const search = useMemo(() => schedulesSearch(raw), [raw]);
-  const navigate = useNavigate();
+  const change = useChangeSearch<SchedulesSearch>();
   const names = useAgentNames();
   const agents = useAgents().data ?? [];
   const [isMaking, setMaking] = useState(false);
   const schedules = useList(['schedules', search], (client, page) => client.schedules.list({ ...search, ...page }));
   useOpenNew(() => setMaking(true), may('write'));
   const columns = useMemo(() => scheduleColumns(({ agentId }) => names.get(agentId) ?? agentId), [names]);
-  function change(next: (before: SchedulesSearch) => SchedulesSearch) {
-    void navigate({ to: '.', search: (before) => next(before as SchedulesSearch), replace: true, resetScroll: false });
-  }
   function set<K extends keyof SchedulesSearch>(name: K, value: SchedulesSearch[K] | '') {
     change((before) => withFilter(before, name, value));
   }

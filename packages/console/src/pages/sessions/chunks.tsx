@@ -1,8 +1,9 @@
 // The raw journal: every chunk, in order. Only visible rows are rendered, so that a hundred thousand chunks scroll.
 import type { ChunkType, Session } from '@signalbox/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
@@ -23,12 +24,11 @@ const AHEAD_ROWS = 100;
 
 export function Chunks({ session, liveCursor }: { session: Session; liveCursor: string | null }) {
   const { type, from, deltas } = sessionSearch(useSearch({ from: '/$organizationId/sessions/$sessionId' }));
-  const navigate = useNavigate();
+  const changeSearch = useChangeSearch<ReturnType<typeof sessionSearch>>();
   const isTurn = (turn: number) => Number.isInteger(turn) && turn > 0 && turn <= session.turn;
   const fromTurn = from !== undefined && isTurn(from) ? from : 0;
   const list = useChunkList(session.sessionId, type, fromTurn);
-  const show = (change: ReturnType<typeof sessionSearch>) =>
-    void navigate({ to: '.', search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
+  const show = (change: ReturnType<typeof sessionSearch>) => changeSearch((before) => ({ ...before, ...change }));
   return (
     <div className="stack tight">
       <FilterBar

@@ -71,7 +71,7 @@ function Compared({ session }: { session: Session }) {
             label="Compare with"
             value={otherId}
             onChange={({ currentTarget: { value } }) =>
-              void navigate({ to: '.', search: { with: value === originId ? undefined : value }, replace: true })
+              void navigate({ to: '.', search: { with: value === originId ? undefined : value } })
             }
             options={[
               { value: originId, label: 'Original session' },

@@ -13,7 +13,7 @@ export function Filters({
   onChange,
 }: {
   search: SessionSearch;
-  onChange: (change: (search: SessionSearch) => SessionSearch) => void;
+  onChange: (change: (search: SessionSearch) => SessionSearch, more?: { isTyping: boolean }) => void;
 }) {
   const agents = useAgents().data ?? [];
   const { metadata = {} } = search;
@@ -78,7 +78,7 @@ export function Filters({
       search={{
         label: 'Search messages, end users, metadata, ids',
         value: search.q ?? '',
-        onChange: (q) => set('q', q),
+        onChange: (q) => onChange((before) => withFilter(before, 'q', q), { isTyping: true }),
       }}
       filters={filters}
     >

@@ -1,8 +1,9 @@
 import type { ListedSession } from '@signalbox/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { MessagesSquare } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { useSessionName } from '../../agent-names.ts';
+import { useChangeSearch } from '../../change-search.ts';
 import { ExportMenu } from '../../export-menu.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
@@ -35,10 +36,12 @@ export function SessionsPage() {
   const raw = useSearch({ from: '/$organizationId/sessions' });
   // Ignores the other search parameters, which the router passes on.
   const search = useMemo(() => sessionsSearch(raw), [raw]);
-  const navigate = useNavigate();
+  const change = useChangeSearch<SessionSearch>();
   const [isOpening, setOpening] = useState(false);
   useOpenNew(() => setOpening(true), may('write'));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other filters list other rows
+  useEffect(() => setSelected(new Set()), [search]);
   const nameOf = useSessionName();
   const columns = useMemo(() => sessionColumns(nameOf), [nameOf]);
   const sessions = useList(['sessions', search], (client, page) =>
@@ -47,10 +50,6 @@ export function SessionsPage() {
   useLateTimes(sessions.data);
   const { environment, order, ...filters } = search;
   const isFiltered = Object.keys(filters).length > 0;
-  function change(next: (before: SessionSearch) => SessionSearch) {
-    setSelected(new Set());
-    void navigate({ to: '.', search: (before) => next(before as SessionSearch), replace: true, resetScroll: false });
-  }
   return (
     <Page
       title="Sessions"

@@ -1,6 +1,7 @@
 // The usage of the organization, over all sessions, including deleted ones.
 import type { UsageReport } from '@signalbox/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
+import { useChangeSearch } from '../../change-search.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
@@ -23,7 +24,7 @@ export function UsagePage() {
   const search = usageSearch(useSearch({ from: '/$organizationId/usage' }));
   const { period = '30', groupBy = 'day', drafts } = search;
   const environment = useEnvironment();
-  const navigate = useNavigate();
+  const change = useChangeSearch<UsageSearch>();
   const range = rangeOf(search);
   const within = {
     ...(environment !== undefined && { environment }),
@@ -42,7 +43,7 @@ export function UsagePage() {
     keeps: true,
   });
   const nameOf = useGroupName(groupBy, groups.data);
-  const onSearch = (next: UsageSearch) => void navigate({ to: '.', search: next, replace: true, resetScroll: false });
+  const onSearch = (next: UsageSearch, more?: { isTyping: boolean }) => change(() => next, more);
   const isGrouped = groups.data !== undefined && groups.data.groupBy === groupBy;
   return (
     <Page
@@ -90,7 +91,7 @@ export function UsagePage() {
             search: {
               label: 'Search groups',
               value: search.q ?? '',
-              onChange: (q: string) => onSearch(withFilter(search, 'q', q)),
+              onChange: (q: string) => onSearch(withFilter(search, 'q', q), { isTyping: true }),
             },
           })}
         />
@@ -116,7 +117,13 @@ export function UsagePage() {
   );
 }
 
-function PeriodFields({ search, onSearch }: { search: UsageSearch; onSearch: (search: UsageSearch) => void }) {
+function PeriodFields({
+  search,
+  onSearch,
+}: {
+  search: UsageSearch;
+  onSearch: (search: UsageSearch, more?: { isTyping: boolean }) => void;
+}) {
   const { period = '30' } = search;
   const range = rangeOf(search);
   const last = new Date(Date.parse(range.to) - 1).toISOString();
@@ -139,7 +146,7 @@ function PeriodFields({ search, onSearch }: { search: UsageSearch; onSearch: (se
             name="from"
             type="date"
             value={range.from.slice(0, 10)}
-            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'from', value))}
+            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'from', value), { isTyping: true })}
           />
           <TextField
             label="Last day (UTC)"
@@ -147,7 +154,7 @@ function PeriodFields({ search, onSearch }: { search: UsageSearch; onSearch: (se
             name="to"
             type="date"
             value={last.slice(0, 10)}
-            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'to', value))}
+            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'to', value), { isTyping: true })}
           />
         </>
       )}

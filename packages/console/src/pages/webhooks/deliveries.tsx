@@ -1,7 +1,8 @@
 import type { WebhookDelivery } from '@signalbox/client';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { Send } from 'lucide-react';
 import { useState } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { sessionIdPattern, withFilter } from '../../search-params.ts';
 import { counted } from '../../text-format.ts';
@@ -31,7 +32,7 @@ const statuses = [
 export function Deliveries({ environment }: { environment: string }) {
   const { organizationId, may } = useOrganization();
   const search = useSearch({ from: '/$organizationId/webhooks/$environment' });
-  const navigate = useNavigate();
+  const change = useChangeSearch<SubscriptionSearch>();
   const [recovering, setRecovering] = useState(false);
   const { status, sessionId } = search;
   const filters = { ...(status && { status }), ...(sessionId && { sessionId }) };
@@ -40,8 +41,7 @@ export function Deliveries({ environment }: { environment: string }) {
     (client, page) => client.webhookSubscriptions.deliveries.list(environment, { ...page, ...filters }),
     { everyMs: LOOK_EVERY_MS },
   );
-  const show = (next: SubscriptionSearch) =>
-    void navigate({ to: '.', search: { tab: 'deliveries', ...next }, replace: true, resetScroll: false });
+  const show = (next: SubscriptionSearch) => change(() => ({ tab: 'deliveries', ...next }));
   return (
     <div className="stack">
       <FilterBar

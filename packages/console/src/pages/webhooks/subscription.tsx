@@ -1,6 +1,7 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useChangeSearch } from '../../change-search.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
@@ -22,6 +23,7 @@ import { ReceivedDeliveries } from './received.tsx';
 import { RecoverDialog } from './recover.tsx';
 import { RotateDialog, SigningSecret } from './rotation.tsx';
 import { changedText, useStatusChange } from './row-menu.tsx';
+import type { SubscriptionSearch } from './search-params.ts';
 import { DeleteDialog, EditDialog } from './settings.tsx';
 import { TestDelivery } from './test-delivery.tsx';
 
@@ -111,7 +113,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
 function Subscription({ subscription }: { subscription: WebhookSubscription }) {
   const { environment, url } = subscription;
   const { tab } = useSearch({ from: '/$organizationId/webhooks/$environment' });
-  const navigate = useNavigate();
+  const change = useChangeSearch<SubscriptionSearch>();
   const isTest = url === testReceiverUrl;
   return (
     <>
@@ -119,7 +121,7 @@ function Subscription({ subscription }: { subscription: WebhookSubscription }) {
       <Tabs
         label="Webhook views"
         value={tab === 'received' && !isTest ? 'overview' : (tab ?? 'overview')}
-        onChange={(next) => void navigate({ to: '.', search: next === 'overview' ? {} : { tab: next }, replace: true })}
+        onChange={(next) => change(() => (next === 'overview' ? {} : { tab: next }))}
         tabs={[
           { value: 'overview', label: 'Overview', content: <Overview subscription={subscription} /> },
           { value: 'deliveries', label: 'Deliveries', content: <Deliveries environment={environment} /> },
