@@ -100,7 +100,7 @@ test('the title of every page has the number of pending approvals, and it update
   await page.context().close();
 });
 
-test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny', async () => {
+test('with the keyboard alone, Enter opens an approval, A and Enter approve it; D, a reason and Enter deny', async () => {
   const first = await askRefund({ order: 'order-key-1', cents: 100 });
   const second = await askRefund({ order: 'order-key-2', cents: 200 });
   const page = await console.open(member, '/approvals');
@@ -109,6 +109,10 @@ test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny',
   await page.keyboard.press('j');
   const selected = page.locator('article:focus');
   expect(await selected.evaluate((item) => getComputedStyle(item).outlineStyle), 'the selection is seen').toBe('solid');
+  for (const isOpen of [true, false]) {
+    await page.keyboard.press('Enter');
+    await selected.locator(`[aria-expanded="${isOpen}"]`).waitFor();
+  }
   await page.keyboard.press('a');
   const confirm = page.getByRole('button', { name: 'Approve now' });
   await confirm.waitFor();

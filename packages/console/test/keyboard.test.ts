@@ -414,3 +414,29 @@ test('after a deletion a toast confirms it, and the focus is on the next row, or
   await expectFocus(page.getByRole('heading', { name: 'Invitations' }));
   await page.context().close();
 });
+
+test('going back from what was opened by keyboard focuses its row, and from what was clicked the heading', async () => {
+  const { client } = console.service;
+  for (const input of ['The plate is broken.', 'The bowl is broken.']) {
+    await client.sessions.open({ agentId, environment: 'staging', input, endUser: { id: 'back' } });
+  }
+  const page = await console.open(console.owner, '/sessions?endUserId=back');
+  const row = page.getByRole('link', { name: /The plate is broken/ });
+  await row.waitFor();
+  await page.locator('h1').focus();
+  for (const key of ['j', 'j']) await page.keyboard.press(key);
+  await expect.poll(() => hasFocus(row)).toBe(true);
+  await page.keyboard.press('Enter');
+  await heading(page, /The plate is broken/).waitFor();
+  await page.goBack();
+  await heading(page, 'Sessions').waitFor();
+  await expect.poll(() => hasFocus(row)).toBe(true);
+  // The keys continue from there.
+  await page.keyboard.press('k');
+  await expect.poll(() => hasFocus(page.getByRole('link', { name: /The bowl is broken/ }))).toBe(true);
+  await row.click();
+  await heading(page, /The plate is broken/).waitFor();
+  await page.goBack();
+  await expect.poll(() => hasFocus(heading(page, 'Sessions'))).toBe(true);
+  await page.context().close();
+});

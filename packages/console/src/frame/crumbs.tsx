@@ -61,8 +61,10 @@ export function Crumbs() {
 
 function Heading({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // After navigation, screen readers start at the heading.
-  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  // After navigation, screen readers start at the heading, unless the person goes back to a row (returning.ts).
+  useEffect(() => {
+    if (!document.activeElement?.matches('.row-link')) heading.current?.focus({ preventScroll: true });
+  }, []);
   return (
     <h1 ref={heading} tabIndex={-1} title={title}>
       {title}

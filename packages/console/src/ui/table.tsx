@@ -1,7 +1,8 @@
 // A list as a table: one line a row, two on a phone. Loading, empty and failed are its states, not the page's.
-import { Link, type LinkComponentProps } from '@tanstack/react-router';
+import { Link, type LinkComponentProps, useRouter } from '@tanstack/react-router';
 import { ArrowDown, ArrowUp, Columns3 } from 'lucide-react';
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { type ReactNode, type RefObject, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { noteOpened, takeOpened } from '../frame/returning.ts';
 import { counted } from '../text-format.ts';
 import { Button } from './button.tsx';
 import { Menu } from './menu.tsx';
@@ -84,6 +85,7 @@ export function Table<T>({
   const window = useRowWindow(items.length, body);
   const select = selection && ((index: number) => toggleSelected(selection, rowKey(items[index]!)));
   useTableKeys({ table, count: items.length, show: window.show, onToggle: select });
+  const noteOpening = useReturning(table, items.map(rowKey));
   if (!data && error) return <ErrorNotice error={error} retry={() => refetch()} />;
   if (data?.length === 0) return <div className="data-frame">{empty}</div>;
   return (
@@ -165,7 +167,7 @@ export function Table<T>({
                       id={at === 0 ? `${id}-${key}` : undefined}
                       column={column}
                       item={item}
-                      link={link}
+                      link={link && { ...link, onClick: (event) => noteOpening(key, event) }}
                     />
                   ))}
                   {hasLast && (
@@ -205,6 +207,20 @@ function useWidth() {
     return () => observer.disconnect();
   }, []);
   return { measure, widthRem };
+}
+
+/** Notes which row is opened, and focuses it if the person came back to the list from it. */
+function useReturning(table: RefObject<HTMLElement | null>, keys: readonly string[]) {
+  const router = useRouter();
+  const entry = () => router.history.location.state.__TSR_key ?? '';
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the page opens
+  useEffect(() => {
+    const index = takeOpened(entry(), keys);
+    const link = table.current?.querySelector<HTMLElement>(`tr[data-index="${index}"] .row-link`);
+    link?.focus({ preventScroll: true });
+  }, []);
+  // A key that presses a link is a click without a count.
+  return (row: string, { detail }: { detail: number }) => noteOpened(entry(), row, detail === 0);
 }
 
 function Head<T>({ column: { id, label, end, sorts }, sort }: { column: Column<T>; sort: Sort | undefined }) {

@@ -36,6 +36,14 @@ export function useApprovalShortcuts(items: RefObject<HTMLElement | null>, more:
       found.find((one) => one.contains(document.activeElement)) ?? (found.length === 1 ? found[0] : undefined);
     return item && pressIn(item, event) ? undefined : false;
   };
+  // Unless it presses what has the focus in the item.
+  const open = (): false | undefined => {
+    const { activeElement } = document;
+    const fold = activeElement?.matches('[data-item]') && activeElement.querySelector<HTMLElement>('[aria-expanded]');
+    if (!fold || !all().some((item) => item === activeElement)) return false;
+    fold.click();
+    return undefined;
+  };
   const isList = more.length > 0;
   useShortcuts(isList ? 'Approvals' : 'Approval', [
     ...(isList
@@ -43,6 +51,7 @@ export function useApprovalShortcuts(items: RefObject<HTMLElement | null>, more:
           { keys: 'j', does: 'Next approval', run: move(1) },
           { keys: 'k', does: 'Previous approval', run: move(-1) },
           { keys: 'x', does: 'Select or deselect', run: press },
+          { keys: 'Enter', does: 'Show or hide details', run: open },
           { keys: 'o', does: 'Show or hide details', run: press },
         ]
       : []),
