@@ -169,3 +169,26 @@ test('if the files are still gone after that, the page reports it instead of rel
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect.poll(title(page)).toBe('Usage');
 });
+
+test('a page whose requests are not answered says so once, and sends them again on demand', async () => {
+  const page = await console_.open(console_.owner, '/agents');
+  await expect.poll(title(page)).toBe('Agents');
+  const slow = page.getByRole('status').filter({ hasText: 'This is taking longer than usual.' });
+  let isHanging = true;
+  await page.route(/\/api\/v1\/(?!events)/, (route) => (isHanging ? undefined : route.continue()));
+  await page.clock.install();
+  for (const name of ['Schedules', 'Overview']) {
+    await page.getByRole('link', { name, exact: true }).click();
+    await expect.poll(title(page)).toBe(name);
+    await page.locator('main .bone').first().waitFor();
+    expect(await slow.count()).toBe(0);
+    await page.clock.fastForward(8_000);
+    await slow.waitFor();
+    expect(await slow.count()).toBe(1);
+  }
+  isHanging = false;
+  await slow.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('region', { name: 'Needs attention' }).waitFor();
+  await slow.waitFor({ state: 'detached' });
+  await page.context().close();
+});

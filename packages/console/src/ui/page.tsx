@@ -5,6 +5,7 @@ import { usePending } from '../pending.tsx';
 import { capped } from '../text-format.ts';
 import { ErrorNotice } from './notice.tsx';
 import { SkeletonCards } from './skeleton.tsx';
+import { WithSlowNotice } from './slow.tsx';
 
 /**
  * A page. Its title is the heading, in the bar of the frame. In its first line are a sentence about the page, or its views, and its
@@ -41,7 +42,7 @@ export function Page({
           {actions && <div className="row actions">{actions}</div>}
         </header>
       )}
-      {children}
+      <WithSlowNotice>{children}</WithSlowNotice>
     </main>
   );
 }

@@ -1,8 +1,10 @@
 // The shape of what is loading, so that nothing moves when it arrives.
 import type { ReactNode } from 'react';
+import { useNoteLoading } from './slow.tsx';
 
 /** Around skeletons: says to screen readers that something is loading. */
 function WhileLoading({ children }: { children: ReactNode }) {
+  useNoteLoading();
   return (
     <div className="stack" role="status">
       <span className="visually-hidden">Loading…</span>

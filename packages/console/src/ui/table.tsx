@@ -8,6 +8,7 @@ import { Button } from './button.tsx';
 import { Menu } from './menu.tsx';
 import { ErrorNotice } from './notice.tsx';
 import { Bone } from './skeleton.tsx';
+import { useNoteLoading } from './slow.tsx';
 import { type Column, useColumns } from './table/columns.ts';
 import { useTableKeys } from './table/keys.ts';
 import { useRowWindow } from './table/rows.ts';
@@ -283,6 +284,7 @@ function Gap({ px }: { px: number }) {
 const SKELETON_ROWS = 8;
 
 function BoneRows<T>({ columns, before, after }: { columns: readonly Column<T>[]; before: number; after: number }) {
+  useNoteLoading();
   return Array.from({ length: SKELETON_ROWS }, (_, row) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
     <tr key={row}>

@@ -9,6 +9,7 @@ import { Json } from '../../ui/copy.tsx';
 import { Markdown } from '../../ui/markdown/markdown.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { SkeletonCards } from '../../ui/skeleton.tsx';
+import { NeverSlow } from '../../ui/slow.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { type CallEntry, type Entry, operationIdOf } from '../sessions/conversation.ts';
 import { SessionStatus } from '../sessions/session-status.tsx';
@@ -84,7 +85,11 @@ function Followed({
         {shown.map((entry) => (
           <EntryView key={entry.key} entry={entry} isGrowing={growing.has(entry.key)} mocked={mocked} />
         ))}
-        {shown.length === 0 && isBusy(session) && <SkeletonCards cards={1} />}
+        {shown.length === 0 && isBusy(session) && (
+          <NeverSlow>
+            <SkeletonCards cards={1} />
+          </NeverSlow>
+        )}
       </div>
       {session.error && (
         <Notice kind="bad">
