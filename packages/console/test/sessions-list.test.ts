@@ -212,6 +212,15 @@ test('how long a session worked is shown once the service has counted it, althou
   await page.context().close();
 });
 
+test('a session that is not there is said once, with a link to the list', async () => {
+  const page = await console.open(member, `/sessions/ses_${'0'.repeat(26)}`);
+  await page.getByRole('heading', { name: 'No such session' }).waitFor();
+  expect(await page.getByText(/not found/i).count()).toBe(0);
+  await page.getByRole('link', { name: 'All sessions' }).click();
+  await table(page).waitFor();
+  await page.context().close();
+});
+
 const MANY = 10_000;
 // What people notice. Each kind of interaction is measured several times, and its median counts.
 const MAX_MS = 100;

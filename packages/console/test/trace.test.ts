@@ -88,6 +88,13 @@ test('a trace grows while the session runs, and shows what waits, on a phone as 
   await expect.poll(() => row(page, /^Tool Look up, waiting/).count()).toBe(2);
   const { waitingFor } = await client.sessions.get(sessionId);
   const [first, second] = waitingFor!.toolCallIds;
+  // Of a call that waits there is only the request.
+  await row(page, /^Tool Look up, waiting/)
+    .first()
+    .click();
+  const drawer = page.getByRole('dialog', { name: 'Look up' });
+  await drawer.getByRole('tab', { name: 'Request', selected: true }).waitFor();
+  await drawer.getByRole('button', { name: 'Close' }).click();
   await client.sessions.sendToolResult(sessionId, { toolCallId: first!, output: 1 });
   await row(page, /^Tool Look up, succeeded/).waitFor();
   await client.sessions.sendToolResult(sessionId, { toolCallId: second!, error: 'שגיאה: ההזמנה לא נמצאה' });

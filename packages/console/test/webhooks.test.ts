@@ -402,3 +402,28 @@ test('a viewer sees everything and can change nothing', async () => {
   });
   await page.context().close();
 });
+
+test('the page of an environment without a webhook offers to add one, and that of no environment leads to the list', async () => {
+  const { client } = console.service;
+  await client.environments.create({ name: 'silent' });
+  const page = await console.open(console.owner, '/webhooks/silent');
+  await page.getByRole('heading', { name: 'silent has no webhook' }).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Add webhook' }).click();
+  await page.getByRole('radio', { name: /^The test receiver/ }).check();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add webhook' }).click();
+  await page.getByText('Copy the secret now. It won’t be shown again.').waitFor();
+  const secret = (await page.getByRole('dialog').locator('pre').first().textContent())!;
+  watchSecret(secret.slice('whsec_'.length));
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
+  await page.getByRole('tab', { name: 'Deliveries' }).waitFor();
+  // Its row says on a phone what never happened.
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto(`${console.origin}/console/${console.organizationId}/webhooks`);
+  await expect.poll(() => page.getByRole('row', { name: /silent/ }).innerText()).toContain('never delivered');
+  await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/nowhere`);
+  await page.getByRole('heading', { name: 'No such environment' }).waitFor();
+  await page.getByRole('link', { name: 'All webhooks' }).click();
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  await page.context().close();
+});

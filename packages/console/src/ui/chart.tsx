@@ -280,12 +280,13 @@ export function roundAbove(value: number): number {
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-// Of which the half is round as well.
+// Of which the half is round as well: shorter ones than 20 ms are shown without digits after the point.
+const ROUND_MS = [2, 4, 6, 8, 10, 20];
 const ROUND_DURATIONS = [1, 2, 4, 6, 10, 20, 30, 60, 120, 240, 360, 720].map((minutes) => minutes * MINUTE);
 
 /** The same for milliseconds, which are shown as minutes and hours. */
 export function roundDurationAbove(ms: number): number {
-  if (ms <= MINUTE) return roundAbove(ms);
+  if (ms <= MINUTE) return ROUND_MS.find((step) => step >= ms) ?? roundAbove(ms);
   return ROUND_DURATIONS.find((step) => step >= ms) ?? Math.ceil(ms / (24 * HOUR)) * 24 * HOUR;
 }
 

@@ -37,6 +37,23 @@ export function EmptyState({
   );
 }
 
+/** In place of what an address names, if there is no such thing. */
+export function Missing({
+  what,
+  action,
+}: {
+  /** A singular. */
+  what: string;
+  /** A link to the list. */
+  action: ReactNode;
+}) {
+  return (
+    <EmptyState title={`No such ${what}`} action={action}>
+      The {what} may have been deleted, or the address is incomplete.
+    </EmptyState>
+  );
+}
+
 /** In place of a list that has nothing with its filters. `onClear` is undefined if only the environment of the frame filters. */
 export function NoMatches({
   icon,

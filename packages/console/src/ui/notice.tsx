@@ -121,6 +121,9 @@ function describe(error: unknown): Described {
   const fields = error.errors ?? [];
   // The browser's message about a failed connection is not useful.
   if (status === 0) return { title: unreachable, detail: '', fields, requestId };
+  // The detail would say it again.
+  if (error.code === 'not_found' && /^Not found\b/.test(detail))
+    return { title: notFound, detail: '', fields, requestId };
   const title = titleOf(error.code);
   if (fields.length > 0) return { title: title ?? 'Check your input.', detail: '', fields, requestId };
   return title === undefined ? { title: detail, detail: '', fields, requestId } : { title, detail, fields, requestId };
@@ -132,7 +135,7 @@ function titleOf(code: string): string | undefined {
     case 'insufficient_permission':
       return 'Your role does not allow this. Ask an admin of the organization.';
     case 'not_found':
-      return 'Not found. It may have been deleted.';
+      return notFound;
     case 'rate_limited':
       return 'Too many requests. Wait a few seconds and try again.';
     case 'unavailable':
@@ -144,6 +147,7 @@ function titleOf(code: string): string | undefined {
   }
 }
 
+const notFound = 'Not found. It may have been deleted, or its ID is incomplete.';
 const unreachable = 'Can’t reach the service. Check your connection and try again.';
 
 /** The service's error for a field of a form (`errors[].path`), or for something inside it. */

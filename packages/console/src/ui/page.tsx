@@ -1,3 +1,4 @@
+import { NotFoundError } from '@signalbox/client';
 import type { RouteName } from '@signalbox/contract';
 import { type ReactNode, useEffect } from 'react';
 import { useHeading } from '../frame/crumbs.tsx';
@@ -53,17 +54,23 @@ interface Asked<T> {
   refetch: () => Promise<unknown>;
 }
 
-/** Shows a query's data, or that it is loading, or its error. `skeleton`: the shape of the data, if it is not a card. */
+/**
+ * Shows a query's data, or that it is loading, or its error. `skeleton`: the shape of the data, if it is not a card. `missing`: what to
+ * show if there is no such thing.
+ */
 export function Await<T>({
   query,
   skeleton = <SkeletonCards cards={1} />,
+  missing,
   children,
 }: {
   query: Asked<T>;
   skeleton?: ReactNode;
+  missing?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   const { data, error, refetch } = query;
+  if (missing && error instanceof NotFoundError) return missing;
   if (data === undefined) return error ? <ErrorNotice error={error} retry={() => refetch()} /> : skeleton;
   return (
     <>

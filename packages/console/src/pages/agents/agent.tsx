@@ -1,8 +1,9 @@
 import type { Agent } from '@signalbox/client';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Missing } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -55,7 +56,21 @@ export function AgentPage() {
         </>
       }
     >
-      <Await query={query}>{(newest) => <SavedAgent newest={newest} key={agentId} />}</Await>
+      <Await
+        query={query}
+        missing={
+          <Missing
+            what="agent"
+            action={
+              <Link to="/$organizationId/agents" params={{ organizationId }}>
+                All agents
+              </Link>
+            }
+          />
+        }
+      >
+        {(newest) => <SavedAgent newest={newest} key={agentId} />}
+      </Await>
       {agent && archiving && <ArchiveDialog agent={agent} onClose={() => setArchiving(false)} />}
     </Page>
   );

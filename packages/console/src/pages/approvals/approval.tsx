@@ -1,9 +1,10 @@
 // One approval, for a link in a chat. On a phone the buttons stay within reach of the thumb.
 import type { Approval } from '@signalbox/client';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { useApiQuery } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
+import { Missing } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
@@ -19,7 +20,7 @@ import { useApprovalShortcuts } from './shortcuts.ts';
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {
-  const { operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
+  const { organizationId, operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
   const query = useApiQuery(
     ['approvals', operationId],
     (client) => client.approvals.get(operationId, { include: 'context' }),
@@ -33,7 +34,19 @@ export function ApprovalPage() {
   return (
     <Page title={data ? toolTitle(data.name) : 'Approval'} about={data && <ApprovalSource approval={data} />}>
       <div ref={page}>
-        <Await query={query}>
+        <Await
+          query={query}
+          missing={
+            <Missing
+              what="approval"
+              action={
+                <Link to="/$organizationId/approvals" params={{ organizationId }}>
+                  All approvals
+                </Link>
+              }
+            />
+          }
+        >
           {(approval) => (
             <article className="one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>
               <div className="stack">

@@ -92,7 +92,13 @@ function Keys() {
       label: 'Last used',
       width: '6.5rem',
       phone: 'under-aside',
-      cell: (key) => <Time at={key.lastUsedAt} />,
+      cell: ({ lastUsedAt }) => (
+        <>
+          {lastUsedAt !== null && <span className="only-on-phone">used </span>}
+          <Time at={lastUsedAt} />
+          {lastUsedAt === null && <span className="only-on-phone"> used</span>}
+        </>
+      ),
     },
     { id: 'expires', label: 'Expires', width: '10.5rem', cell: (key) => <Expiry at={key.expiresAt} /> },
   ];

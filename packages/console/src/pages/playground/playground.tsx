@@ -1,4 +1,4 @@
-// The playground: drafts next to each other on the same input. Nothing is saved until the user says so.
+// The playground: drafts next to each other on the same input. No agent changes until the user says so; each run is a session of a draft.
 import type { Session } from '@signalbox/client';
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
@@ -40,7 +40,7 @@ import './playground.css';
 /** Of what is open by then: several may come before the page is drawn again, such as runs that start at the same moment. */
 type Change = (open: Playground) => Playground;
 
-const ABOUT = 'Drafts on the same input. Nothing is saved, and no webhook is sent.';
+const ABOUT = 'The agent does not change. Runs are listed under Sessions as drafts, and no webhook is sent.';
 
 export function PlaygroundPage() {
   const { organizationId, client } = useOrganization();

@@ -7,7 +7,7 @@ import { useChangeSearch } from '../../change-search.ts';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
-import { EmptyState, NoMatches } from '../../ui/empty-state.tsx';
+import { EmptyState, Missing, NoMatches } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -26,12 +26,26 @@ import { ScheduleTime } from './schedule-time.tsx';
 import { scheduleSearch } from './search-params.ts';
 
 export function SchedulePage() {
-  const { scheduleId } = useParams({ from: '/$organizationId/schedules/$scheduleId' });
+  const { organizationId, scheduleId } = useParams({ from: '/$organizationId/schedules/$scheduleId' });
   const query = useApiQuery(['schedules', scheduleId], (client) => client.schedules.get(scheduleId));
   if (query.data) return <Shown schedule={query.data} />;
   return (
     <Page title="Schedule">
-      <Await query={query}>{() => null}</Await>
+      <Await
+        query={query}
+        missing={
+          <Missing
+            what="schedule"
+            action={
+              <Link to="/$organizationId/schedules" params={{ organizationId }}>
+                All schedules
+              </Link>
+            }
+          />
+        }
+      >
+        {() => null}
+      </Await>
     </Page>
   );
 }

@@ -1,10 +1,11 @@
 import type { Session } from '@signalbox/client';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { PanelRight, Share2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { useIsPhone } from '../../frame/width.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Missing } from '../../ui/empty-state.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Bone, SkeletonRows } from '../../ui/skeleton.tsx';
 import { SplitPanes } from '../../ui/split-panes.tsx';
@@ -30,12 +31,25 @@ const SessionDeliveries = lazy(async () => ({
 const ShareDialog = lazy(async () => ({ default: (await import('./share-dialog.tsx')).ShareDialog }));
 
 export function SessionPage() {
-  const { sessionId } = useParams({ from: '/$organizationId/sessions/$sessionId' });
+  const { organizationId, sessionId } = useParams({ from: '/$organizationId/sessions/$sessionId' });
   const query = useSession(sessionId);
   if (query.data) return <Shown session={query.data} key={sessionId} />;
   return (
     <Page title="Session" about={query.error ? undefined : <Bone />}>
-      <Await query={query} skeleton={<SkeletonRows />}>
+      <Await
+        query={query}
+        skeleton={<SkeletonRows />}
+        missing={
+          <Missing
+            what="session"
+            action={
+              <Link to="/$organizationId/sessions" params={{ organizationId }}>
+                All sessions
+              </Link>
+            }
+          />
+        }
+      >
         {() => null}
       </Await>
     </Page>

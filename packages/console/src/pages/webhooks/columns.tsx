@@ -46,7 +46,13 @@ export function webhookColumns(delivered: ReadonlyMap<string, Delivered>): Colum
       end: true,
       choice: 'shown',
       phone: 'under-aside',
-      cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} />,
+      cell: ({ lastSuccessAt }) => (
+        <>
+          {lastSuccessAt !== null && <span className="only-on-phone">delivered </span>}
+          <Time at={lastSuccessAt} />
+          {lastSuccessAt === null && <span className="only-on-phone"> delivered</span>}
+        </>
+      ),
     },
     {
       id: 'lastFailure',

@@ -10,7 +10,7 @@ export function NextAttempt({ environment, at }: { environment: string; at: stri
   if (probeAt !== null && probeAt > at) {
     return (
       <>
-        after the next probe, <Time at={probeAt} />
+        <Time at={probeAt} />, after a probe
       </>
     );
   }

@@ -1,10 +1,12 @@
 import type { WebhookSubscription } from '@signalbox/client';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useChangeSearch } from '../../change-search.ts';
+import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
+import { Missing } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -13,11 +15,12 @@ import { Breakable } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { DeliveryCharts } from './course.tsx';
-import type { NewSigningSecret } from './create.tsx';
+import { CreateSubscription, type NewSigningSecret } from './create.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { Health, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
+import { NoWebhook } from './no-webhook.tsx';
 import { destinationText, testReceiverUrl } from './reasons.ts';
 import { ReceivedDeliveries } from './received.tsx';
 import { RecoverDialog } from './recover.tsx';
@@ -35,6 +38,8 @@ export function SubscriptionPage() {
   const { environment } = useParams({ from: '/$organizationId/webhooks/$environment' });
   const { delivery, ...search } = useSearch({ from: '/$organizationId/webhooks/$environment' });
   const navigate = useNavigate();
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState<NewSigningSecret>();
   const query = useApiQuery(['webhooks', environment], (client) => client.webhookSubscriptions.get(environment), {
     everyMs: LOOK_EVERY_MS,
   });
@@ -53,7 +58,13 @@ export function SubscriptionPage() {
       }
       actions={query.data && <Actions subscription={query.data} />}
     >
-      <Await query={query}>{(subscription) => <Subscription subscription={subscription} />}</Await>
+      <Await query={query} missing={<Absent environment={environment} onAdd={() => setCreating(true)} />}>
+        {(subscription) => <Subscription subscription={subscription} />}
+      </Await>
+      {isCreating && (
+        <CreateSubscription environments={[environment]} onClose={() => setCreating(false)} onCreated={setCreated} />
+      )}
+      {created && !isCreating && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
       {delivery && (
         <DeliveryDrawer
           environment={environment}
@@ -69,6 +80,32 @@ export function SubscriptionPage() {
         />
       )}
     </Page>
+  );
+}
+
+/** In place of the webhook of an environment that has none, or of one that is not there. */
+function Absent({ environment, onAdd }: { environment: string; onAdd: () => void }) {
+  const { organizationId, may } = useOrganization();
+  const names = useEnvironmentNames();
+  const list = (
+    <Link to="/$organizationId/webhooks" params={{ organizationId }}>
+      All webhooks
+    </Link>
+  );
+  if (names?.includes(environment) === false) return <Missing what="environment" action={list} />;
+  return (
+    <NoWebhook
+      title={`${environment} has no webhook`}
+      action={
+        may('write') && names ? (
+          <Button look="primary" onClick={onAdd}>
+            Add webhook
+          </Button>
+        ) : (
+          list
+        )
+      }
+    />
   );
 }
 

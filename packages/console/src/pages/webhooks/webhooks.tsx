@@ -1,19 +1,18 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
-import { Webhook } from 'lucide-react';
 import { useState } from 'react';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
 import { useOpenNew } from '../../palette/open-new.ts';
 import { Button } from '../../ui/button.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Table } from '../../ui/table.tsx';
 import { webhookColumns } from './columns.tsx';
 import { useDelivered } from './course.tsx';
 import { CreateSubscription, type NewSigningSecret } from './create.tsx';
 import { NewSecret } from './new-secret.tsx';
+import { NoWebhook } from './no-webhook.tsx';
 import { WebhookRowMenu } from './row-menu.tsx';
 
 // The event log has no events for successful and failed attempts.
@@ -56,16 +55,7 @@ export function WebhooksPage() {
           params: { organizationId, environment: one.environment },
         })}
         {...(may('write') && { actions: (one: WebhookSubscription) => <WebhookRowMenu subscription={one} /> })}
-        empty={
-          <EmptyState
-            icon={Webhook}
-            title={environment ? `${environment} has no webhook` : 'No webhooks yet'}
-            action={add}
-            docs={{ label: 'How to receive webhooks', href: '/docs#createWebhookSubscription' }}
-          >
-            Your endpoint receives what happens in sessions as signed requests, which are retried until they arrive.
-          </EmptyState>
-        }
+        empty={<NoWebhook title={environment ? `${environment} has no webhook` : 'No webhooks yet'} action={add} />}
       />
       {isCreating && (
         <CreateSubscription environments={free} onClose={() => setCreating(false)} onCreated={setCreated} />

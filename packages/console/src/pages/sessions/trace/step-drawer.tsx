@@ -106,7 +106,7 @@ export function StepDrawer({
           )}
           <Tabs
             label="Parts of the call"
-            value={shownTab(tab, isTool)}
+            value={shownTab(tab, data)}
             onChange={setTab}
             tabs={[
               ...(isTool ? [] : [{ value: 'prompt' as const, label: 'Prompt', content: <PromptTab step={data} /> }]),
@@ -126,9 +126,11 @@ function isStep({ kind, operationId }: { kind: string; operationId: string }, wa
 }
 
 /** The tab that was chosen, as far as the step has it. */
-function shownTab(chosen: Tab | undefined, isTool: boolean): Tab {
-  if (isTool) return chosen === undefined || chosen === 'prompt' ? 'response' : chosen;
-  return chosen ?? 'prompt';
+function shownTab(chosen: Tab | undefined, { kind, endedAt }: OperationDetails): Tab {
+  if (kind !== 'tool') return chosen ?? 'prompt';
+  if (chosen !== undefined && chosen !== 'prompt') return chosen;
+  // A call that has not ended has no response yet.
+  return endedAt === null ? 'request' : 'response';
 }
 
 function Summary({ step }: { step: OperationDetails }) {
