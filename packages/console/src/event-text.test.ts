@@ -62,6 +62,32 @@ test('an event text says who did what, with the detail that identifies it', () =
   expect(kept([1, null])).toBe('Olga changed an environment: staging, keeps ended sessions for the operator’s default');
 });
 
+test('an event about an agent or a budget says which, and a change what was changed', () => {
+  const agent = { type: 'agent' as const, id: 'agt_1' };
+  const names = new Map([['agt_1', 'Support']]);
+  const changed = (changes: Event['changes']) =>
+    eventText(record({ type: 'agent.updated', resource: agent, changes }), names);
+  expect(changed({ version: [1, 2], instructions: ['a', 'b'], outputSchema: [null, {}] })).toBe(
+    'Olga changed an agent: Support, instructions, output schema',
+  );
+  expect(changed({ version: [1, 2], name: ['Support', 'Help'] })).toBe('Olga changed an agent: Help, name');
+  expect(changed({ version: [1, 2], a: [1, 2], b: [1, 2], c: [1, 2], d: [1, 2] })).toBe(
+    'Olga changed an agent: Support, 4 fields',
+  );
+  expect(actionText(record({ type: 'agent.updated', resource: agent }))).toBe('Changed an agent');
+  expect(actionText(record({ type: 'agent.archived', resource: agent }), names)).toBe('Archived an agent: Support');
+  const budget = { type: 'budget' as const, id: 'monthly' };
+  const system = { type: 'system' as const, id: null, name: 'Signalbox' };
+  const reached = { type: 'budget.threshold_reached' as const, actor: system, resource: budget };
+  expect(eventText(record({ ...reached, changes: { threshold: [null, 80] } }))).toBe(
+    'A budget reached a threshold: monthly, 80%',
+  );
+  const webhook = { type: 'webhook_subscription.updated' as const, environment: 'staging' };
+  expect(actionText(record({ ...webhook, changes: { url: ['a', 'b'] } }))).toBe(
+    'Changed a webhook subscription: staging, url',
+  );
+});
+
 test('what happens in a session names its agent and the reason; next to the actor, the text does not repeat it', () => {
   const actor = { type: 'agent' as const, id: 'agt_1', name: 'Refund desk' };
   const failed = record({ type: 'session.failed', actor, changes: { error: [null, 'model_key_missing'] } });

@@ -112,28 +112,33 @@ export const eventKinds: Record<EventType, Kind> = {
   'access.denied': { label: 'Access denied', did: 'was denied access' },
 };
 
+/** The names of agents by their ids: an event has only the id of what was changed. */
+type Names = ReadonlyMap<string, string>;
+const noNames: Names = new Map();
+
 /** One sentence without a full stop: `Olga created an API key: billing service`. Names in it are user input. */
-export function eventText(event: Event): string {
+export function eventText(event: Event, names = noNames): string {
   const { type, actor } = event;
   // A newer service may write types that this page does not know.
   const kind: Kind | undefined = eventKinds[type];
   if (!kind) return `${actor.name}: ${type}`;
-  if (!isBySelf(event, kind)) return withParticular(`${actor.name} ${kind.did ?? kind.label}`, event);
+  if (!isBySelf(event, kind))
+    return withParticular(`${actor.name} ${kind.did ?? kind.label}`, particularOf(event, names));
   // What happens in a session is recorded with its agent.
-  return withParticular(kind.said!, event, actor.type === 'agent' ? actor.name : '');
+  return withParticular(kind.said!, particularOf(event, names), actor.type === 'agent' ? actor.name : '');
 }
 
 /** The same without the actor, which is next to it: `Created an API key: billing service`. */
-export function actionText(event: Event): string {
-  const { action, particular } = actionParts(event);
+export function actionText(event: Event, names = noNames): string {
+  const { action, particular } = actionParts(event, names);
   return particular ? `${action}: ${particular}` : action;
 }
 
 /** The same in its two parts. */
-export function actionParts(event: Event): { action: string; particular: string } {
+export function actionParts(event: Event, names = noNames): { action: string; particular: string } {
   const kind: Kind | undefined = eventKinds[event.type];
   if (!kind) return { action: event.type, particular: '' };
-  const particular = particularOf(event);
+  const particular = particularOf(event, names);
   if (isBySelf(event, kind)) return { action: kind.said!, particular };
   const did = kind.did ?? kind.label;
   return { action: did[0]!.toUpperCase() + did.slice(1), particular };
@@ -144,13 +149,13 @@ function isBySelf({ actor }: Event, { did, said }: Kind): boolean {
   return said !== undefined && (actor.type === 'system' || did === undefined);
 }
 
-function withParticular(sentence: string, event: Event, who = ''): string {
-  const more = [who, particularOf(event)].filter(Boolean).join(', ');
+function withParticular(sentence: string, particular: string, who = ''): string {
+  const more = [who, particular].filter(Boolean).join(', ');
   return more ? `${sentence}: ${more}` : sentence;
 }
 
 /** The detail that identifies this event among others of its type, if it has one. */
-function particularOf({ type, changes, resource, environment }: Event): string {
+function particularOf({ type, changes, resource, environment }: Event, names: Names): string {
   const after = (field: string) => wordOf(changes?.[field]?.[1]);
   switch (type) {
     case 'approval.resolved':
@@ -179,6 +184,24 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'environment.created':
     case 'environment.deleted':
       return environment ?? resource.id;
+    case 'agent.updated':
+      return [after('name') || names.get(resource.id), changedText(changes)].filter(Boolean).join(', ');
+    case 'agent.archived':
+      return names.get(resource.id) ?? '';
+    case 'agent.tool_tested':
+      return resource.id;
+    case 'webhook_subscription.updated':
+    case 'schedule.updated':
+    case 'api_key.updated':
+    case 'organization.updated':
+      return [after('name') || environment, changedText(changes)].filter(Boolean).join(', ');
+    case 'budget.created':
+    case 'budget.deleted':
+      return resource.id;
+    case 'budget.updated':
+      return [resource.id, changedText(changes)].filter(Boolean).join(', ');
+    case 'budget.threshold_reached':
+      return [resource.id, changes?.threshold && `${after('threshold')}%`].filter(Boolean).join(', ');
     case 'turn.failed':
     case 'session.failed':
       return after('error');
@@ -188,6 +211,17 @@ function particularOf({ type, changes, resource, environment }: Event): string {
       if (type.startsWith('webhook_')) return environment ?? '';
       return after('name') || after('email') || after('role') || wordOf(changes?.name?.[0]);
   }
+}
+
+// More are counted.
+const MOST_FIELDS = 3;
+
+/** What was changed: `instructions, max steps`. */
+function changedText(changes: Event['changes']): string {
+  // Each change of an agent has the number of its version.
+  const fields = Object.keys(changes ?? {}).filter((field) => field !== 'version');
+  if (fields.length > MOST_FIELDS) return counted(fields.length, 'field');
+  return fields.map((field) => field.replaceAll(/\p{Lu}/gu, (letter) => ` ${letter.toLowerCase()}`)).join(', ');
 }
 
 function keptText(changes: Event['changes']): string {

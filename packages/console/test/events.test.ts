@@ -305,3 +305,18 @@ test('a viewer can read, export and verify the log', async () => {
   await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'CSV' }).click()]);
   await page.context().close();
 });
+
+test('a row says which agent was changed and how, and on a phone a failure leaves room for what failed', async () => {
+  const { client } = console.service;
+  const script = [{ failWith: 'rejected' as const }];
+  const model = { provider: 'scripted' as const, model: 'demo', settings: { script } };
+  const { agentId, version } = await client.agents.create({ name: 'Fails', model });
+  await client.agents.update(agentId, { expectedVersion: version, instructions: 'Fail.' });
+  const page = await console.open(console.owner, '/events', { viewport: { width: 390, height: 800 } });
+  await records(page).getByText('Fails, instructions').waitFor();
+  await client.sessions.open({ agentId, environment: 'staging', input: 'Fail' });
+  const title = records(page).getByText('A turn failed').locator('xpath=ancestor-or-self::strong').first();
+  await title.waitFor();
+  expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+  await page.context().close();
+});

@@ -7,12 +7,13 @@ import type { Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { Actor } from './actor.tsx';
 
-export const eventColumns: readonly Column<Event>[] = [
+/** `names`: of agents, by their ids. */
+export const eventColumns = (names: ReadonlyMap<string, string>): readonly Column<Event>[] => [
   {
     id: 'event',
     label: 'Event',
     cell: (event) => {
-      const { action, particular } = actionParts(event);
+      const { action, particular } = actionParts(event, names);
       const badge = event.outcome !== 'success' && <Badge tone="bad">{event.outcome}</Badge>;
       return <RowTitle title={action} about={particular} badge={badge} />;
     },

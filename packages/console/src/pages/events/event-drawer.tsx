@@ -1,6 +1,7 @@
 import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { actionText } from '../../event-text.ts';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
@@ -34,11 +35,12 @@ export function EventDrawer({
 
 function Details({ event, search }: { event: Event; search: EventsSearch }) {
   const { type, occurredAt, outcome, actor, resource, environment, sessionId, changes, context } = event;
+  const names = useAgentNames();
   return (
     <>
       <p>
         <strong>
-          <PlainText text={actionText(event)} />
+          <PlainText text={actionText(event, names)} />
         </strong>
       </p>
       <dl className="facts">

@@ -1,5 +1,7 @@
 import type { EventFilters } from '@signalbox/client';
 import { ScrollText } from 'lucide-react';
+import { useMemo } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { NoMatches } from '../../ui/empty-state.tsx';
@@ -23,6 +25,8 @@ export function EventList({
   onClear: (() => void) | undefined;
 }) {
   const { organizationId } = useOrganization();
+  const names = useAgentNames();
+  const columns = useMemo(() => eventColumns(names), [names]);
   const { events, error, retry, waiting, showWaiting, hasOlder, isLoadingOlder, loadOlder } = useEventLog(
     filters,
     beginAnew,
@@ -51,7 +55,7 @@ export function EventList({
           isFetchingNextPage: isLoadingOlder,
           fetchNextPage: loadOlder,
         }}
-        columns={eventColumns}
+        columns={columns}
         rowKey={({ eventId }) => eventId}
         rowLink={({ eventId }) => ({
           to: '/$organizationId/events',

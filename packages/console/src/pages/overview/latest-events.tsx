@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { useAgentNames } from '../../agent-names.ts';
 import { eventText } from '../../event-text.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
@@ -14,6 +15,7 @@ const SHOWN = 8;
 export function LatestEvents({ isFailureSaid }: { isFailureSaid: boolean }) {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
+  const names = useAgentNames();
   const query = useApiQuery(['events', 'latest', environment], async (client) => {
     const { data } = await client.events.list({ limit: SHOWN, ...(environment !== undefined && { environment }) });
     return data;
@@ -37,7 +39,7 @@ export function LatestEvents({ isFailureSaid }: { isFailureSaid: boolean }) {
                 <li key={event.eventId}>
                   <Link {...eventLink(organizationId, event)}>
                     <span className="what">
-                      <PlainText text={eventText(event)} />
+                      <PlainText text={eventText(event, names)} />
                     </span>
                     <span className="quiet small">
                       <Time at={event.occurredAt} />
