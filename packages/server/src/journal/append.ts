@@ -11,14 +11,7 @@ import { foundNoRow, requireRow } from '../db/planned-change.ts';
 import type { Platform } from '../platform.ts';
 import { endOfJournal, type Position } from './cursor.ts';
 import { deliveryMark, subscriptionOf } from './delivery-mark.ts';
-import { encodeItems, type Item, type JournalCommit, type Segment } from './segment.ts';
-
-declare module '../wake/hints.ts' {
-  interface JournalHint {
-    /** Not sent to other nodes. */
-    commit?: JournalCommit;
-  }
-}
+import { encodeItems, type Item, type Segment } from './segment.ts';
 
 /** The position of a session's next chunk, and the epoch with which it is written. */
 export interface JournalHead {

@@ -21,14 +21,6 @@ export interface Segment {
   createdAt: Date;
 }
 
-/** What one commit added to a journal. */
-export interface JournalCommit {
-  /** Where the journal ended before. */
-  previous: Position;
-  /** At least one. */
-  segments: readonly Segment[];
-}
-
 /** The session of a journal, as envelopes name it. */
 export interface JournalOwner {
   sessionId: string;

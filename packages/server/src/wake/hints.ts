@@ -7,15 +7,16 @@ export interface SessionHint {
   sessionId: string;
 }
 
-/** On the node that committed, it has what was committed (journal/append.ts). */
-export interface JournalHint extends SessionHint {
-  environment: string;
+/** What one commit added to a journal: at least one segment, and where the journal ended before. */
+export interface JournalCommit {
+  previous: { turn: number; seq: number };
+  segments: readonly { turn: number; seqFrom: number; seqTo: number; body: string; createdAt: Date }[];
 }
 
 /**
  * - `runnable`: the session may be claimed
  * - `inbox`: the session's inbox has a new entry for the node that runs it, or that node lost the session
- * - `journal`: chunks were committed to the session
+ * - `journal`: chunks were committed to the session; `commit` is not sent to other nodes
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
  * - `subscription`: a webhook subscription of the organization changed
@@ -24,7 +25,7 @@ export interface JournalHint extends SessionHint {
 export interface Hints {
   runnable: SessionHint;
   inbox: SessionHint;
-  journal: JournalHint;
+  journal: SessionHint & { environment: string; commit?: JournalCommit };
   child: SessionHint;
   offered: SessionHint & { queue: string };
   subscription: { organizationId: string };

@@ -4,7 +4,8 @@
 // It only saves reads. Once something may be missing, because another node has committed or a turn has begun, it offers nothing more,
 // and the loop reads.
 import { comparePositions, formatCursor, type Position } from '../../journal/cursor.ts';
-import type { JournalCommit, Segment } from '../../journal/segment.ts';
+import type { Segment } from '../../journal/segment.ts';
+import type { JournalCommit } from '../../wake/hints.ts';
 import type { FinishedDelivery } from './delivery.ts';
 import type { DeliveryProgress } from './progress.ts';
 
