@@ -4,6 +4,7 @@ import { useEffect, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { FileView } from './file-view.tsx';
 import type { FollowedSession } from './use-session.ts';
 
@@ -11,7 +12,7 @@ import type { FollowedSession } from './use-session.ts';
 const PAGES_AT_ONCE = 20;
 
 export function SessionFiles({
-  followed: { entries, hasOlder, isReadingOlder, olderError, readOlder },
+  followed: { entries, hasOlder, isCaughtUp, isReadingOlder, olderError, readOlder },
 }: {
   followed: FollowedSession;
 }) {
@@ -33,7 +34,8 @@ export function SessionFiles({
   }
   return (
     <div className="stack session-files">
-      {found.length === 0 && !isLooking && (
+      {found.length === 0 && !isCaughtUp && <SkeletonCards cards={1} />}
+      {found.length === 0 && isCaughtUp && !isLooking && (
         <EmptyState icon={Files} title={hasOlder ? 'No files in the latest messages' : 'No files'}>
           Files that users attach and tools create appear here.
         </EmptyState>
