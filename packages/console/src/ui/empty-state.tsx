@@ -1,3 +1,4 @@
+import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import type { LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Button } from './button.tsx';
@@ -40,15 +41,14 @@ export function EmptyState({
 /** In place of what an address names, if there is no such thing. */
 export function Missing({
   what,
-  action,
-}: {
+  children = `All ${what}s`,
+  ...list
+}: LinkComponentProps & {
   /** A singular. */
   what: string;
-  /** A link to the list. */
-  action: ReactNode;
 }) {
   return (
-    <EmptyState title={`No such ${what}`} action={action}>
+    <EmptyState title={`No such ${what}`} action={<Link {...list}>{children}</Link>}>
       The {what} may have been deleted, or the address is incomplete.
     </EmptyState>
   );

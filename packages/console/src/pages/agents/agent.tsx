@@ -1,5 +1,5 @@
 import type { Agent } from '@signalbox/client';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
@@ -56,19 +56,7 @@ export function AgentPage() {
         </>
       }
     >
-      <Await
-        query={query}
-        missing={
-          <Missing
-            what="agent"
-            action={
-              <Link to="/$organizationId/agents" params={{ organizationId }}>
-                All agents
-              </Link>
-            }
-          />
-        }
-      >
+      <Await query={query} missing={<Missing what="agent" to="/$organizationId/agents" params={{ organizationId }} />}>
         {(newest) => <SavedAgent newest={newest} key={agentId} />}
       </Await>
       {agent && archiving && <ArchiveDialog agent={agent} onClose={() => setArchiving(false)} />}

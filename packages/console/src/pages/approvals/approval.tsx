@@ -1,6 +1,6 @@
 // One approval, for a link in a chat. On a phone the buttons stay within reach of the thumb.
 import type { Approval } from '@signalbox/client';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { useApiQuery } from '../../organization.tsx';
 import { toolTitle } from '../../text-format.ts';
@@ -36,16 +36,7 @@ export function ApprovalPage() {
       <div ref={page}>
         <Await
           query={query}
-          missing={
-            <Missing
-              what="approval"
-              action={
-                <Link to="/$organizationId/approvals" params={{ organizationId }}>
-                  All approvals
-                </Link>
-              }
-            />
-          }
+          missing={<Missing what="approval" to="/$organizationId/approvals" params={{ organizationId }} />}
         >
           {(approval) => (
             <article className="one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>

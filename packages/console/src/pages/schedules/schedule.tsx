@@ -33,16 +33,7 @@ export function SchedulePage() {
     <Page title="Schedule">
       <Await
         query={query}
-        missing={
-          <Missing
-            what="schedule"
-            action={
-              <Link to="/$organizationId/schedules" params={{ organizationId }}>
-                All schedules
-              </Link>
-            }
-          />
-        }
+        missing={<Missing what="schedule" to="/$organizationId/schedules" params={{ organizationId }} />}
       >
         {() => null}
       </Await>

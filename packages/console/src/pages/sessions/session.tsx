@@ -1,5 +1,5 @@
 import type { Session } from '@signalbox/client';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { PanelRight, Share2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { useIsPhone } from '../../frame/width.ts';
@@ -39,16 +39,7 @@ export function SessionPage() {
       <Await
         query={query}
         skeleton={<SkeletonRows />}
-        missing={
-          <Missing
-            what="session"
-            action={
-              <Link to="/$organizationId/sessions" params={{ organizationId }}>
-                All sessions
-              </Link>
-            }
-          />
-        }
+        missing={<Missing what="session" to="/$organizationId/sessions" params={{ organizationId }} />}
       >
         {() => null}
       </Await>

@@ -92,7 +92,12 @@ function Absent({ environment, onAdd }: { environment: string; onAdd: () => void
       All webhooks
     </Link>
   );
-  if (names?.includes(environment) === false) return <Missing what="environment" action={list} />;
+  if (names?.includes(environment) === false)
+    return (
+      <Missing what="environment" to="/$organizationId/webhooks" params={{ organizationId }}>
+        All webhooks
+      </Missing>
+    );
   return (
     <NoWebhook
       title={`${environment} has no webhook`}
