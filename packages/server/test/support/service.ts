@@ -15,6 +15,7 @@ import { startService } from '../../src/main.ts';
 import { createKeyOnHost } from '../../src/operator/operator.ts';
 import { allOrganizations } from '../../src/organizations/organizations.ts';
 import { atFileEnd } from './at-file-end.ts';
+import { keepLine } from './last-lines.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {
@@ -84,6 +85,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const write = (line: string) => {
     logLines.push(line);
     everyLine.push(line);
+    keepLine(line);
   };
   watchSecret(masterKey);
   const service = await startService(config, {

@@ -20,6 +20,7 @@ import type { Assignment } from '../../src/webhooks/sending/assignments.ts';
 import type { DeliveryContent } from '../../src/webhooks/sending/batch.ts';
 import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import { keepLine } from './last-lines.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { createTestDatabase } from './postgres.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
@@ -79,7 +80,11 @@ export async function createWorld(options: Pick<EgressOptions, 'lookup' | 'maxPe
   const db = createDb({ url: database.url });
   const clock = createManualClock(new Date('2026-01-01T00:00:00.000Z'));
   const lines: Record<string, unknown>[] = [];
-  const log = createLog({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
+  const write = (line: string) => {
+    lines.push(JSON.parse(line));
+    keepLine(line);
+  };
+  const log = createLog({ level: 'info', destination: { write } });
   const metrics = createMetrics();
   const wake = createWake({ db, log, clock, acrossNodes: false });
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
