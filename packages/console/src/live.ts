@@ -11,7 +11,7 @@ const stale: Record<string, readonly string[]> = {
   agent: ['agents'],
   environment: ['environments'],
   environment_secret: ['secrets', 'environments'],
-  session: ['sessions', 'overview', 'usage', 'analytics'],
+  session: ['sessions', 'usage', 'analytics'],
   tool_call: ['sessions'],
   approval: ['approvals', 'sessions', 'overview'],
   schedule: ['schedules'],

@@ -3,7 +3,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { useOrganization } from './organization.tsx';
-import { usePending } from './pending.tsx';
+import { useOverview } from './overview.tsx';
 import { counted } from './text-format.ts';
 
 const STORED = 'signalbox.notifications';
@@ -39,17 +39,17 @@ export async function switchNotifications(on: boolean): Promise<void> {
   for (const listener of listeners) listener();
 }
 
-/** In the frame: notifies of approvals that the user may decide. */
+/** In the frame: notifies of approvals that the user may decide, in every environment: the page shows one, but all of them wait. */
 export function useApprovalNotifications(): void {
   const { client, organizationId, may } = useOrganization();
   const navigate = useNavigate();
-  const pending = usePending();
+  const isOn = useNotificationState() === 'on' && may('write');
+  const pending = useOverview(undefined, { enabled: isOn }).data?.pendingApprovals ?? 0;
   const before = useRef(pending);
-  const isAble = may('write');
   useEffect(() => {
     const isMore = pending > before.current;
     before.current = pending;
-    if (!isMore || !isAble || !areOn() || document.hasFocus()) return;
+    if (!isMore || !isOn || document.hasFocus()) return;
     const timer = setTimeout(() => void notify().catch(() => {}), GATHER_MS);
 
     // The time of the newest that any tab of this browser has notified of: ids sort by time.
@@ -74,5 +74,5 @@ export function useApprovalNotifications(): void {
       };
     }
     return () => clearTimeout(timer);
-  }, [pending, isAble, client, organizationId, navigate]);
+  }, [pending, isOn, client, organizationId, navigate]);
 }

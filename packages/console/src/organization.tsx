@@ -3,8 +3,8 @@ import type { Permission } from '@signalbox/client';
 import { type Page, Signalbox } from '@signalbox/client';
 import type { Account, Membership } from '@signalbox/contract/console';
 import {
-  keepPreviousData,
   type QueryKey,
+  type QueryMeta,
   type UseInfiniteQueryResult,
   useInfiniteQuery,
   useMutation,
@@ -60,12 +60,12 @@ export function useOrganization(): Organization {
 
 /**
  * A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). `keeps`: while a changed key
- * loads, the data is that of the key before.
+ * loads, the data is that of the key before, unless it is of another environment.
  */
 export function useApiQuery<T>(
   key: QueryKey,
   ask: (client: Signalbox) => PromiseLike<T>,
-  { enabled = true, everyMs, keeps = false }: { enabled?: boolean; keeps?: boolean } & Again = {},
+  { enabled = true, everyMs, keeps }: { enabled?: boolean; keeps?: { environment?: string | undefined } } & Again = {},
 ) {
   const { organizationId, client } = useOrganization();
   return useQuery({
@@ -73,8 +73,14 @@ export function useApiQuery<T>(
     queryFn: async () => await ask(client),
     enabled,
     refetchInterval: everyMs ?? false,
-    ...(keeps && { placeholderData: keepPreviousData }),
+    ...(keeps && { meta: keeps, placeholderData: keepWithin(keeps.environment) }),
   });
+}
+
+/** `keepPreviousData` of one environment: what another one has would be false. */
+function keepWithin(environment: string | undefined) {
+  return <T,>(before: T | undefined, of: { meta?: QueryMeta | undefined } | undefined): T | undefined =>
+    of?.meta?.environment === environment ? before : undefined;
 }
 
 interface Again {

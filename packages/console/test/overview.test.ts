@@ -217,3 +217,47 @@ test('that everything fails is said once, and one button tries all of it again',
   await page.getByRole('heading', { name: 'Cost by model' }).waitFor();
   await page.context().close();
 });
+
+test('the figures of the navigation are of the environment that is shown, change with it, and are asked once', async () => {
+  const { client } = console.service;
+  for await (const { operationId } of client.approvals.list({ status: 'pending' })) {
+    await client.approvals.deny(operationId);
+  }
+  await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
+  const agentId = await createAgent('Waits', 'pay_back');
+  await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await openSession(agentId, 'waiting');
+  await expect.poll(async () => (await client.overview({ environment: 'staging' })).webhooks.failing).toBe(1);
+  await expect.poll(async () => (await client.overview({ environment: 'staging' })).pendingApprovals).toBe(1);
+  const page = await console.open(viewer, '/agents?environment=production');
+  const places = page.getByRole('navigation', { name: 'Pages' });
+  await places.getByRole('link', { name: 'Approvals 1 pending' }).waitFor();
+  await places.getByRole('link', { name: 'Webhooks', exact: true }).waitFor();
+  expect(await page.title()).toMatch(/^\(1\) /);
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname === '/api/v1/overview') asked.push(searchParams.get('environment') ?? 'all');
+  });
+
+  // While those of another environment load, there are none rather than the former.
+  const answer = Promise.withResolvers<void>();
+  await page.route(/\/overview\?environment=staging/, async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Environment: production' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'staging' }).click();
+  await places.getByRole('link', { name: 'Approvals', exact: true }).waitFor();
+  answer.resolve();
+  await places.getByRole('link', { name: 'Webhooks failing' }).waitFor();
+  await places.getByRole('link', { name: 'Approvals 1 pending' }).waitFor();
+  await page.getByRole('button', { name: 'Environment: staging' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'All environments' }).click();
+  await places.getByRole('link', { name: 'Approvals 2 pending' }).waitFor();
+  // One request has both. The latest events, which are about approvals, may cause one more.
+  expect([...new Set(asked)].filter((environment) => environment !== 'production')).toEqual(['staging', 'all']);
+  expect(asked.length).toBeLessThanOrEqual(3);
+  await client.webhookSubscriptions.delete('staging');
+  await page.context().close();
+});

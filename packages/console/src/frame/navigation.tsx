@@ -2,8 +2,8 @@
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useGettingStarted } from '../getting-started.ts';
-import { useApiQuery, useOrganization } from '../organization.tsx';
-import { usePending } from '../pending.tsx';
+import { useOrganization } from '../organization.tsx';
+import { useIsWebhookFailing, usePending } from '../overview.tsx';
 import { capped } from '../text-format.ts';
 import { Tooltip } from '../ui/tooltip.tsx';
 import { places } from './places.ts';
@@ -80,19 +80,9 @@ export function PendingCount() {
   );
 }
 
-// The event log reports when a webhook is disabled, but not that it fails.
-const LOOK_EVERY_MS = 60_000;
-
-/** While a webhook needs attention. It is not a number, because one that fails can be blocked as well and would count twice. */
+/** While a webhook of the environment that is shown needs attention. */
 function FailingMark() {
-  const { data: isFailing = false } = useApiQuery(
-    ['webhooks', 'need attention'],
-    async (client) => {
-      const { blocked, failing, degraded, disabled } = (await client.overview()).webhooks;
-      return blocked + failing + degraded + disabled > 0;
-    },
-    { everyMs: LOOK_EVERY_MS },
-  );
+  const isFailing = useIsWebhookFailing();
   if (!isFailing) return null;
   return (
     <span className="count bad">

@@ -7,7 +7,7 @@ import { accountQuery } from '../account.ts';
 import { useLive } from '../live.ts';
 import { useApprovalNotifications } from '../notifications.ts';
 import { OrganizationProvider } from '../organization.tsx';
-import { PendingProvider } from '../pending.tsx';
+import { OverviewProvider } from '../overview.tsx';
 import { useIsReachable } from '../reachability.ts';
 import { Everywhere } from '../shortcuts/everywhere.tsx';
 import { useIsOnline } from '../unavailable.tsx';
@@ -32,11 +32,11 @@ export function Shell() {
   return (
     // The key remounts everything when the organization changes.
     <OrganizationProvider account={account} membership={membership} key={organizationId}>
-      <PendingProvider>
+      <OverviewProvider>
         <CrumbsProvider>
           <Frame account={account} />
         </CrumbsProvider>
-      </PendingProvider>
+      </OverviewProvider>
     </OrganizationProvider>
   );
 }

@@ -2,7 +2,7 @@ import { NotFoundError } from '@signalbox/client';
 import type { RouteName } from '@signalbox/contract';
 import { type ReactNode, useEffect } from 'react';
 import { useHeading } from '../frame/crumbs.tsx';
-import { usePending } from '../pending.tsx';
+import { usePending } from '../overview.tsx';
 import { capped } from '../text-format.ts';
 import { ErrorNotice } from './notice.tsx';
 import { SkeletonCards } from './skeleton.tsx';
@@ -11,7 +11,7 @@ import { WithSlowNotice } from './slow.tsx';
 /**
  * A page. Its title is the heading, in the bar of the frame. In its first line are a sentence about the page, or its views, and its
  * actions. `operation` is what a program would call: the bar links to it in the API reference. The tab's title starts with the
- * number of pending approvals.
+ * number of pending approvals in the environment that is shown.
  */
 export function Page({
   title,

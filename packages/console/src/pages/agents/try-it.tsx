@@ -142,7 +142,7 @@ function OpenForm({
         ? client.sessions.open({ ...start, draft: { definition } })
         : client.sessions.open({ ...start, agentId: agent!.agentId });
     },
-    ['sessions', 'overview'],
+    ['sessions'],
   );
 
   async function submit() {

@@ -5,12 +5,12 @@ import { Bone } from '../../ui/skeleton.tsx';
 import { WebhookState } from '../webhooks/health.tsx';
 
 export const useCounts = (environment: string) =>
-  useApiQuery(['overview', environment], (client) => client.overview({ environment }));
+  useApiQuery(['sessions', 'counts', environment], async (client) => (await client.overview({ environment })).sessions);
 
 export function OpenSessions({ environment }: { environment: string }) {
   const { data } = useCounts(environment);
   if (!data) return <Bone />;
-  const { idle, running, waiting } = data.sessions;
+  const { idle, running, waiting } = data;
   return <>{capped(idle + running + waiting)}</>;
 }
 

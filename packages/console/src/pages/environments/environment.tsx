@@ -92,7 +92,7 @@ function Facts({ name, kept, createdAt }: { name: string; kept: string; createdA
               search={{ status, environment: name }}
               className="figure number"
             >
-              {counts.data ? capped(counts.data.sessions[status]) : '–'}
+              {counts.data ? capped(counts.data[status]) : '–'}
             </Link>
           </Fact>
         ))}

@@ -18,7 +18,7 @@ export function CostByModel({ days, isFailureSaid }: { days: number; isFailureSa
     ['usage', 'by-model', days, environment],
     (client) =>
       client.usage.get({ from: inDays(1 - days), splitBy: 'model', draft: false, ...(environment && { environment }) }),
-    { keeps: true },
+    { keeps: { environment } },
   );
   if (isFailureSaid && query.error && !query.data) return null;
   const period = `in the last ${days} days (UTC)`;

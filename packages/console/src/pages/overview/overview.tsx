@@ -4,6 +4,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useChangeSearch } from '../../change-search.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useOverview } from '../../overview.tsx';
 import { withFilter } from '../../search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -39,14 +40,11 @@ export function OverviewPage() {
   const { range = '24h' } = search;
   const { ms, step, before } = ranges[range];
   const within = environment === undefined ? {} : { environment };
-  const overview = useApiQuery(['overview', environment], (client) => client.overview(within), {
-    everyMs: AGAIN_MS,
-    keeps: true,
-  });
+  const overview = useOverview(environment, { everyMs: AGAIN_MS });
   const analytics = useApiQuery(
     ['analytics', 'overview', range, environment],
     (client) => client.analytics.get({ from: inDays(-ms / DAY_MS), step, groupBy: 'agent', ...within }),
-    { everyMs: AGAIN_MS, keeps: true },
+    { everyMs: AGAIN_MS, keeps: { environment } },
   );
   // Why it failed is said once, in place of the first part that failed.
   const { organizationId } = useOrganization();
@@ -71,10 +69,10 @@ export function OverviewPage() {
         {(report) => <Figures {...report} range={range} against={before} />}
       </Await>
       {!(hasFailed && isFailed(overview)) && (
-        <Await query={{ ...overview, ...retried }}>
+        <Await query={{ ...overview, ...retried, ...(hasFailed && { error: null }) }}>
           {(counts) => (
             <div className="columns">
-              <PendingApprovals count={counts.pendingApprovals} />
+              <PendingApprovals count={counts.pendingApprovals} isFailureSaid={isSaid} />
               <NeedsAttention overview={counts} groups={hasFailed ? null : analytics.data?.groups} />
             </div>
           )}

@@ -16,8 +16,8 @@ import { InputView } from '../approvals/input-view.tsx';
 // The oldest; the others are one click away.
 const SHOWN = 5;
 
-/** The oldest pending approvals, one below the other, decided in place. */
-export function PendingApprovals({ count }: { count: number }) {
+/** The oldest pending approvals, one below the other, decided in place. Only their number if they could not be read and `isFailureSaid`. */
+export function PendingApprovals({ count, isFailureSaid }: { count: number; isFailureSaid: boolean }) {
   const { organizationId } = useOrganization();
   const environment = useEnvironment();
   const query = useApiQuery(['approvals', 'oldest', environment], async (client) => {
@@ -43,7 +43,7 @@ export function PendingApprovals({ count }: { count: number }) {
           <CircleCheck aria-hidden="true" />
           No pending approvals.
         </p>
-      ) : (
+      ) : isFailureSaid && query.error && !query.data ? null : (
         <Await query={query}>
           {(oldest) => (
             <ul className="needs">

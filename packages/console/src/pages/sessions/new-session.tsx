@@ -48,7 +48,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         ...(limits && { budget: limits }),
         ...(endUser && { endUser }),
       }),
-    ['sessions', 'overview'],
+    ['sessions'],
   );
   const limits = parseBudget(budget);
   const name = endUserName.trim();

@@ -25,7 +25,7 @@ export function useTitle(session: Session): string {
   const { data: first, isPending } = useApiQuery(
     ['first-message', sessionId, turn > 0],
     (client) => client.sessions.messages(sessionId, { limit: 1 }).then(({ data }) => data[0] ?? null),
-    { keeps: true },
+    { keeps: {} },
   );
   if (isPending || agentName === undefined) return 'Session';
   const text = first?.content.find((part) => part.type === 'text')?.text ?? '';

@@ -35,12 +35,12 @@ export function UsagePage() {
   const days = useApiQuery(
     [...key, 'days'],
     (client) => client.usage.get({ ...range, ...within, ...(groupBy !== 'day' && { splitBy: groupBy }) }),
-    { keeps: true },
+    { keeps: { environment } },
   );
   const before = useApiQuery([...key, 'before'], (client) => client.usage.get({ ...rangeBefore(range), ...within }));
   const groups = useApiQuery([...key, 'groups'], (client) => client.usage.get({ ...range, ...within, groupBy }), {
     enabled: groupBy !== 'day',
-    keeps: true,
+    keeps: { environment },
   });
   const nameOf = useGroupName(groupBy, groups.data);
   const onSearch = (next: UsageSearch, more?: { isTyping: boolean }) => change(() => next, more);

@@ -1,0 +1,36 @@
+// What waits for people and what fails now. The tab's title and the navigation of every page show it for the environment of the page.
+import type { Overview } from '@signalbox/client';
+import { createContext, type ReactNode, useContext } from 'react';
+import { useEnvironment } from './frame/environment.tsx';
+import { useApiQuery } from './organization.tsx';
+
+// The event log reports changes (live.ts), but not that a webhook fails or that a delivery waits.
+const AGAIN_MS = 60_000;
+
+/** Of one environment, or of all. Everything that shows it shares its requests. */
+export function useOverview(
+  environment: string | undefined,
+  { everyMs = AGAIN_MS, enabled = true }: { everyMs?: number; enabled?: boolean } = {},
+) {
+  const within = environment === undefined ? {} : { environment };
+  return useApiQuery(['overview', environment], (client) => client.overview(within), { everyMs, enabled });
+}
+
+const OverviewContext = createContext<Overview | undefined>(undefined);
+
+/** Asks once for all that is in the frame. */
+export function OverviewProvider({ children }: { children: ReactNode }) {
+  const { data } = useOverview(useEnvironment());
+  return <OverviewContext value={data}>{children}</OverviewContext>;
+}
+
+/** How many approvals are pending. 0 until that is known, and outside an organization. */
+export const usePending = (): number => useContext(OverviewContext)?.pendingApprovals ?? 0;
+
+/** Whether a webhook needs attention. It is not a number, because one that fails can be blocked as well and would count twice. */
+export function useIsWebhookFailing(): boolean {
+  const webhooks = useContext(OverviewContext)?.webhooks;
+  if (!webhooks) return false;
+  const { blocked, failing, degraded, disabled } = webhooks;
+  return blocked + failing + degraded + disabled > 0;
+}
