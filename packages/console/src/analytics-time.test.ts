@@ -10,6 +10,8 @@ test.each([
   ['Asia/Tokyo', 'hour', 'Fri'],
   ['America/New_York', 'minute', '5:30'],
   ['America/New_York', 'hour', 'Thu'],
+  // Named, because it is not the browser's.
+  ['Asia/Tokyo', 'hour', 'GMT+9'],
   // The service counts days of UTC.
   ['Asia/Tokyo', 'day', 'Nov 26'],
 ] as const)('a person in %s sees the %s of a point in a chart as %s', (zone, step, text) => {

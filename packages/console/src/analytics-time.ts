@@ -5,8 +5,8 @@ import { formatter } from './ui/time.tsx';
 
 const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const labels: Record<AnalyticsStep, (instant: Date) => string> = {
-  minute: formatter({ hour: 'numeric', minute: '2-digit' }),
-  hour: formatter({ weekday: 'short', hour: 'numeric', minute: '2-digit' }),
+  minute: formatter({ hour: 'numeric', minute: '2-digit' }, { isNamed: true }),
+  hour: formatter({ weekday: 'short', hour: 'numeric', minute: '2-digit' }, { isNamed: true }),
   day: (instant) => utcDay.format(instant),
 };
 

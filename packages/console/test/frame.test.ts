@@ -107,6 +107,36 @@ test('a deletion is shown at once, and what was deleted returns if the service r
   await page.getByRole('button', { name: 'Delete secret' }).click();
   await row.waitFor({ state: 'detached' });
   answer.resolve();
+test('times are entered in the zone in which they are shown, and both name it', async () => {
+  const page = await console.open(console.owner, '/events', { timezoneId: 'America/New_York', locale: 'en-US' });
+  const range = page.getByRole('button', { name: /^Time range/ });
+  await range.click();
+  await page.getByLabel('From').waitFor();
+  expect(await page.getByText('Time zone: America/New_York').count()).toBe(2);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Display…' }).click();
+  await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
+  await page.getByRole('button', { name: 'Done' }).click();
+
+  await range.click();
+  expect(await page.getByText('Time zone: Asia/Tokyo').count()).toBe(2);
+  await page.getByLabel('From').fill('2026-01-31T09:00:00');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('range')).toBe('2026-01-31T00:00:00.000Z/');
+  await expect.poll(() => range.textContent()).toMatch(/^Since Jan 31, 2026, 9:00:00 AM GMT\+9$/);
+  await range.click();
+  expect(await page.getByLabel('From').inputValue()).toBe('2026-01-31T09:00');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Display…' }).click();
+  await page.getByLabel('Time zone').selectOption('UTC');
+  // Without a reload.
+  await expect.poll(() => range.textContent()).toMatch(/^Since Jan 31, 2026, 12:00:00 AM UTC$/);
+  await page.context().close();
+});
+
   await page.getByRole('dialog').getByRole('alert').waitFor();
   await page.keyboard.press('Escape');
   await row.waitFor();

@@ -1,5 +1,6 @@
 // Labelled inputs. Screen readers read the hint and the error with the input.
 import {
+  type ComponentProps,
   type InputHTMLAttributes,
   type ReactElement,
   type ReactNode,
@@ -7,6 +8,7 @@ import {
   type TextareaHTMLAttributes,
   useId,
 } from 'react';
+import { useTimeZone } from './time.tsx';
 
 interface Labelled {
   label: string;
@@ -85,6 +87,11 @@ export function TextField({
       {(ties) => <input autoComplete="off" {...input} {...ties} className={mono ? 'input mono' : 'input'} />}
     </Field>
   );
+}
+
+/** A date and a time, in the zone that the hint names. `instantOf` and `localOf` (local-time.ts) convert its value. */
+export function DateTimeField(props: Omit<ComponentProps<typeof TextField>, 'type' | 'hint'>) {
+  return <TextField step={1} {...props} type="datetime-local" hint={`Time zone: ${useTimeZone()}`} />;
 }
 
 export function TextArea({

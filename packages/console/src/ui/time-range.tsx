@@ -1,10 +1,12 @@
 // A range of time for lists and charts: the last hours or days, or between two times. In the URL it is one parameter.
 import { CalendarRange } from 'lucide-react';
 import { type FormEvent, useState } from 'react';
+import { useTimeSettings } from '../time-settings.ts';
 import { Button } from './button.tsx';
-import { TextField, textsOf } from './field.tsx';
+import { DateTimeField, textsOf } from './field.tsx';
+import { instantOf, localOf } from './local-time.ts';
 import { Popover } from './popover.tsx';
-import { exactly, instantOf, localOf } from './time.tsx';
+import { exactly } from './time.tsx';
 
 const HOUR_MS = 3_600_000;
 const presets = {
@@ -55,6 +57,8 @@ export function TimeRange({
   onChange: (range: Range | undefined) => void;
   isOptional?: boolean;
 }) {
+  // The times of the range are shown in the zone that the person chose.
+  useTimeSettings();
   const [isOpen, setOpen] = useState(false);
   const choose = (range: Range | undefined) => {
     setOpen(false);
@@ -98,8 +102,8 @@ function Between({ range, choose }: { range: Range | undefined; choose: (range: 
   }
   return (
     <form className="stack tight" onSubmit={onSubmit} noValidate>
-      <TextField label="From" name="since" type="datetime-local" step="1" defaultValue={localOf(since)} />
-      <TextField label="To" name="until" type="datetime-local" step="1" defaultValue={localOf(until)} error={error} />
+      <DateTimeField label="From" name="since" defaultValue={localOf(since)} />
+      <DateTimeField label="To" name="until" defaultValue={localOf(until)} error={error} />
       <Button type="submit" small>
         Apply
       </Button>

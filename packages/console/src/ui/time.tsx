@@ -58,20 +58,22 @@ function isEnglish(language: string): boolean {
   }
 }
 
-/** A format in English and in the person's time zone, which it names if that is not the browser's. */
-export function formatter(options: Intl.DateTimeFormatOptions): (instant: Date) => string {
+/** A format in English and in the person's time zone, which it names if that is not the browser's and `isNamed`. */
+export function formatter(
+  options: Intl.DateTimeFormatOptions,
+  { isNamed = false }: { isNamed?: boolean } = {},
+): (instant: Date) => string {
   const formats = new Map<string | undefined, Intl.DateTimeFormat>();
   return (instant) => {
     const { zone } = timeSettings();
     let format = formats.get(zone);
     if (!format) {
-      const isNamed = zone !== undefined && options.second !== undefined;
       const { language, hourCycle } = dateLanguage();
       format = new Intl.DateTimeFormat(language, {
         ...options,
         ...(options.hour && { hourCycle }),
         ...(zone && { timeZone: zone }),
-        ...(isNamed && { timeZoneName: 'short' as const }),
+        ...(zone && isNamed && { timeZoneName: 'short' as const }),
       });
       formats.set(zone, format);
     }
@@ -80,7 +82,7 @@ export function formatter(options: Intl.DateTimeFormatOptions): (instant: Date) 
 }
 
 const date = { year: 'numeric', month: 'short', day: 'numeric' } as const;
-const exact = formatter({ ...date, hour: 'numeric', minute: '2-digit', second: '2-digit' });
+const exact = formatter({ ...date, hour: 'numeric', minute: '2-digit', second: '2-digit' }, { isNamed: true });
 const short = formatter({ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
 const day = formatter(date);
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
@@ -148,23 +150,14 @@ export function monthFromNow(months: number): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)).toISOString();
 }
 
-/** The value of a `datetime-local` input in the API's format; undefined if it is not a valid time. */
-export function instantOf(local: string): string | undefined {
-  const instant = new Date(local);
-  return local === '' || Number.isNaN(instant.getTime()) ? undefined : instant.toISOString();
-}
-
-/** A time as the value of a `datetime-local` input: in the browser's time zone, to the second. */
-export function localOf(instant: string | undefined): string {
-  if (instant === undefined) return '';
-  const at = new Date(instant);
-  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return Number.isNaN(at.getTime()) ? '' : local.toISOString().slice(0, 19);
-}
-
 /** The browser's time zone by its IANA name. */
 export function ownTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** The time zone in which times are shown, by its IANA name. */
+export function useTimeZone(): string {
+  return useTimeSettings().zone ?? ownTimeZone();
 }
 
 /** The IANA names that the browser knows. */

@@ -8,10 +8,11 @@ import { useApiMutation } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Disclosure } from '../../ui/disclosure.tsx';
-import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { Checkbox, Choices, DateTimeField, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { instantOf, localOf } from '../../ui/local-time.ts';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
-import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/time.tsx';
+import { exactly, ownTimeZone, timeZones } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
 import { cronText } from './cron-text.ts';
@@ -180,11 +181,8 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
           <NextRuns cron={cron} timezone={timezone.trim()} />
         </>
       ) : (
-        <TextField
+        <DateTimeField
           label="Date and time"
-          type="datetime-local"
-          step={1}
-          hint={`In your browser’s time zone, ${ownTimeZone()}.`}
           value={at}
           error={wrong.at ?? said('at')}
           onChange={(event) => setAt(event.currentTarget.value)}

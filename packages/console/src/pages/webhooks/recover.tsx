@@ -2,9 +2,9 @@ import { SignalboxError } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
-import { Choices, TextField } from '../../ui/field.tsx';
+import { Choices, DateTimeField, TextField } from '../../ui/field.tsx';
+import { instantOf } from '../../ui/local-time.ts';
 import { fieldError } from '../../ui/notice.tsx';
-import { instantOf } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 
 // Before the first chunk of a session.
@@ -68,11 +68,8 @@ export function RecoverDialog({
         ]}
       />
       {what === 'since' ? (
-        <TextField
+        <DateTimeField
           label="Since"
-          type="datetime-local"
-          step={1}
-          hint="In your browser’s time zone"
           value={since}
           error={fieldError(recover.error, 'since')}
           onChange={(event) => setSince(event.currentTarget.value)}
