@@ -56,6 +56,16 @@ test('the navigation has names, then icons with names, then a bar at the bottom 
   await page.context().close();
 });
 
+test('an environment that does not exist is said to be missing, and one click shows all', async () => {
+  const page = await console.open(console.owner, '/sessions?environment=gone');
+  await page.getByText('There is no environment gone.').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Show all environments' }).click();
+  await page.getByText('There is no environment gone.').waitFor({ state: 'detached' });
+  expect(new URL(page.url()).searchParams.get('environment')).toBe(null);
+  await page.context().close();
+});
+
 test('times and rows are shown as the person chose, also after a reload', async () => {
   const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'en-US' });
   const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
@@ -81,32 +91,6 @@ test('times and rows are shown as the person chose, also after a reload', async 
   await page.context().close();
 });
 
-test('dates are in English like the console, with the hours that the person is used to', async () => {
-  const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'de-DE' });
-  const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
-  await expect.poll(() => time.getAttribute('title')).toMatch(/^[A-Z][a-z]{2} \d+, \d{4}, \d\d:\d\d:\d\d$/);
-  await page.context().close();
-});
-
-test('a deletion is shown at once, and what was deleted returns if the service refuses', async () => {
-  const { client } = console.service;
-  await client.environments.secrets.set('staging', 'PAYMENTS', {
-    value: 'a value of a test',
-    allowedHosts: ['a.example'],
-  });
-  const page = await console.open(console.owner, '/environments/staging');
-  const row = page.getByRole('row', { name: /PAYMENTS/ });
-  await row.waitFor();
-  const answer = Promise.withResolvers<void>();
-  await page.route(/secrets\/PAYMENTS/, async (route) => {
-    await answer.promise;
-    await route.fulfill({ status: 403, json: { code: 'insufficient_permission', detail: 'no' } });
-  });
-  await page.getByRole('button', { name: 'Actions for PAYMENTS' }).click();
-  await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete secret' }).click();
-  await row.waitFor({ state: 'detached' });
-  answer.resolve();
 test('times are entered in the zone in which they are shown, and both name it', async () => {
   const page = await console.open(console.owner, '/events', { timezoneId: 'America/New_York', locale: 'en-US' });
   const range = page.getByRole('button', { name: /^Time range/ });
@@ -137,6 +121,32 @@ test('times are entered in the zone in which they are shown, and both name it', 
   await page.context().close();
 });
 
+test('dates are in English like the console, with the hours that the person is used to', async () => {
+  const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'de-DE' });
+  const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
+  await expect.poll(() => time.getAttribute('title')).toMatch(/^[A-Z][a-z]{2} \d+, \d{4}, \d\d:\d\d:\d\d$/);
+  await page.context().close();
+});
+
+test('a deletion is shown at once, and what was deleted returns if the service refuses', async () => {
+  const { client } = console.service;
+  await client.environments.secrets.set('staging', 'PAYMENTS', {
+    value: 'a value of a test',
+    allowedHosts: ['a.example'],
+  });
+  const page = await console.open(console.owner, '/environments/staging');
+  const row = page.getByRole('row', { name: /PAYMENTS/ });
+  await row.waitFor();
+  const answer = Promise.withResolvers<void>();
+  await page.route(/secrets\/PAYMENTS/, async (route) => {
+    await answer.promise;
+    await route.fulfill({ status: 403, json: { code: 'insufficient_permission', detail: 'no' } });
+  });
+  await page.getByRole('button', { name: 'Actions for PAYMENTS' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
+  await row.waitFor({ state: 'detached' });
+  answer.resolve();
   await page.getByRole('dialog').getByRole('alert').waitFor();
   await page.keyboard.press('Escape');
   await row.waitFor();

@@ -13,6 +13,7 @@ import { Everywhere } from '../shortcuts/everywhere.tsx';
 import { useIsOnline } from '../unavailable.tsx';
 import { BottomBar } from './bottom-bar.tsx';
 import { CrumbsProvider } from './crumbs.tsx';
+import { NoSuchEnvironment } from './environment.tsx';
 import { Navigation } from './navigation.tsx';
 import { OrganizationSwitch } from './organization-switch.tsx';
 import { PersonMenu } from './person-menu.tsx';
@@ -67,6 +68,7 @@ function Frame({ account }: { account: Account }) {
       </div>
       <div className="content">
         <TopBar />
+        <NoSuchEnvironment />
         <Outlet />
       </div>
       <Connection />

@@ -26,7 +26,7 @@ import { useMemo } from 'react';
 import { signOut } from '../account.ts';
 import { useAgents } from '../agent-names.ts';
 import { useEnvironmentNames } from '../environment-names.ts';
-import { rememberEnvironment } from '../frame/environment.tsx';
+import { useChooseEnvironment } from '../frame/environment.tsx';
 import { places } from '../frame/places.ts';
 import { useApiQuery, useOrganization } from '../organization.tsx';
 import { inputLine } from '../pages/approvals/groups.ts';
@@ -172,11 +172,11 @@ function pageName(path: string): string {
 }
 
 function useActions(): readonly PaletteItem[] {
-  const { organizationId, may } = useOrganization();
+  const { may } = useOrganization();
   const go = useGo();
   const queries = useQueryClient();
-  const navigate = useNavigate();
   const environments = useEnvironmentNames() ?? [];
+  const chooseEnvironment = useChooseEnvironment();
   const theme = chosenTheme();
   const group = 'Actions';
   const isDark = theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
@@ -212,10 +212,7 @@ function useActions(): readonly PaletteItem[] {
       group,
       label: name === undefined ? 'Show all environments' : `Switch to environment ${name}`,
       icon: Layers,
-      run: () => {
-        rememberEnvironment(organizationId, name);
-        void navigate({ to: '.', search: (search) => ({ ...search, environment: name }) });
-      },
+      run: () => chooseEnvironment(name),
     })),
     {
       id: 'shortcuts',
