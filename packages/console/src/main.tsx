@@ -10,12 +10,12 @@ import { createRoot } from 'react-dom/client';
 import { queryClient } from './account.ts';
 import { applyDensity } from './density.ts';
 import { router } from './router.tsx';
-import { applyTheme } from './theme.ts';
+import { startTheme } from './theme.ts';
 import { Toasts } from './ui/toast.tsx';
 import { Tooltips } from './ui/tooltip.tsx';
 import { reloadIfUpgraded } from './unavailable.tsx';
 
-applyTheme();
+startTheme();
 applyDensity();
 reloadIfUpgraded();
 createRoot(document.getElementById('root')!).render(

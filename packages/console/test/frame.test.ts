@@ -66,6 +66,22 @@ test('an environment that does not exist is said to be missing, and one click sh
   await page.context().close();
 });
 
+test('a theme that is chosen in one place is chosen in the menu, and in other tabs', async () => {
+  const page = await console.open(console.owner, '/agents', { colorScheme: 'light' });
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Switch to dark' }).click();
+  for (const tab of [page, other]) {
+    await expect.poll(() => tab.locator('html').getAttribute('data-theme')).toBe('dark');
+    await tab.getByRole('button', { name: /^Olga Owner/ }).click();
+    await tab.getByRole('menuitemcheckbox', { name: 'Theme: dark', checked: true }).waitFor();
+    await tab.keyboard.press('Escape');
+  }
+  await page.context().close();
+});
+
 test('times and rows are shown as the person chose, also after a reload', async () => {
   const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'en-US' });
   const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');

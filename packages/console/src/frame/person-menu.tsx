@@ -3,10 +3,11 @@ import { useState } from 'react';
 import { signOut } from '../account.ts';
 import { useGettingStarted } from '../getting-started.ts';
 import { useOrganization } from '../organization.tsx';
-import { applyTheme, chosenTheme, type Theme } from '../theme.ts';
+import { chooseTheme, type Theme } from '../theme.ts';
 import { Avatar } from '../ui/avatar.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useToast } from '../ui/toast.tsx';
+import { useTheme } from '../use-theme.ts';
 import { DisplayDialog } from './display-dialog.tsx';
 
 const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
@@ -15,7 +16,7 @@ export function PersonMenu() {
   const { user, role, organizationId, may } = useOrganization();
   const navigate = useNavigate();
   const toast = useToast();
-  const [theme, setTheme] = useState(chosenTheme);
+  const theme = useTheme();
   const [isDisplay, setDisplay] = useState(false);
   const gettingStarted = useGettingStarted();
   return (
@@ -43,10 +44,7 @@ export function PersonMenu() {
             group: 'theme',
             label: themes[one],
             isChecked: one === theme,
-            onSelect: () => {
-              applyTheme(one);
-              setTheme(one);
-            },
+            onSelect: () => chooseTheme(one),
           })),
           { group: 'theme', label: 'Display…', onSelect: () => setDisplay(true) },
           {

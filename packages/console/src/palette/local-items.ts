@@ -32,7 +32,8 @@ import { useApiQuery, useOrganization } from '../organization.tsx';
 import { inputLine } from '../pages/approvals/groups.ts';
 import { open } from '../shortcuts/opened.ts';
 import { toolTitle } from '../text-format.ts';
-import { applyTheme, chosenTheme } from '../theme.ts';
+import { chooseTheme } from '../theme.ts';
+import { useTheme } from '../use-theme.ts';
 import type { PaletteItem } from './item.ts';
 import { recentPlaces } from './recent.ts';
 
@@ -177,7 +178,7 @@ function useActions(): readonly PaletteItem[] {
   const queries = useQueryClient();
   const environments = useEnvironmentNames() ?? [];
   const chooseEnvironment = useChooseEnvironment();
-  const theme = chosenTheme();
+  const theme = useTheme();
   const group = 'Actions';
   const isDark = theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
   const create = (label: string, to: string, needs: 'write' | 'admin', hash?: string) =>
@@ -193,7 +194,7 @@ function useActions(): readonly PaletteItem[] {
       label: isDark ? 'Switch to light' : 'Switch to dark',
       words: 'theme mode appearance',
       icon: isDark ? Sun : Moon,
-      run: () => applyTheme(isDark ? 'light' : 'dark'),
+      run: () => chooseTheme(isDark ? 'light' : 'dark'),
     },
     ...(theme === 'system'
       ? []
@@ -204,7 +205,7 @@ function useActions(): readonly PaletteItem[] {
             label: 'Use the theme of the system',
             words: 'dark light mode appearance',
             icon: SunMoon,
-            run: () => applyTheme('system'),
+            run: () => chooseTheme('system'),
           },
         ]),
     ...[undefined, ...environments].map((name) => ({
