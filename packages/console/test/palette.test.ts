@@ -94,6 +94,9 @@ test('everything is found by a few letters, with the keyboard alone, and a paste
       return text;
     })
     .toMatch(/Refund desk.*Agents/);
+  await go('staging secrets', /^staging/, '/environments/staging');
+  // Its page says what is in it; the other pages still show all.
+  expect(new URL(page.url()).searchParams.get('environment')).toBe(null);
   await page.context().close();
 });
 

@@ -152,7 +152,7 @@ export function useLocalItems(): readonly PaletteItem[] {
         detail: 'Secrets and settings',
         words: 'environment',
         icon: Server,
-        run: () => go('/environments', { environment: name }),
+        run: () => go(`/environments/${name}`),
       })),
       ...webhooks.map(({ environment, url }) => ({
         id: `webhook ${environment}`,
