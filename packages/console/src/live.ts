@@ -33,23 +33,49 @@ export function useLive(): void {
   const queries = useQueryClient();
   useEffect(() => {
     const over = new AbortController();
-    const nouns = new Set<string>();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const refresh = () => {
-      timer = undefined;
-      for (const noun of nouns) void queries.invalidateQueries({ queryKey: [organizationId, noun] });
-      nouns.clear();
-    };
-    const note = (names: readonly string[]) => {
-      for (const noun of names) nouns.add(noun);
-      timer ??= setTimeout(refresh, GATHER_MS);
-    };
+    const { note, stop } = createRefresher((noun) => queries.invalidateQueries({ queryKey: [organizationId, noun] }));
     void follow(client, over.signal, note);
     return () => {
       over.abort();
-      clearTimeout(timer);
+      stop();
     };
   }, [client, organizationId, queries]);
+}
+
+/**
+ * Refreshes what events are about. A noun waits for its refresh before, which the next one would start again: while events keep coming, no
+ * response would ever be shown.
+ */
+export function createRefresher(refresh: (noun: string) => Promise<unknown>) {
+  const noted = new Set<string>();
+  const running = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
+  function start(): void {
+    timer = undefined;
+    for (const noun of noted) {
+      if (running.has(noun)) continue;
+      noted.delete(noun);
+      running.add(noun);
+      void refresh(noun).finally(() => {
+        running.delete(noun);
+        if (noted.has(noun)) schedule();
+      });
+    }
+  }
+  function schedule(): void {
+    if (!isOver) timer ??= setTimeout(start, GATHER_MS);
+  }
+  return {
+    note(nouns: readonly string[]): void {
+      for (const noun of nouns) noted.add(noun);
+      schedule();
+    },
+    stop(): void {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 function nounsOf({ type }: Event): readonly string[] {

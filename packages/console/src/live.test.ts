@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createRefresher } from './live.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const LONG_MS = 60_000;
+
+function start() {
+  const asked: string[] = [];
+  const answers: (() => void)[] = [];
+  const refresher = createRefresher((noun) => {
+    asked.push(noun);
+    return new Promise<void>((resolve) => answers.push(resolve));
+  });
+  return { ...refresher, asked, answer: () => answers.shift()!() };
+}
+
+test('events that arrive together are one refresh of each noun', async () => {
+  const { note, asked } = start();
+  note(['events', 'sessions']);
+  note(['events', 'approvals']);
+  expect(asked).toEqual([]);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual(['events', 'sessions', 'approvals']);
+});
+
+test('a refresh is not started again while it runs, however many events arrive; afterwards there is one more', async () => {
+  const { note, asked, answer } = start();
+  note(['sessions']);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  for (let event = 0; event < 3; event++) {
+    note(['sessions']);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+  }
+  expect(asked).toEqual(['sessions']);
+  answer();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual(['sessions', 'sessions']);
+  answer();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual(['sessions', 'sessions']);
+});
+
+test('a refresh that takes long holds up no other noun', async () => {
+  const { note, asked } = start();
+  note(['sessions']);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  note(['sessions', 'agents']);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual(['sessions', 'agents']);
+});
+
+test('nothing is refreshed once it is stopped', async () => {
+  const { note, stop, asked, answer } = start();
+  note(['sessions']);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  note(['sessions']);
+  stop();
+  answer();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual(['sessions']);
+});
