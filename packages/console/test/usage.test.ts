@@ -137,3 +137,28 @@ test('usage is reported by day, agent, environment and model, and an unknown cos
   await groupBy('Day');
   await page.getByText('No model calls in this period').waitFor();
 });
+
+test('the days of a period are typed with the keyboard, and one that is left unfinished changes nothing', async () => {
+  const console = await startConsole();
+  const page = await console.open(console.owner, '/usage?period=custom&from=2026-01-01&to=2026-01-31', {
+    locale: 'en-US',
+  });
+  await page.getByText('Jan 1 – 31, 2026 (UTC)').waitFor();
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname === '/api/v1/usage') asked.push(searchParams.get('from')!.slice(0, 10));
+  });
+  const day = page.getByLabel('First day (UTC)');
+  await day.focus();
+  await page.keyboard.type('12152025');
+  await page.getByText('Dec 15, 2025 – Jan 31, 2026 (UTC)').waitFor();
+  expect(await day.inputValue()).toBe('2025-12-15');
+  // Not for years such as 0002 and 0020.
+  expect(asked.filter((from) => from < '2025')).toEqual([]);
+  await day.focus();
+  await page.keyboard.press('Delete');
+  await page.getByLabel('Last day (UTC)').focus();
+  expect(await day.inputValue()).toBe('2025-12-15');
+  await page.context().close();
+});

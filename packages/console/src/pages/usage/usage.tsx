@@ -5,12 +5,13 @@ import { useChangeSearch } from '../../change-search.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery } from '../../organization.tsx';
 import { withFilter } from '../../search-params.ts';
-import { Select, TextField } from '../../ui/field.tsx';
+import { Select } from '../../ui/field.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Segmented } from '../../ui/segmented.tsx';
 import { SkeletonCards, SkeletonFigures } from '../../ui/skeleton.tsx';
 import { DayCharts } from './day-charts.tsx';
+import { DayField } from './day-field.tsx';
 import { ExportCsv } from './export-csv.tsx';
 import { UsageFigures } from './figures.tsx';
 import { byGroup, groupings, useGroupName } from './groupings.ts';
@@ -140,21 +141,15 @@ function PeriodFields({
       />
       {period === 'custom' && (
         <>
-          <TextField
+          <DayField
             label="First day (UTC)"
-            quiet
-            name="from"
-            type="date"
             value={range.from.slice(0, 10)}
-            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'from', value), { isTyping: true })}
+            onChange={(from) => onSearch(withFilter(search, 'from', from), { isTyping: true })}
           />
-          <TextField
+          <DayField
             label="Last day (UTC)"
-            quiet
-            name="to"
-            type="date"
             value={last.slice(0, 10)}
-            onChange={({ currentTarget: { value } }) => onSearch(withFilter(search, 'to', value), { isTyping: true })}
+            onChange={(to) => onSearch(withFilter(search, 'to', to), { isTyping: true })}
           />
         </>
       )}
