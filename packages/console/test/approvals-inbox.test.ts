@@ -98,13 +98,22 @@ test('the filters are in the URL, and decided approvals are listed with who deci
 
 test('26 approvals are a line each in groups, with the words of the user, and a selection is decided in two steps', async () => {
   const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => `bulk-${from + n}`);
-  const groups = [await askMany('Desk A', numbers(100, 20)), await askMany('Desk B', numbers(200, 6))];
+  const groups = [
+    await askMany(`Desk A ${'with a long name '.repeat(11)}`, numbers(100, 20)),
+    await askMany('Desk B', numbers(200, 6)),
+  ];
   const page = await console.open(member, '/approvals', { viewport: { width: 1440, height: 900 } });
   await itemOf(page, 'bulk-205').waitFor();
   expect(await page.getByRole('article').count()).toBe(26);
   expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(1800);
   await itemOf(page, 'bulk-100').getByText('Two glasses are broken.').waitFor();
   await expectAccessible(page);
+  // The name of the agent gives way to that of the tool.
+  const cut = () =>
+    page
+      .locator('.approval-group h2')
+      .evaluateAll((names) => names.filter((name) => name.scrollWidth > name.clientWidth).length);
+  expect(await cut()).toBe(0);
 
   // The selection and the focus are seen.
   await page.keyboard.press('j');
@@ -120,7 +129,7 @@ test('26 approvals are a line each in groups, with the words of the user, and a 
   await page.keyboard.press('Shift+D');
   const dialog = page.getByRole('dialog', { name: 'Deny 2 of refund_order?' });
   await dialog.getByText('Same in all: cents 500').waitFor();
-  await dialog.getByRole('heading', { name: 'Refund order by Desk A in production' }).waitFor();
+  await dialog.getByRole('heading', { name: /^Refund order by Desk A .* in production$/ }).waitFor();
   await dialog.getByRole('cell', { name: 'bulk-100' }).waitFor();
   expect(await dialog.getByRole('cell').count()).toBe(2);
   await expectAccessible(page);
