@@ -94,6 +94,8 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
     expect(await page.content()).not.toContain(value);
   };
   await page.getByRole('button', { name: 'Set secret' }).click();
+  await page.getByRole('button', { name: 'Save secret' }).click();
+  await page.getByText('Name must not be empty.').waitFor();
   await page.getByLabel('Name').fill('ANTHROPIC_API_KEY');
   // The hosts of a known provider are filled in.
   expect(await page.getByLabel('Allowed hosts').inputValue()).toBe('api.anthropic.com');

@@ -54,10 +54,13 @@ test('a new budget replaces none: its name is refused at the field if there is o
     { name: 'monthly', limitUsd: 500, createdAt, updatedAt: createdAt },
   ]);
 
-  for (const malformed of ['new one', '']) {
+  for (const [malformed, refusal] of [
+    ['new one', /^Name must be 1 to 63 lower-case letters/],
+    ['', 'Name must not be empty.'],
+  ] as const) {
     await name.fill(malformed);
     await send.click();
-    await dialog.getByText('Name must be 1 to 63 lower-case letters').waitFor();
+    await dialog.getByText(refusal).waitFor();
     expect(await dialog.getByRole('alert').count()).toBe(1);
   }
   await name.fill('daily');

@@ -1,4 +1,5 @@
 // A form that is sent once at a time and shows why it was refused.
+import { SignalboxError } from '@signalbox/client';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { fieldError } from './notice.tsx';
 
@@ -37,6 +38,11 @@ export function useForm(send: (form: HTMLFormElement) => Promise<unknown>) {
     /** The service's error for a field. */
     errorOf: (field: string) => fieldError(error, field),
   };
+}
+
+/** The refusal of a field by the form itself, as the service would refuse it. */
+export function refusal(path: string, message: string): SignalboxError {
+  return new SignalboxError({ status: 400, code: 'invalid_request', detail: '', errors: [{ path, message }] });
 }
 
 function focusInvalid(form: HTMLFormElement | null): void {

@@ -1,11 +1,12 @@
 // The dialogs to set a budget and to delete one.
-import { type OrganizationBudget, type Signalbox, SignalboxError } from '@signalbox/client';
+import type { OrganizationBudget, Signalbox } from '@signalbox/client';
 import { useState } from 'react';
 import { agentOption, useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../ui/field.tsx';
+import { refusal } from '../../ui/form.ts';
 import { fieldError } from '../../ui/notice.tsx';
 import { numberIn } from '../../ui/number.ts';
 
@@ -13,10 +14,10 @@ const hasName = (budgets: readonly OrganizationBudget[], name: string) => budget
 
 /** The service would replace a budget of the same name. */
 async function requireNewName(client: Signalbox, name: string): Promise<void> {
+  if (name === '') throw refusal('budgetName', 'must not be empty');
   // Another admin may have created one since the page was loaded.
-  if (!hasName(await client.budgets.list(), name)) return;
-  const errors = [{ path: 'budgetName', message: 'There is already a budget with this name.' }];
-  throw new SignalboxError({ status: 409, code: 'conflict', detail: '', errors });
+  if (hasName(await client.budgets.list(), name))
+    throw refusal('budgetName', 'There is already a budget with this name.');
 }
 
 export function SetBudgetDialog({

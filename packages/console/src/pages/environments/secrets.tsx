@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { TextArea, TextField } from '../../ui/field.tsx';
+import { refusal } from '../../ui/form.ts';
 import { Menu } from '../../ui/menu.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
@@ -90,11 +91,13 @@ function SetSecret({
   const [value, setValue] = useState('');
   const [hosts, setHosts] = useState((secret?.allowedHosts ?? []).join('\n'));
   const set = useApiMutation(
-    (client, _: undefined) =>
-      client.environments.secrets.set(environment, name, {
+    async (client, _: undefined) => {
+      if (name === '') throw refusal('name', 'must not be empty');
+      return await client.environments.secrets.set(environment, name, {
         value,
         allowedHosts: hosts.split(/[\s,]+/).filter(Boolean),
-      }),
+      });
+    },
     ['secrets', 'environments'],
   );
   const said = (path: string) => fieldError(set.error, path);

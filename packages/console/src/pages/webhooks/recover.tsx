@@ -1,8 +1,8 @@
-import { SignalboxError } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices, DateTimeField, TextField } from '../../ui/field.tsx';
+import { refusal } from '../../ui/form.ts';
 import { instantOf } from '../../ui/local-time.ts';
 import { fieldError } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -12,9 +12,8 @@ const beginning = 'turn_0:seq_0';
 
 function timeIn(local: string): string {
   const instant = instantOf(local);
-  if (instant) return instant;
-  const errors = [{ path: 'since', message: 'Enter a date and a time.' }];
-  throw new SignalboxError({ status: 400, code: 'invalid_request', detail: '', errors });
+  if (instant === undefined) throw refusal('since', 'Enter a date and a time.');
+  return instant;
 }
 
 /** Resends from the journal: everything since a time, or one session after a cursor. */
