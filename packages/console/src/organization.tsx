@@ -88,11 +88,14 @@ interface Again {
   everyMs?: number | undefined;
 }
 
-export type ListQuery<T> = UseInfiniteQueryResult<T[]>;
+export type ListQuery<T> = UseInfiniteQueryResult<T[]> & {
+  /** Of a list that is too long to be kept current: loads it from its beginning. */
+  reload?: () => void;
+};
 
 const PAGE_ROWS = 50;
-// A longer list stays as it was loaded.
-const MAX_LIVE_PAGES = 4;
+/** A longer list stays as it was loaded: all pages would be read again after each event. */
+export const MAX_LIVE_ROWS = 4 * PAGE_ROWS;
 
 /** A list, page by page. */
 export function useList<T>(
@@ -101,13 +104,14 @@ export function useList<T>(
   { everyMs }: Again = {},
 ): ListQuery<T> {
   const { organizationId, client } = useOrganization();
-  return useInfiniteQuery({
-    queryKey: [organizationId, ...key, 'list'],
+  const queries = useQueryClient();
+  const queryKey = [organizationId, ...key, 'list'];
+  const query = useInfiniteQuery({
+    queryKey,
     initialPageParam: '',
     queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
     getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
-    // All pages would be read again after each event.
-    staleTime: ({ state }) => ((state.data?.pages.length ?? 0) > MAX_LIVE_PAGES ? 'static' : 0),
+    staleTime: ({ state }) => (isLong(state.data) ? 'static' : 0),
     // A user who loaded more pages is reading them: no polling then.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: rowsOf,
@@ -118,6 +122,12 @@ export function useList<T>(
  * Loads the pages after those that are loaded as long as `isMissing`: what the user looks for is not on them. After a failed page only
  * the user tries again.
  */
+  const reload = () => void queries.resetQueries({ queryKey, exact: true });
+  return { ...query, ...((query.data?.length ?? 0) > MAX_LIVE_ROWS && { reload }) };
+}
+
+function isLong(data: { pages: readonly unknown[] } | undefined): boolean {
+  return data !== undefined && data.pages.length * PAGE_ROWS > MAX_LIVE_ROWS;
 export function useMorePages(
   { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage }: ListQuery<unknown>,
   isMissing: boolean,

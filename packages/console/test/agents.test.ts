@@ -341,3 +341,24 @@ test('schemas and the validator are loaded with the agent pages, not with the fi
   // The page's policy does not allow code from strings.
   expect(editor).not.toMatch(/\bnew Function\b|\bFunction\(|\beval\(/);
 });
+
+test('a list that is too long to stay current says so, and is loaded again on demand', async () => {
+  for (let n = 0; n < 21; n++) {
+    await Promise.all(Array.from({ length: 10 }, (_, at) => createAgent({ name: `Many ${10 * n + at}` })));
+  }
+  const page = await console.open(member, '/agents?q=Many', wide);
+  const hint = page.getByText('This list is no longer updated, because more than 200 rows are loaded.');
+  await page.getByRole('row', { name: /^Many/ }).first().waitFor();
+  expect(await hint.count()).toBe(0);
+  await expect
+    .poll(async () => {
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+      return await hint.count();
+    })
+    .toBe(1);
+  await createAgent({ name: 'Many and one more' });
+  await page.getByRole('button', { name: 'Reload list' }).click();
+  await page.getByRole('row', { name: /^Many and one more/ }).waitFor();
+  expect(await hint.count()).toBe(0);
+  await page.context().close();
+});

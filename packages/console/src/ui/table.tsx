@@ -12,6 +12,7 @@ import { useNoteLoading } from './slow.tsx';
 import { type Column, useColumns } from './table/columns.ts';
 import { useTableKeys } from './table/keys.ts';
 import { useRowWindow } from './table/rows.ts';
+import { TooLong } from './too-long.tsx';
 import './table.css';
 
 export type { Column } from './table/columns.ts';
@@ -24,6 +25,7 @@ interface Asked<T> {
   hasNextPage?: boolean;
   isFetchingNextPage?: boolean;
   fetchNextPage?: () => Promise<unknown>;
+  reload?: () => void;
 }
 
 export interface Selection<T> {
@@ -92,6 +94,7 @@ export function Table<T>({
   return (
     <div className="stack" ref={measure}>
       {error != null && <ErrorNotice error={error} retry={() => refetch()} />}
+      {query.reload && <TooLong reload={query.reload} />}
       <div className="data-frame">
         <table className="table" ref={table} data-keys aria-rowcount={items.length + 1} aria-busy={!data || undefined}>
           <caption className="visually-hidden">{data ? caption : 'Loading…'}</caption>

@@ -9,6 +9,7 @@ import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
+import { TooLong } from '../../ui/too-long.tsx';
 import { useBulk } from './bulk.ts';
 import { BulkDialog } from './bulk-dialog.tsx';
 import { groupsOf } from './groups.ts';
@@ -90,6 +91,7 @@ export function Inbox({
         </div>
       )}
       {error && <ErrorNotice error={error} retry={() => refetch()} />}
+      {query.reload && <TooLong reload={query.reload} />}
       <div className="approval-groups" ref={list}>
         {groupsOf(shown).map((group) => (
           <InboxGroup
