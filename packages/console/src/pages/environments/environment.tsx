@@ -89,7 +89,7 @@ function Facts({ name, kept, createdAt }: { name: string; kept: string; createdA
             <Link
               to="/$organizationId/sessions"
               params={{ organizationId }}
-              search={{ status, environment: name }}
+              search={{ status, environment: name, ...(status === 'failed' && { range: '24h' as const }) }}
               className="figure number"
             >
               {counts.data ? capped(counts.data[status]) : '–'}
