@@ -1,5 +1,6 @@
 // Whether "Getting started" is in the navigation, and how much of it is done. Each person dismisses it for themselves; the browser
 // remembers it, as it does the theme.
+import type { WebhookSubscription } from '@signalbox/client';
 import { useSyncExternalStore } from 'react';
 import { useApiQuery, useOrganization } from './organization.tsx';
 
@@ -22,26 +23,31 @@ export function useGettingStarted(): { isShown: boolean; show(): void; dismiss()
  * not known.
  */
 export function useProgress({ everyMs }: { everyMs?: number } = {}) {
-  const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
+  const { may } = useOrganization();
+  const agents = useApiQuery(
+    ['agents', 'any'],
+    async (client) => (await client.agents.list({ limit: 1 })).data.length,
+    once,
+  );
   const approved = useApiQuery(
     ['approvals', 'approved'],
     async (client) => (await client.approvals.list({ status: 'approved', limit: 1 })).data.length,
+    once,
   );
   const subscriptions = useApiQuery(
     ['webhooks', 'all'],
     async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
-    { everyMs },
+    { everyMs, until: haveDelivered },
   );
-  const { may } = useOrganization();
   const keys = useApiQuery(
     ['keys', 'any'],
     async (client) => (await client.keys.list({ limit: 1 })).data.length,
     // Only admins can create one.
-    { enabled: may('admin') },
+    { ...once, enabled: may('admin') },
   );
   const hasAgent = isSome(agents.data);
   const hasApproved = isSome(approved.data);
-  const hasDelivered = subscriptions.data?.some(({ lastSuccessAt }) => lastSuccessAt !== null);
+  const hasDelivered = subscriptions.data && haveDelivered(subscriptions.data);
   const hasKey = isSome(keys.data);
   const steps = [hasAgent, hasApproved, hasDelivered, ...(may('admin') ? [hasKey] : [])];
   return {
@@ -53,6 +59,13 @@ export function useProgress({ everyMs }: { everyMs?: number } = {}) {
     of: steps.length,
     isComplete: steps.every(Boolean),
   };
+}
+
+// Every page shows the progress, and a step that is done stays done.
+const once = { until: (count: number) => count > 0 };
+
+function haveDelivered(subscriptions: readonly WebhookSubscription[]): boolean {
+  return subscriptions.some(({ lastSuccessAt }) => lastSuccessAt !== null);
 }
 
 function isSome(count: number | undefined): boolean | undefined {

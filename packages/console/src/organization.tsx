@@ -60,18 +60,24 @@ export function useOrganization(): Organization {
 
 /**
  * A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). `keeps`: while a changed key
- * loads, the data is that of the key before, unless it is of another environment.
+ * loads, the data is that of the key before, unless it is of another environment. `until`: once this is true of the data, nothing asks
+ * for it again.
  */
 export function useApiQuery<T>(
   key: QueryKey,
   ask: (client: Signalbox) => PromiseLike<T>,
-  { enabled = true, everyMs, keeps }: { enabled?: boolean; keeps?: { environment?: string | undefined } } & Again = {},
+  {
+    enabled = true,
+    everyMs,
+    keeps,
+    until,
+  }: { enabled?: boolean; keeps?: { environment?: string | undefined }; until?: (data: T) => boolean } & Again = {},
 ) {
   const { organizationId, client } = useOrganization();
   return useQuery({
     queryKey: [organizationId, ...key],
     queryFn: async () => await ask(client),
-    enabled,
+    enabled: ({ state: { data } }) => enabled && !(data !== undefined && until?.(data as T)),
     refetchInterval: everyMs ?? false,
     ...(keeps && { meta: keeps, placeholderData: keepWithin(keeps.environment) }),
   });
@@ -116,18 +122,18 @@ export function useList<T>(
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: rowsOf,
   });
-}
-
-/**
- * Loads the pages after those that are loaded as long as `isMissing`: what the user looks for is not on them. After a failed page only
- * the user tries again.
- */
   const reload = () => void queries.resetQueries({ queryKey, exact: true });
   return { ...query, ...((query.data?.length ?? 0) > MAX_LIVE_ROWS && { reload }) };
 }
 
 function isLong(data: { pages: readonly unknown[] } | undefined): boolean {
   return data !== undefined && data.pages.length * PAGE_ROWS > MAX_LIVE_ROWS;
+}
+
+/**
+ * Loads the pages after those that are loaded as long as `isMissing`: what the user looks for is not on them. After a failed page only
+ * the user tries again.
+ */
 export function useMorePages(
   { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage }: ListQuery<unknown>,
   isMissing: boolean,

@@ -52,6 +52,13 @@ test('someone who began with a program finds the guide, and steps check themselv
   await client.sessions.cancel(sessionId);
   await step('Receive webhooks').waitFor();
   await page.getByRole('heading', { name: /^All steps are done/ }).waitFor();
+
+  // From now on an event about agents asks for the agents, but not whether there is one.
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await client.agents.create({ name: 'Another', model: 'scripted/x' });
+  await expect.poll(() => asked.filter((url) => /\/agents\?.*limit=100$/.test(url)).length).toBeGreaterThan(0);
+  expect(asked.filter((url) => /\/agents\?limit=1$/.test(url))).toEqual([]);
   await page.context().close();
 });
 
