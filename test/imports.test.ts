@@ -72,6 +72,7 @@ const folders = [
   'http',
   'maintenance.ts',
   'end-users',
+  'overview',
   'schedules',
   'runtime/node',
   'operator',

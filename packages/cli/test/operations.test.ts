@@ -362,7 +362,17 @@ test('schedules, files, end users, usage, events and the organization are within
   expect(await ok('schedules', 'list', '--agent', agentId, '--status', 'paused', '-q')).toBe(scheduleId);
   const started = await ok('schedules', 'run', scheduleId);
   expect(started).toMatch(/^ses_/);
-  expect(await ok('schedules', 'runs', scheduleId)).toMatch(new RegExp(`opened, manual +${started}`));
+  const until = (status: string, sessionId: string) =>
+    expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe(status);
+  await until('completed', started);
+  expect(await ok('schedules', 'runs', scheduleId)).toMatch(new RegExp(`opened, manual +${started} +completed`));
+  const broken = await ok('agents', 'create', definition('Broken', [{ failWith: 'rejected' }]));
+  await ok('schedules', 'update', scheduleId, '--agent', broken);
+  await until('failed', await ok('schedules', 'run', scheduleId));
+  expect(await ok('schedules', 'runs', scheduleId)).toMatch(/opened, manual +ses_\w+ +failed: \w+/);
+  expect(await ok('schedules', 'get', scheduleId)).toMatch(/Failed runs +1 of the newest 10/);
+  expect(await ok('schedules', 'list')).toMatch(/FAILED RUNS.*\n.*paused +1 /);
+  expect(await ok('overview')).toMatch(/Schedules +0 failing/);
   expect((await ok('schedules', 'preview', '0 9 * * *', '--limit', '2')).split('\n')).toHaveLength(2);
   expect(await ok('schedules', 'update', scheduleId, '--name', 'Nightly')).toMatch(/Name +Nightly/);
   await ok('schedules', 'delete', scheduleId);

@@ -958,6 +958,10 @@ export interface LastScheduleRun {
   status: ScheduleRunStatus;
   /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
+  /** How that session is now; null if it was deleted, or if the caller cannot read it: that needs `sessions:read`. */
+  session: ScheduleRunSession | null;
+  /** Why no session could be opened; null unless `failed`. */
+  error: SessionError | null;
 }
 
 export interface LeftOutTool {
@@ -1370,6 +1374,10 @@ export interface Overview {
     /** Deliveries that wait for a retry. */
     waitingDeliveries: number;
   };
+  schedules: {
+    /** Schedules among the 1,000 newest that will run again and whose last runs failed (`failedRuns`). */
+    failing: number;
+  };
   /** API keys that expire within 14 days. */
   keysExpiringSoon: number;
 }
@@ -1565,6 +1573,8 @@ export interface Schedule {
   nextAt: string | null;
   /** The newest run; null before the first. */
   lastRun: LastScheduleRun | null;
+  /** How many runs have failed since one succeeded, among the newest 10: no session could be opened, or the last turn of the session failed. Runs that were missed, are in progress or were cancelled, and those whose session was deleted or cannot be read by the caller, count neither way. */
+  failedRuns: number;
   createdAt: string;
   updatedAt: string;
 }
@@ -1582,10 +1592,20 @@ export interface ScheduleRun {
   status: ScheduleRunStatus;
   /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
-  /** Why it failed; null unless `failed`. */
+  /** How that session is now; null if it was deleted, or if the caller cannot read it: that needs `sessions:read`. */
+  session: ScheduleRunSession | null;
+  /** Why no session could be opened; null unless `failed`. */
   error: SessionError | null;
   /** When the service processed it. */
   createdAt: string;
+}
+
+export interface ScheduleRunSession {
+  status: SessionStatus;
+  /** Why its last turn ended; null before. */
+  stopReason: StopReason | null;
+  /** Why its last turn failed, until the next one starts. */
+  error: SessionError | null;
 }
 
 /** `opened`: a session was opened. `missed`: the service was not running, and a later run became due before it was back. `failed`: the session could not be opened. */

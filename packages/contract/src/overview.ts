@@ -27,6 +27,9 @@ export const Overview = Type.Object(
       disabled: Count('Subscriptions that the service has disabled.'),
       waitingDeliveries: Count('Deliveries that wait for a retry.'),
     }),
+    schedules: Type.Object({
+      failing: Count('Schedules among the 1,000 newest that will run again and whose last runs failed (`failedRuns`).'),
+    }),
     keysExpiringSoon: Count('API keys that expire within 14 days.'),
   },
   {

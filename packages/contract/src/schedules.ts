@@ -14,7 +14,7 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-import { SessionError } from './session-state.ts';
+import { SessionError, SessionStatus, StopReason } from './session-state.ts';
 import { Budget, Content } from './sessions.ts';
 
 /**
@@ -47,13 +47,30 @@ const runFields = {
   manual: Type.Boolean({ description: 'Whether a caller started it, instead of its time.' }),
   status: ScheduleRunStatus,
   sessionId: Nullable(Id('ses'), { description: 'The session that was opened; null unless `opened`.' }),
+  session: Nullable(
+    Type.Object(
+      {
+        status: SessionStatus,
+        stopReason: Nullable(StopReason, { description: 'Why its last turn ended; null before.' }),
+        error: Nullable(SessionError, { description: 'Why its last turn failed, until the next one starts.' }),
+      },
+      { title: 'ScheduleRunSession' },
+    ),
+    {
+      description:
+        'How that session is now; null if it was deleted, or if the caller cannot read it: that needs `sessions:read`.',
+    },
+  ),
+  error: Nullable(SessionError, { description: 'Why no session could be opened; null unless `failed`.' }),
 };
+
+/** How many of the newest runs of a schedule `failedRuns` counts. */
+export const maxFailedRuns = 10;
 
 /** A run of a schedule: what happened at one of its times. Kept for 90 days; the newest one is kept as long as the schedule. */
 export const ScheduleRun = Type.Object(
   {
     ...runFields,
-    error: Nullable(SessionError, { description: 'Why it failed; null unless `failed`.' }),
     createdAt: Type.Unsafe<string>({ ...Timestamp, description: 'When the service processed it.' }),
   },
   { title: 'ScheduleRun' },
@@ -109,6 +126,11 @@ export const Schedule = Type.Object(
     nextAt: Nullable(Timestamp, { description: 'When it opens its next session; null: paused, or `at` has passed.' }),
     lastRun: Nullable(Type.Object(runFields, { title: 'LastScheduleRun' }), {
       description: 'The newest run; null before the first.',
+    }),
+    failedRuns: Type.Integer({
+      minimum: 0,
+      maximum: maxFailedRuns,
+      description: `How many runs have failed since one succeeded, among the newest ${maxFailedRuns}: no session could be opened, or the last turn of the session failed. Runs that were missed, are in progress or were cancelled, and those whose session was deleted or cannot be read by the caller, count neither way.`,
     }),
     createdAt: Timestamp,
     updatedAt: Timestamp,

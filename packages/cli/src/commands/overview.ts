@@ -5,7 +5,7 @@ import { serviceOf, serviceOptions } from '../service.ts';
 
 const overview = command({
   name: '',
-  summary: 'Show how many sessions run and wait, how many approvals are pending, and which webhooks fail',
+  summary: 'Show how many sessions run and wait, how many approvals are pending, and what fails',
   options: {
     environment: { type: 'string', value: 'NAME', about: 'only this environment' },
     ...serviceOptions,
@@ -17,7 +17,7 @@ const overview = command({
     const { environment } = input.values;
     const found = await serviceOf(input).overview({ environment });
     await printResult(input, found, () => {
-      const { sessions, webhooks } = found;
+      const { sessions, webhooks, schedules } = found;
       return printRecord(input.terminal, [
         ['Sessions now', `${sessions.running} running, ${sessions.waiting} waiting, ${sessions.idle} idle`],
         [
@@ -30,6 +30,7 @@ const overview = command({
           `${webhooks.blocked} blocked, ${webhooks.failing} failing, ${webhooks.degraded} degraded, ${webhooks.disabled} disabled`,
         ],
         ['Deliveries', `${webhooks.waitingDeliveries} wait for a retry`],
+        ['Schedules', `${schedules.failing} failing`],
         ['Keys', `${found.keysExpiringSoon} expire within 14 days`],
       ]);
     });

@@ -1,5 +1,5 @@
 // `signalbox schedules …`: sessions that the service opens at set times.
-import type { Metadata, Schedule, ScheduleRun, Signalbox } from '@signalbox/client';
+import type { LastScheduleRun, Metadata, Schedule, ScheduleRun, Signalbox } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { type Command, command, type Options, UsageError, type Values } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
@@ -44,7 +44,7 @@ const runs = command({
     ...listOptions,
     ...serviceOptions,
   },
-  examples: [['schedules runs sch_01k9…', 'the sessions that it opened, and why one is missing']],
+  examples: [['schedules runs sch_01k9…', 'the sessions that it opened, how they ended, and why one is missing']],
   needs: ['agents:read'],
   operations: ['listScheduleRuns'],
   run(input) {
@@ -58,7 +58,7 @@ const runs = command({
           { header: 'SCHEDULED', cell: ({ scheduledAt }) => timeText(scheduledAt, input.terminal) },
           { header: 'STATUS', cell: runStatus, style: ({ status }) => statusStyle(status) },
           { header: 'SESSION', cell: ({ sessionId }) => sessionId ?? '' },
-          { header: 'ERROR', cell: ({ error }) => shown(error?.message ?? ''), shrinks: true },
+          { header: 'OUTCOME', cell: outcomeOf, style: outcomeStyle, shrinks: true },
         ],
       },
     );
@@ -222,12 +222,22 @@ function runStatus({ status, manual }: Pick<ScheduleRun, 'status' | 'manual'>): 
   return manual ? `${status}, manual` : status;
 }
 
+/** How its session is, or why there is none. */
+function outcomeOf({ session, error }: LastScheduleRun): string {
+  const reason = (error ?? session?.error)?.message;
+  return [session?.status, reason && shown(reason)].filter((words) => words).join(': ');
+}
+
+function outcomeStyle({ session }: LastScheduleRun) {
+  return session ? statusStyle(session.error ? 'failed' : session.status) : undefined;
+}
+
 function timesOf({ at, cron, timezone }: Schedule): string {
   return at ?? `${shown(cron ?? '')} ${shown(timezone ?? 'UTC')}`;
 }
 
 function printSchedule(found: Schedule, terminal: Terminal): Promise<void> {
-  const { input, endUser, budget, lastRun } = found;
+  const { input, endUser, budget, lastRun, failedRuns } = found;
   return printRecord(terminal, [
     ['Schedule', found.scheduleId],
     ['Name', found.name && shown(found.name)],
@@ -238,8 +248,10 @@ function printSchedule(found: Schedule, terminal: Terminal): Promise<void> {
     ['Next run', timeText(found.nextAt, terminal) || 'none'],
     [
       'Last run',
-      lastRun && `${timeText(lastRun.scheduledAt, terminal)}: ${runStatus(lastRun)} ${lastRun.sessionId ?? ''}`,
+      lastRun &&
+        `${timeText(lastRun.scheduledAt, terminal)}: ${[runStatus(lastRun), lastRun.sessionId, outcomeOf(lastRun)].filter((words) => words).join(' ')}`,
     ],
+    ['Failed runs', failedRuns > 0 ? `${failedRuns} of the newest 10, since one succeeded` : ''],
     ['Message', typeof input === 'string' ? shownLines(input) : input && shown(JSON.stringify(input))],
     ['End user', endUser && shown(endUser.id)],
     ['Budget', budget && shown(JSON.stringify(budget))],
@@ -274,6 +286,11 @@ function describer(client: Signalbox, terminal: Terminal) {
     return [
       { header: 'SCHEDULE', cell: ({ scheduleId }) => scheduleId },
       { header: 'STATUS', cell: ({ status }) => status, style: ({ status }) => statusStyle(status) },
+      {
+        header: 'FAILED RUNS',
+        cell: ({ failedRuns }) => (failedRuns === 0 ? '' : String(failedRuns)),
+        style: () => statusStyle('failed'),
+      },
       { header: 'NAME', cell: ({ name }) => shown(name ?? ''), shrinks: true },
       { header: 'AGENT', cell: ({ agentId }) => names.of(agentId), shrinks: true },
       { header: 'ENVIRONMENT', cell: ({ environment }) => environment, shrinks: true, optional: true },

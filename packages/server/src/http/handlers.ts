@@ -26,10 +26,11 @@ import { getMe } from '../keys/me.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import type { ExportedFile } from '../lib/exported-file.ts';
 import { getOrganization, setOrganization, updateOrganization } from '../organizations/manage.ts';
-import { getOverview } from '../organizations/overview.ts';
+import { getOverview } from '../overview/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
 import { runSchedule } from '../schedules/run.ts';
+import { listScheduleRuns } from '../schedules/runs.ts';
 import * as schedules from '../schedules/schedules.ts';
 import { cancelSessions, closeSessions } from '../sessions/change-many.ts';
 import { compactSession } from '../sessions/compact.ts';
@@ -175,7 +176,7 @@ export const handlers: Handlers = {
   deleteSchedule: schedules.deleteSchedule,
   runSchedule,
   previewSchedule: schedules.previewSchedule,
-  listScheduleRuns: schedules.listScheduleRuns,
+  listScheduleRuns,
 
   claimWorkerTurn: workerTurns.claimWorkerTurn,
   heartbeatWorkerTurn: workerTurns.heartbeatWorkerTurn,

@@ -15,7 +15,8 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { openSession } from '../sessions/sessions.ts';
 import { type DueOccurrences, dueOccurrences, nextOccurrence } from './occurrences.ts';
-import { lockSchedule, type ScheduleRow, scheduleColumns, scheduleEvent, viewRun } from './schedules.ts';
+import { viewRun } from './runs.ts';
+import { lockSchedule, type ScheduleRow, scheduleColumns, scheduleEvent } from './schedules.ts';
 
 /** A schedule that was due when it was read. */
 export interface DueSchedule {
@@ -91,26 +92,35 @@ const MINUTE_MS = 60_000;
 export async function runSchedule(ctx: Context, input: Input<'runSchedule'>): Promise<Result<'runSchedule'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    const row = await lockSchedule(tx, ctx, uuidOf('sch', input.scheduleId));
     const now = ctx.clock.now();
     const requesters = [...new Set([...row.requesters, ...identitiesOf(ctx)])];
     const { session } = await openSession(ctx, sessionOf(row), { keyId: row.keyId, requesters });
     const scheduledAt = await freeInstant(tx, organizationId, row, now);
-    const run = { scheduledAt, isManual: true, status: 'opened', error: null, createdAt: now } as const;
+    const { sessionId, status, stopReason, error } = session;
+    const run = viewRun({
+      scheduledAt,
+      isManual: true,
+      status: 'opened',
+      sessionId: uuidOf('ses', sessionId),
+      session: ctx.scopes.has('sessions:read') ? { status, stopReason, error } : null,
+      error: null,
+      createdAt: now,
+    });
     await Promise.all([
       tx.query(sql`
         insert into schedule_runs (organization_id, schedule_id, scheduled_at, is_manual, status, session_id, created_at)
-        values (${organizationId}, ${row.scheduleId}, ${scheduledAt}, true, 'opened', ${uuidOf('ses', session.sessionId)}, ${now})`),
+        values (${organizationId}, ${row.scheduleId}, ${scheduledAt}, true, 'opened', ${uuidOf('ses', sessionId)}, ${now})`),
       tx.query(
         recordEvent(ctx, now, {
           type: 'schedule.opened',
           ...scheduleEvent(row),
-          sessionId: session.sessionId,
+          sessionId,
           changes: { scheduledAt: [null, scheduledAt.toISOString()], manual: [null, true] },
         }),
       ),
     ]);
-    return { run: viewRun({ ...run, sessionId: uuidOf('ses', session.sessionId) }) };
+    return { run };
   });
 }
 

@@ -1,5 +1,5 @@
-// The API of schedules and their runs. run.ts opens the sessions.
-import type { Content, Input, Result, Schedule, ScheduleRun } from '@signalbox/contract';
+// The API of schedules. run.ts opens the sessions, and runs.ts has the runs.
+import type { Content, Input, Result, Schedule } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Queryable, Tx } from '../db/db.ts';
@@ -12,11 +12,12 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
 import { requireNotErasing } from '../sessions/end-users.ts';
 import { requireTaken } from '../sessions/taken-files.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
+import { type Reader, viewLastRun, withRuns } from './runs.ts';
 
 /** A schedule as stored. */
 export interface ScheduleRow extends Timing {
@@ -39,21 +40,10 @@ export interface ScheduleRow extends Timing {
   updatedAt: Date;
 }
 
-/** A schedule with its latest run. */
+/** A schedule with what its newest runs say (runs.ts). */
 interface ShownRow extends ScheduleRow {
-  lastScheduledAt: Date | null;
-  lastStatus: ScheduleRun['status'] | null;
-  lastManual: boolean | null;
-  lastSessionId: string | null;
-}
-
-export interface RunRow {
-  scheduledAt: Date;
-  isManual: boolean;
-  status: ScheduleRun['status'];
-  sessionId: string | null;
-  error: ScheduleRun['error'];
-  createdAt: Date;
+  lastRun: Parameters<typeof viewLastRun>[0] | null;
+  failedRuns: number;
 }
 
 /** The columns of a ScheduleRow; the alias of the table must be s. */
@@ -88,13 +78,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     createdAt: now,
     updatedAt: now,
   };
-  const schedule = viewSchedule({
-    ...row,
-    lastScheduledAt: null,
-    lastStatus: null,
-    lastManual: null,
-    lastSessionId: null,
-  });
+  const schedule = viewSchedule({ ...row, lastRun: null, failedRuns: 0 });
   return inTransaction(ctx, async (tx, ctx) => {
     await Promise.all([
       checkAgent(ctx, tx, row),
@@ -125,7 +109,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
 export async function listSchedules(ctx: Context, input: Input<'listSchedules'>): Promise<Result<'listSchedules'>> {
   const request = pageRequest(`schedules:${ctx.organizationId}`, input);
   const page = sql`
-    ${selectSchedules(ctx.organizationId)} where s.organization_id = ${ctx.organizationId}
+    ${selectSchedules(ctx)} where s.organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and s.schedule_id < ${request.after}`}
       ${input.agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', input.agentId)}`}
       ${input.environment === undefined ? empty : sql`and s.environment = ${input.environment}`}
@@ -138,7 +122,7 @@ export async function listSchedules(ctx: Context, input: Input<'listSchedules'>)
 }
 
 export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Promise<Result<'getSchedule'>> {
-  return { schedule: viewSchedule(await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId))) };
+  return { schedule: viewSchedule(await readSchedule(ctx.db, ctx, uuidOf('sch', input.scheduleId))) };
 }
 
 /**
@@ -148,7 +132,7 @@ export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Pr
 export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'>): Promise<Result<'updateSchedule'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    const before = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    const before = await lockSchedule(tx, ctx, uuidOf('sch', input.scheduleId));
     const now = ctx.clock.now();
     const timing = changedTiming(before, input, now);
     const status = input.status ?? before.status;
@@ -204,7 +188,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
 export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'>): Promise<Result<'deleteSchedule'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
-    const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    const row = await lockSchedule(tx, ctx, uuidOf('sch', input.scheduleId));
     await forgetHolders(tx, organizationId, [row.scheduleId], ctx.clock.now());
     await Promise.all([
       tx.query(sql`
@@ -213,22 +197,6 @@ export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'
     ]);
     return { scheduleId: input.scheduleId, deleted: true };
   });
-}
-
-/** Newest first. */
-export async function listScheduleRuns(
-  ctx: Context,
-  input: Input<'listScheduleRuns'>,
-): Promise<Result<'listScheduleRuns'>> {
-  const request = pageRequest(`schedule_runs:${ctx.organizationId}:${input.scheduleId}`, input, { isKey: instantKey });
-  const { scheduleId } = await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId));
-  const rows = await ctx.db.query<RunRow>(sql`
-    select r.scheduled_at as "scheduledAt", r.is_manual as "isManual", r.status, r.session_id as "sessionId", r.error, r.created_at as "createdAt"
-    from schedule_runs r where r.organization_id = ${ctx.organizationId} and r.schedule_id = ${scheduleId}
-      ${request.after === undefined ? empty : sql`and r.scheduled_at < ${new Date(request.after)}`}
-      ${input.status === undefined ? empty : sql`and r.status = ${input.status}`}
-    order by r.scheduled_at desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
 }
 
 /**
@@ -307,29 +275,23 @@ export async function previewSchedule(
   return { preview: { times } };
 }
 
-export async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {
+export async function lockSchedule(tx: Tx, reader: Reader, scheduleId: string): Promise<ShownRow> {
   // Locked first and read afterwards: a single statement that waits for the lock would still see the previous run.
   await tx.query(sql`
-    select 1 from schedules where organization_id = ${organizationId} and schedule_id = ${scheduleId}
+    select 1 from schedules where organization_id = ${reader.organizationId} and schedule_id = ${scheduleId}
     for no key update`);
-  return readSchedule(tx, organizationId, scheduleId);
+  return readSchedule(tx, reader, scheduleId);
 }
 
-async function readSchedule(db: Queryable, organizationId: string, scheduleId: string): Promise<ShownRow> {
+async function readSchedule(db: Queryable, reader: Reader, scheduleId: string): Promise<ShownRow> {
   const [row] = await db.query<ShownRow>(sql`
-    ${selectSchedules(organizationId)} where s.organization_id = ${organizationId} and s.schedule_id = ${scheduleId}`);
+    ${selectSchedules(reader)} where s.organization_id = ${reader.organizationId} and s.schedule_id = ${scheduleId}`);
   if (!row) throw notFound('schedule');
   return row;
 }
 
-function selectSchedules(organizationId: string): Sql {
-  return sql`
-    select ${scheduleColumns}, l.scheduled_at as "lastScheduledAt", l.status as "lastStatus", l.is_manual as "lastManual",
-      l.session_id as "lastSessionId"
-    from schedules s left join lateral (
-      select r.scheduled_at, r.is_manual, r.status, r.session_id from schedule_runs r
-      where r.organization_id = ${organizationId} and r.schedule_id = s.schedule_id
-      order by r.scheduled_at desc limit 1) l on true`;
+function selectSchedules(reader: Reader): Sql {
+  return sql`select ${scheduleColumns}, l."lastRun", l."failedRuns" from schedules s ${withRuns(reader)}`;
 }
 
 /** A value for a json column, in which SQL's null means no value. */
@@ -354,24 +316,9 @@ function viewSchedule(row: ShownRow): Schedule {
     status: row.status,
     closeOnIdle: row.closeOnIdle,
     nextAt: row.nextAt?.toISOString() ?? null,
-    lastRun: row.lastScheduledAt && {
-      scheduledAt: row.lastScheduledAt.toISOString(),
-      manual: row.lastManual!,
-      status: row.lastStatus!,
-      sessionId: row.lastSessionId && formatId('ses', row.lastSessionId),
-    },
+    lastRun: row.lastRun && viewLastRun(row.lastRun),
+    failedRuns: row.failedRuns,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
-  };
-}
-
-export function viewRun(row: RunRow): ScheduleRun {
-  return {
-    scheduledAt: row.scheduledAt.toISOString(),
-    manual: row.isManual,
-    status: row.status,
-    sessionId: row.sessionId && formatId('ses', row.sessionId),
-    error: row.error,
-    createdAt: row.createdAt.toISOString(),
   };
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
-import { getOverview } from '../../src/organizations/overview.ts';
+import { getOverview } from '../../src/overview/overview.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { createReceiver } from '../support/receiver.ts';
@@ -16,6 +16,7 @@ const nothing = {
   sessions: { idle: 0, running: 0, waiting: 0, completed: 0, failed: 0, cancelled: 0 },
   pendingApprovals: 0,
   webhooks: { blocked: 0, failing: 0, degraded: 0, disabled: 0, waitingDeliveries: 0 },
+  schedules: { failing: 0 },
   keysExpiringSoon: 0,
 };
 const DAY_MS = 86_400_000;

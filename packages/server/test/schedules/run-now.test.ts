@@ -89,7 +89,11 @@ test('a manual run opens one session like an occurrence, changes no time, and is
     const { scheduleId } = before;
     const run = await client.schedules.run(scheduleId);
     expect(run).toMatchObject({ manual: true, status: 'opened', error: null, scheduledAt: clock.now().toISOString() });
-    expect(await runsOf(scheduleId)).toEqual([run]);
+    await clock.passWhile(
+      expect.poll(async () => (await client.sessions.get(run.sessionId!)).status).toBe('completed'),
+    );
+    const ended = { ...run, session: { status: 'completed', stopReason: 'endTurn', error: null } };
+    expect(await runsOf(scheduleId)).toEqual([ended]);
     const session = await client.sessions.get(run.sessionId!);
     expect(session).toMatchObject({
       agentId,
@@ -98,10 +102,8 @@ test('a manual run opens one session like an occurrence, changes no time, and is
       budget: { maxTokens: 1000 },
     });
     const after = await client.schedules.get(scheduleId);
-    expect(after).toEqual({
-      ...before,
-      lastRun: { scheduledAt: run.scheduledAt, manual: true, status: 'opened', sessionId: run.sessionId },
-    });
+    const { createdAt: _, ...lastRun } = ended;
+    expect(after).toEqual({ ...before, lastRun });
     const [event] = (await client.events.list({ resourceId: scheduleId, type: 'schedule.opened' })).data;
     expect(event).toMatchObject({
       actor: { type: 'api_key' },

@@ -10,14 +10,9 @@ import { uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { MAX_MISSED } from '../../src/schedules/occurrences.ts';
 import { type DueSchedule, runDue } from '../../src/schedules/run.ts';
+import { listScheduleRuns } from '../../src/schedules/runs.ts';
 import { createScheduler, type Scheduler } from '../../src/schedules/scheduler.ts';
-import {
-  createSchedule,
-  deleteSchedule,
-  getSchedule,
-  listScheduleRuns,
-  updateSchedule,
-} from '../../src/schedules/schedules.ts';
+import { createSchedule, deleteSchedule, getSchedule, updateSchedule } from '../../src/schedules/schedules.ts';
 import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
@@ -110,6 +105,7 @@ test('an occurrence opens the session that the schedule describes, and the next 
     manual: false,
     status: 'opened',
     sessionId: expect.stringMatching(/^ses_/),
+    session: { status: 'running', stopReason: null, error: null },
     error: null,
     createdAt: '2026-01-02T04:00:30.000Z',
   });

@@ -39,6 +39,7 @@ test('a schedule is shown with all default values', async () => {
     closeOnIdle: true,
     nextAt: '2026-01-02T09:00:00.000Z',
     lastRun: null,
+    failedRuns: 0,
     createdAt: '2026-01-02T03:04:05.678Z',
     updatedAt: '2026-01-02T03:04:05.678Z',
   });

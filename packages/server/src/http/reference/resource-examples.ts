@@ -91,6 +91,15 @@ const secret: EnvironmentSecret = {
   updatedAt: at('08:20:00.000'),
 };
 
+const lastRun: Schedule['lastRun'] = {
+  scheduledAt: '2026-01-30T08:00:00.000Z',
+  manual: false,
+  status: 'opened',
+  sessionId: id('ses'),
+  session: { status: 'completed', stopReason: 'endTurn', error: null },
+  error: null,
+};
+
 const schedule: Schedule = {
   scheduleId: id('sch'),
   name: 'Morning report',
@@ -106,19 +115,13 @@ const schedule: Schedule = {
   status: 'enabled',
   closeOnIdle: true,
   nextAt: '2026-02-02T08:00:00.000Z',
-  lastRun: { scheduledAt: '2026-01-30T08:00:00.000Z', manual: false, status: 'opened', sessionId: id('ses') },
+  lastRun,
+  failedRuns: 0,
   createdAt: at('08:40:00.000'),
   updatedAt: at('08:40:00.000'),
 };
 
-const scheduleRun: ScheduleRun = {
-  scheduledAt: '2026-01-30T08:00:00.000Z',
-  manual: false,
-  status: 'opened',
-  sessionId: id('ses'),
-  error: null,
-  createdAt: '2026-01-30T08:00:00.412Z',
-};
+const scheduleRun: ScheduleRun = { ...lastRun, createdAt: '2026-01-30T08:00:00.412Z' };
 
 const subscription: WebhookSubscription = {
   webhookSubscriptionId: id('whs'),
@@ -272,6 +275,7 @@ const overview: Overview = {
   sessions: { idle: 41, running: 3, waiting: 2, completed: 1207, failed: 4, cancelled: 9 },
   pendingApprovals: 2,
   webhooks: { blocked: 0, failing: 0, degraded: 0, disabled: 0, waitingDeliveries: 0 },
+  schedules: { failing: 0 },
   keysExpiringSoon: 1,
 };
 

@@ -79,7 +79,12 @@ const changes: Partial<Record<RouteName, object>> = {
   cancelSession: { session: { status: 'cancelled', stopReason: null, ...ended } },
   resolveApproval: { approval: approved },
   runSchedule: {
-    run: { manual: true, scheduledAt: '2026-01-30T15:12:40.217Z', createdAt: '2026-01-30T15:12:40.217Z' },
+    run: {
+      manual: true,
+      scheduledAt: '2026-01-30T15:12:40.217Z',
+      session: { status: 'running', stopReason: null, error: null },
+      createdAt: '2026-01-30T15:12:40.217Z',
+    },
   },
   updateSchedule: { schedule: { status: 'paused', nextAt: null } },
   updateWebhookSubscription: { webhookSubscription: { status: 'paused' } },

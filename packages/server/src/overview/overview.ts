@@ -1,7 +1,9 @@
-// The current state of an organization: a few counts. Each reads only an index, and counts no further than `maxCount`.
+// The current state of an organization: a few counts. Each reads only an index and counts no further than `maxCount`, or looks at no more
+// than a thousand rows.
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
+import { countFailing } from '../schedules/runs.ts';
 import { countBlocked } from '../webhooks/sending/blocked.ts';
 
 const HOUR_MS = 3_600_000;
@@ -71,6 +73,7 @@ export async function getOverview(
       where k.organization_id = ${organizationId} and k.deleted_at is null
         and k.expires_at > ${new Date(now)} and k.expires_at <= ${new Date(now + SOON_MS)}
         ${environment === undefined ? empty : sql`and (k.environments is null or ${environment} = any(k.environments))`}`,
+    sql`select 'failingSchedules' as name, c.count from (${countFailing(organizationId, environment)}) c`,
   ]);
   const counts = new Map(groups.flat().map(({ name, count }) => [name, count]));
   const count = (name: string) => Math.min(counts.get(name) ?? 0, maxCount);
@@ -82,6 +85,7 @@ export async function getOverview(
       blocked: await countBlocked(ctx, environment),
       ...counted('failing', 'degraded', 'disabled', 'waitingDeliveries'),
     },
+    schedules: { failing: count('failingSchedules') },
     ...counted('pendingApprovals', 'keysExpiringSoon'),
   };
   return { overview };
