@@ -11,10 +11,11 @@ const stale: Record<string, readonly string[]> = {
   agent: ['agents'],
   environment: ['environments'],
   environment_secret: ['secrets', 'environments'],
-  session: ['sessions', 'usage', 'analytics'],
+  // Lists of schedules and of their runs show how the sessions went.
+  session: ['sessions', 'usage', 'analytics', 'schedules'],
   tool_call: ['sessions'],
   approval: ['approvals', 'sessions', 'overview'],
-  schedule: ['schedules'],
+  schedule: ['schedules', 'overview'],
   webhook_subscription: ['webhooks', 'overview'],
   webhook_delivery: ['webhooks', 'overview'],
   budget: ['budgets'],

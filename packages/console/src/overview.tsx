@@ -4,7 +4,7 @@ import { createContext, type ReactNode, useContext } from 'react';
 import { useEnvironment } from './frame/environment.tsx';
 import { useApiQuery } from './organization.tsx';
 
-// The event log reports changes (live.ts), but not that a webhook fails or that a delivery waits.
+// The event log reports changes (live.ts), but not that a webhook or a schedule fails, or that a delivery waits.
 const AGAIN_MS = 60_000;
 
 /** Of one environment, or of all. Everything that shows it shares its requests. */
@@ -27,10 +27,13 @@ export function OverviewProvider({ children }: { children: ReactNode }) {
 /** How many approvals are pending. 0 until that is known, and outside an organization. */
 export const usePending = (): number => useContext(OverviewContext)?.pendingApprovals ?? 0;
 
-/** Whether a webhook needs attention. It is not a number, because one that fails can be blocked as well and would count twice. */
-export function useIsWebhookFailing(): boolean {
-  const webhooks = useContext(OverviewContext)?.webhooks;
-  if (!webhooks) return false;
-  const { blocked, failing, degraded, disabled } = webhooks;
+export type Failing = 'webhooks' | 'schedules';
+
+/** Whether one needs attention. It is not a number, because a webhook that fails can be blocked as well and would count twice. */
+export function useIsFailing(of: Failing): boolean {
+  const overview = useContext(OverviewContext);
+  if (!overview) return false;
+  if (of === 'schedules') return overview.schedules.failing > 0;
+  const { blocked, failing, degraded, disabled } = overview.webhooks;
   return blocked + failing + degraded + disabled > 0;
 }

@@ -121,22 +121,69 @@ test('each run shows its session, that it was missed, or why it failed', async (
 
   const page = await console.open(member, `/schedules/${scheduleId}`, phone);
   const rows = page.getByRole('table', { name: 'Runs, newest first' }).getByRole('row');
-  await rows.filter({ hasText: 'opened' }).getByRole('link').waitFor();
+  await rows.filter({ hasText: 'completed' }).getByRole('link').waitFor();
   await rows.filter({ hasText: 'missed' }).first().getByText('The service was not running').waitFor();
   await expectAccessible(page);
   // The radio buttons are covered by their labels.
   const only = (label: string) => page.getByRole('radiogroup', { name: 'Status' }).getByText(label).click();
   await only('Missed');
-  await expect.poll(() => rows.filter({ hasText: 'opened' }).count()).toBe(0);
+  await expect.poll(() => rows.filter({ hasText: 'completed' }).count()).toBe(0);
   await page.reload();
   await rows.filter({ hasText: 'missed' }).first().waitFor();
   await only('All');
-  await rows.filter({ hasText: 'opened' }).getByRole('link').click();
+  await rows.filter({ hasText: 'completed' }).getByRole('link').click();
   await page.getByText('Report: now').waitFor();
 
   await page.goto(`${console.origin}/console/${console.organizationId}/schedules/${failing}`);
   await page.getByText('Its agent is archived').waitFor();
   await rows.filter({ hasText: 'failed' }).getByText('agent_archived').waitFor();
+});
+
+test('a schedule whose sessions fail is marked in the list, on its page, in the navigation and on the overview; its page until one succeeds', async () => {
+  const { client } = console.service;
+  const script = [{ failWith: 'rejected' as const }];
+  const failing = await client.agents.create({
+    name: 'Broken reporter',
+    model: { provider: 'scripted', model: 'r', settings: { script } },
+  });
+  const { scheduleId } = await client.schedules.create({
+    agentId: failing.agentId,
+    environment: 'staging',
+    cron: '0 9 * * *',
+    input: 'now',
+  });
+  const page = await console.open(member, '/schedules', { viewport: { width: 1440, height: 900 } });
+  const row = page.getByRole('row', { name: /^Broken reporter/ });
+  await row.getByText('enabled').waitFor();
+  const marked = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Schedules failing' });
+  expect(await marked.count()).toBe(0);
+  // Without a reload: the list follows the events of sessions.
+  for (const badge of ['1 run', '2 runs']) {
+    await client.schedules.run(scheduleId);
+    await clock.passWhile(row.getByText(badge, { exact: true }).waitFor());
+  }
+  await row.getByText('failing', { exact: true }).waitFor();
+  await row.getByText('failed', { exact: true }).waitFor();
+  await clock.passWhile(marked.waitFor());
+  await expectAccessible(page);
+
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('link', { name: '1 schedule whose last run failed' }).click();
+  await page.getByRole('link', { name: 'Broken reporter' }).click();
+  await page.getByRole('heading', { name: 'Schedule of Broken reporter' }).waitFor();
+  await page.getByText('2 runs failed in a row').waitFor();
+  const runs = page.getByRole('table', { name: 'Runs, newest first' }).getByRole('row');
+  await expect.poll(() => runs.filter({ hasText: 'failed' }).filter({ hasText: 'model_rejected' }).count()).toBe(2);
+  await expectAccessible(page);
+  const [newest] = (await client.schedules.runs(scheduleId)).data;
+  expect(await page.getByRole('link', { name: 'Open the last session' }).getAttribute('href')).toContain(
+    newest!.sessionId,
+  );
+
+  await client.schedules.update(scheduleId, { agentId });
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await clock.passWhile(runs.filter({ hasText: 'completed' }).waitFor());
+  await clock.passWhile(page.getByText('failed in a row').waitFor({ state: 'detached' }));
 });
 
 test('a viewer reads schedules and is offered no changes; filters are in the URL', async () => {
@@ -186,7 +233,8 @@ test('a schedule is created from a preset with a name, shows its next five runs,
   expect(new URL(page.url()).hash).toBe('');
   await page.getByRole('button', { name: 'Run Month end now' }).click();
   const listed = page.getByRole('row', { name: /^Month end/ });
-  await listed.getByText('opened').waitFor();
+  // Its sessions have no first message.
+  await clock.passWhile(listed.getByText('idle').waitFor());
   await page.getByRole('link', { name: 'Month end' }).click();
   await page.getByRole('heading', { name: 'Month end', level: 1 }).waitFor();
   await expect.poll(() => next.getByRole('listitem').count()).toBe(5);

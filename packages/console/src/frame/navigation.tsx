@@ -3,7 +3,7 @@ import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useGettingStarted } from '../getting-started.ts';
 import { useOrganization } from '../organization.tsx';
-import { useIsWebhookFailing, usePending } from '../overview.tsx';
+import { type Failing, useIsFailing, usePending } from '../overview.tsx';
 import { capped } from '../text-format.ts';
 import { Tooltip } from '../ui/tooltip.tsx';
 import { places } from './places.ts';
@@ -39,7 +39,8 @@ export function Navigation() {
                     icon={<Icon aria-hidden="true" />}
                   >
                     {label === 'Approvals' && <PendingCount />}
-                    {label === 'Webhooks' && <FailingMark />}
+                    {label === 'Webhooks' && <FailingMark of="webhooks" />}
+                    {label === 'Schedules' && <FailingMark of="schedules" />}
                   </Entry>
                 </li>
               ))}
@@ -80,9 +81,9 @@ export function PendingCount() {
   );
 }
 
-/** While a webhook of the environment that is shown needs attention. */
-function FailingMark() {
-  const isFailing = useIsWebhookFailing();
+/** While one of the environment that is shown needs attention. */
+function FailingMark({ of }: { of: Failing }) {
+  const isFailing = useIsFailing(of);
   if (!isFailing) return null;
   return (
     <span className="count bad">

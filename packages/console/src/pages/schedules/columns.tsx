@@ -1,11 +1,11 @@
-// The columns of the list of schedules: what starts, when, whether it does, and how the last run went.
+// The columns of the list of schedules: what starts, when, whether it does and its runs succeed, and how the last run went.
 import type { Schedule } from '@signalbox/client';
-import { Status } from '../../ui/badge.tsx';
 import { RowTitle } from '../../ui/row-title.tsx';
 import type { Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { textOf } from './schedule-form.tsx';
 import { ScheduleTime } from './schedule-time.tsx';
+import { failedRunsText, RunStatus, ScheduleState } from './state.tsx';
 
 export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<Schedule>[] {
   return [
@@ -29,9 +29,9 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
     {
       id: 'status',
       label: 'Status',
-      width: '7rem',
+      width: '11rem',
       phone: 'aside',
-      cell: ({ status }) => <Status value={status} />,
+      cell: (schedule) => <StateAndCount schedule={schedule} />,
     },
     {
       id: 'next',
@@ -49,7 +49,7 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       cell: ({ lastRun }) =>
         lastRun ? (
           <span className="badge-and-words">
-            <Status value={lastRun.status} /> <Time at={lastRun.scheduledAt} />
+            <RunStatus run={lastRun} /> <Time at={lastRun.scheduledAt} />
           </span>
         ) : (
           <span className="quiet">none yet</span>
@@ -64,6 +64,19 @@ export function scheduleColumns(nameOf: (schedule: Schedule) => string): Column<
       cell: ({ environment }) => environment,
     },
   ];
+}
+
+function StateAndCount({ schedule }: { schedule: Schedule }) {
+  const { failedRuns, status, lastRun } = schedule;
+  const error = lastRun?.error ?? lastRun?.session?.error;
+  return (
+    <span className="badge-and-words" title={error?.message}>
+      <ScheduleState schedule={schedule} />
+      {failedRuns > 0 && status === 'enabled' && (
+        <span className="quiet small not-on-phone">{failedRunsText(failedRuns)}</span>
+      )}
+    </span>
+  );
 }
 
 // The schedule's page shows all of it.

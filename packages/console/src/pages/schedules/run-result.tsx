@@ -2,8 +2,10 @@ import type { ScheduleRun } from '@signalbox/client';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { PlainText } from '../../ui/text.tsx';
 
-/** The session of a run, or the reason why there is none. */
-export function RunResult({ run: { status, sessionId, manual, error } }: { run: ScheduleRun }) {
+/** The session of a run and why its last turn failed, or the reason why there is none. */
+export function RunResult({ run }: { run: ScheduleRun }) {
+  const { status, sessionId, session, manual } = run;
+  const error = run.error ?? session?.error;
   return (
     <>
       {sessionId && <IdChip value={sessionId} />} {manual && <span className="quiet small">manual</span>}

@@ -1,11 +1,10 @@
-// One schedule: when it opens sessions, and its runs.
+// One schedule: when it opens sessions, whether they succeed, and its runs.
 import type { Schedule, ScheduleRun } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { CalendarClock } from 'lucide-react';
 import { Fragment } from 'react';
 import { useChangeSearch } from '../../change-search.ts';
 import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
-import { Status } from '../../ui/badge.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
 import { EmptyState, Missing, NoMatches } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
@@ -24,6 +23,7 @@ import { RunResult } from './run-result.tsx';
 import { textOf } from './schedule-form.tsx';
 import { ScheduleTime } from './schedule-time.tsx';
 import { scheduleSearch } from './search-params.ts';
+import { FailedRuns, RunStatus, ScheduleState } from './state.tsx';
 
 export function SchedulePage() {
   const { organizationId, scheduleId } = useParams({ from: '/$organizationId/schedules/$scheduleId' });
@@ -50,7 +50,7 @@ function Shown({ schedule }: { schedule: Schedule }) {
       title={schedule.name ?? (agent ? `Schedule of ${agent.name}` : 'Schedule')}
       about={
         <>
-          <Status value={schedule.status} /> <ScheduleTime schedule={schedule} />
+          <ScheduleState schedule={schedule} /> <ScheduleTime schedule={schedule} />
         </>
       }
       actions={
@@ -64,10 +64,12 @@ function Shown({ schedule }: { schedule: Schedule }) {
         </>
       }
     >
-      {agent?.archivedAt && (
+      {agent?.archivedAt ? (
         <Notice kind="warn">
           <p>Its agent is archived, so runs fail. Change the agent, or pause or delete the schedule.</p>
         </Notice>
+      ) : (
+        <FailedRuns schedule={schedule} />
       )}
       <div className="schedule-page">
         <Runs scheduleId={schedule.scheduleId} />
@@ -163,7 +165,7 @@ const statuses = [
   { value: 'all', label: 'All' },
   { value: 'opened', label: 'Opened' },
   { value: 'missed', label: 'Missed' },
-  { value: 'failed', label: 'Failed' },
+  { value: 'failed', label: 'Not opened' },
 ] as const;
 
 const runColumns: Column<ScheduleRun>[] = [
@@ -173,7 +175,7 @@ const runColumns: Column<ScheduleRun>[] = [
     label: 'Status',
     width: '7rem',
     phone: 'aside',
-    cell: ({ status }) => <Status value={status} />,
+    cell: (run) => <RunStatus run={run} />,
   },
   { id: 'result', label: 'Result', phone: 'under', cell: (run) => <RunResult run={run} /> },
   {
