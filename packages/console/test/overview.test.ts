@@ -1,7 +1,12 @@
 // The overview, in a real browser on a real service: it shows the current state, updates automatically, and links to the details.
 
+import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
+import { alertBudgets } from '../../server/src/budgets/alerts.ts';
+import { startOf } from '../../server/src/budgets/budgets.ts';
+import { newUuid, uuidOf } from '../../server/src/lib/ids.ts';
 import { createPrices } from '../../server/src/usage/prices.ts';
+import { insertUsage } from '../../server/src/usage/usage.ts';
 import { expectAccessible } from './support/axe.ts';
 import { type Person, startConsole, type TestConsole } from './support/console.ts';
 
@@ -147,6 +152,41 @@ test('a failing webhook is shown with a link, and marked in the navigation of ev
   await expectAccessible(page);
   await client.webhookSubscriptions.delete('staging');
   await places.getByRole('link', { name: 'Webhooks', exact: true }).waitFor();
+  await page.context().close();
+});
+
+test('a budget that was used up in a day that has ended, and alerted only after it, is shown with what was spent then', async () => {
+  const { client, db } = console.service;
+  const organizationId = uuidOf('org', console.organizationId);
+  const midnight = startOf('day', new Date());
+  const before = (seconds: number) => new Date(midnight.getTime() - seconds * 1_000);
+  const agentId = uuidOf('agt', await createAgent('Spender'));
+  for (const [environment, name] of [
+    ['staging', 'in-time'],
+    ['production', 'too-late'],
+  ] as const) {
+    await client.budgets.set(name, { limitUsd: 5, period: 'day', environment });
+    await db.execute(sql`
+      update budgets set created_at = ${before(DAY_MS)}, updated_at = ${before(DAY_MS)}
+      where organization_id = ${organizationId} and name = ${name}`);
+    const call = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, costUsd: 6 };
+    await db.execute(
+      insertUsage(
+        { organizationId, agentId, environment, endUserId: null, keyId: null },
+        { operationId: newUuid(), model: 'scripted/priced', usage: call },
+        before(30),
+      ),
+    );
+    await alertBudgets(db, organizationId, name === 'in-time' ? before(10) : new Date());
+  }
+  const page = await console.open(viewer);
+  const needs = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem');
+  const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(before(30));
+  await needs.filter({ hasText: `too-late: $6.00 of $5.00 on ${day}` }).waitFor();
+  expect(await needs.filter({ hasText: 'in-time' }).count()).toBe(0);
+  await expectAccessible(page);
+  for (const name of ['in-time', 'too-late']) await client.budgets.delete(name);
+  await needs.filter({ hasText: 'too-late' }).waitFor({ state: 'detached' });
   await page.context().close();
 });
 

@@ -1,4 +1,4 @@
-import type { AnalyticsGroup, OrganizationBudget, Overview } from '@signalbox/client';
+import type { AnalyticsGroup, Overview } from '@signalbox/client';
 import { modelKeyErrors } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
 import { CircleCheck } from 'lucide-react';
@@ -6,13 +6,14 @@ import { Fragment, type ReactNode } from 'react';
 import { useAgentName } from '../../agent-names.ts';
 import { useEnvironment } from '../../frame/environment.tsx';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { capped, counted, money } from '../../text-format.ts';
+import { capped, counted } from '../../text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Bone } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';
+import { BudgetLine, useBudgetsToWatch } from './budget-attention.tsx';
 
 /**
- * Problems that need attention: failing webhooks and agents, budgets near their limit, expiring keys. `groups` is undefined while it is
+ * Problems that need attention: failing webhooks, schedules and agents, budgets near their limit, expiring keys. `groups` is undefined while it is
  * not known which agents fail, and null if that could not be read.
  */
 export function NeedsAttention({
@@ -23,7 +24,7 @@ export function NeedsAttention({
   groups: readonly AnalyticsGroup[] | null | undefined;
 }) {
   const { organizationId, may } = useOrganization();
-  const { webhooks, keysExpiringSoon: keys } = overview;
+  const { webhooks, schedules, keysExpiringSoon: keys } = overview;
   const { blocked, failing, degraded, disabled, waitingDeliveries } = webhooks;
   const toWebhooks = (text: string) => (
     <Link to="/$organizationId/webhooks" params={{ organizationId }}>
@@ -70,6 +71,17 @@ export function NeedsAttention({
         `${capped(waitingDeliveries)} ${waitingDeliveries === 1 ? 'delivery is' : 'deliveries are'} waiting for a retry`,
       ),
     },
+    {
+      tone: 'bad',
+      word: 'schedule',
+      count: schedules.failing,
+      text: (
+        <Link to="/$organizationId/schedules" params={{ organizationId }}>
+          {capped(schedules.failing)}{' '}
+          {schedules.failing === 1 ? 'schedule whose last run' : 'schedules whose last runs'} failed
+        </Link>
+      ),
+    },
     { tone: 'warn', word: 'expiring', count: keys, text: toKeys },
   ];
   const needed = lines.filter(({ count }) => count > 0);
@@ -78,7 +90,7 @@ export function NeedsAttention({
     // The line about the key says how to fix it.
     .filter(({ failures }) => withoutKey.length === 0 || failures.some(({ code }) => !isOfKey(code)))
     .slice(0, MOST_AGENTS);
-  const budgets = useBudgetsNearLimit();
+  const budgets = useBudgetsToWatch();
   const isCalm = needed.length + failingAgents.length + (budgets?.length ?? 0) === 0;
   const isKnown = groups !== undefined && budgets !== undefined;
   const sends = useSendsWebhooks();
@@ -96,8 +108,8 @@ export function NeedsAttention({
       {!isCalm && (
         <ul className="care">
           {budgets?.map((budget) => (
-            <li key={`budget ${budget.name}`}>
-              <NearLimit budget={budget} />
+            <li key={`budget ${budget.name} ${budget.when}`}>
+              <BudgetLine budget={budget} />
             </li>
           ))}
           {failingAgents.map((agent) => (
@@ -119,22 +131,6 @@ export function NeedsAttention({
 
 // Those with the most failed turns; the others are in the table below.
 const MOST_AGENTS = 3;
-// Of the limit of a budget.
-const NEAR = 0.8;
-const BUDGETS_EVERY_MS = 60_000;
-
-/** Null if they could not be read. */
-function useBudgetsNearLimit(): OrganizationBudget[] | null | undefined {
-  const environment = useEnvironment();
-  const { data, error } = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), {
-    everyMs: BUDGETS_EVERY_MS,
-  });
-  if (error) return null;
-  return data
-    ?.filter((budget) => [undefined, budget.environment].includes(environment) || budget.environment === null)
-    .filter(({ spentUsd, limitUsd }) => spentUsd >= NEAR * limitUsd);
-}
-
 /** Whether there is a webhook that is neither paused nor disabled. */
 function useSendsWebhooks(): boolean {
   const environment = useEnvironment();
@@ -143,23 +139,6 @@ function useSendsWebhooks(): boolean {
     async (client) => (await client.webhookSubscriptions.list({ limit: 100 })).data,
   );
   return data.some((one) => one.status === 'enabled' && [undefined, one.environment].includes(environment));
-}
-
-function NearLimit({ budget: { name, spentUsd, limitUsd, period, stop } }: { budget: OrganizationBudget }) {
-  const { organizationId } = useOrganization();
-  const isReached = spentUsd >= limitUsd;
-  return (
-    <>
-      <Badge tone={isReached ? 'bad' : 'warn'}>budget</Badge>
-      <span>
-        <Link to="/$organizationId/budgets" params={{ organizationId }}>
-          {name}
-        </Link>
-        : {money(spentUsd)} of {money(limitUsd)} {period === 'day' ? 'today' : 'this month'}
-        {isReached && stop && '. New turns are refused'}
-      </span>
-    </>
-  );
 }
 
 /** How many turns failed and the most frequent reason, with a link to the last session. */
