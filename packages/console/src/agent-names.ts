@@ -32,18 +32,21 @@ export function useAgentName(): (agentId: string) => string {
   return (agentId) => names.get(agentId) ?? (isPending ? '…' : agentId);
 }
 
-/** The name of a session's agent. A draft need not have an agent: the name in its definition is shown by the session's own page. */
+/**
+ * The name of a session's agent. A draft need not have an agent: the name in its definition is shown by the session's own page. It may be that
+ * of an agent as well, so a list also marks drafts.
+ */
 export function useSessionName(): (session: Pick<Session, 'agentId' | 'draft'>) => string {
   const { isPending } = useAgents();
   const names = useAgentNames();
   return useCallback(
-    ({ agentId, draft }) => names.get(agentId) ?? (isPending ? '…' : draft ? DRAFT : agentId),
+    ({ agentId, draft }) => names.get(agentId) ?? (isPending ? '…' : draft ? UNSAVED : agentId),
     [names, isPending],
   );
 }
 
-/** The name of a draft without one. */
-export const DRAFT = 'Draft';
+/** In place of the name of an agent, for a draft of none. */
+export const UNSAVED = 'Unsaved agent';
 
 /** An agent as an option of a select. */
 export function agentOption({ agentId, name, archivedAt }: Agent): { value: string; label: string } {

@@ -109,23 +109,59 @@ test('Back undoes a view, a filter and all filters that were cleared at once, an
   await page.context().close();
 });
 
-test('a draft without an agent is listed as a draft and not by an id, and its page has its name', async () => {
+test('drafts are marked in the list, whatever their agent is called, and can be left out or shown alone', async () => {
   const { client } = console.service;
-  const { sessionId } = await client.sessions.open({
-    draft: { definition: { name: 'Unsaved desk', model: 'scripted/echo' } },
-    environment: 'staging',
-    input: 'Tell me of drafts',
-  });
-  await expect.poll(async () => (await client.sessions.get(sessionId)).status).not.toBe('running');
-  const page = await console.open(member, '/sessions?draft=true');
-  await page
-    .getByRole('row', { name: /Tell me of drafts/ })
-    .getByRole('link', { name: 'Draft Tell me' })
+  const { agentId } = await client.agents.create({ name: 'Draft', model: 'scripted/echo' });
+  const definition = { name: 'Unsaved desk', model: 'scripted/echo' };
+  const ids: string[] = [];
+  for (const [of, input] of [
+    [{ agentId }, 'Tell me of agents'],
+    [{ agentId, draft: { definition } }, 'Tell me of changes'],
+    [{ draft: { definition } }, 'Tell me of drafts'],
+  ] as const) {
+    const { sessionId } = await client.sessions.open({ ...of, environment: 'staging', input });
+    await expect.poll(async () => (await client.sessions.get(sessionId)).status).not.toBe('running');
+    ids.push(sessionId);
+  }
+  const page = await console.open(member, `/sessions?environment=staging&agentId=${agentId}`);
+  const row = (name: RegExp) => rows(page).filter({ hasText: name });
+  await row(/Tell me of changes/)
+    .getByText('draft', { exact: true })
+    .waitFor();
+  expect(
+    await row(/Tell me of agents/)
+      .getByText('draft', { exact: true })
+      .count(),
+  ).toBe(0);
+  const choose = async (option: string) => {
+    await filterBy(page, 'Drafts');
+    await page.getByRole('button', { name: option, exact: true }).click();
+  };
+  await choose('left out');
+  await expect.poll(() => rows(page).count()).toBe(1);
+  await row(/Tell me of agents/).waitFor();
+  await page.getByText('1 session', { exact: true }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Drafts is left out' }).waitFor();
+  await expect.poll(() => rows(page).count()).toBe(1);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Clear all' }).click();
+  await choose('shown alone');
+  await expect.poll(() => rows(page).count()).toBe(2);
+  await row(/Tell me of drafts/)
+    .getByText('draft', { exact: true })
+    .waitFor();
+  // It has no agent. Its own page has the name of its definition.
+  await row(/Tell me of drafts/)
+    .getByRole('link', { name: 'Unsaved agent' })
     .click();
   await page.getByRole('heading', { name: 'Unsaved desk · Tell me of drafts', level: 1 }).waitFor();
   await page.context().close();
-  await client.sessions.close(sessionId);
-  await client.sessions.delete(sessionId);
+  for (const sessionId of ids) {
+    await client.sessions.close(sessionId);
+    await client.sessions.delete(sessionId);
+  }
+  await client.agents.archive(agentId);
 });
 
 test('a failed session says why in its row', async () => {

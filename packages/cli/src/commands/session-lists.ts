@@ -88,10 +88,16 @@ function describer(client: Signalbox, terminal: Terminal) {
   const names = agentNames(client);
   return async (sessions: readonly ListedSession[]): Promise<Column<ListedSession>[]> => {
     await names.load(sessions.map(({ agentId }) => agentId));
+    const agentOf = ({ agentId, draft }: ListedSession): string => {
+      const name = names.of(agentId);
+      if (!draft) return name;
+      // A draft need not have an agent.
+      return name === agentId ? 'draft' : `draft of ${name}`;
+    };
     return [
       { header: 'SESSION', cell: ({ sessionId }) => sessionId },
       { header: 'STATUS', cell: stateOf, style: ({ status }) => statusStyle(status), shrinks: true },
-      { header: 'AGENT', cell: ({ agentId }) => names.of(agentId), shrinks: true },
+      { header: 'AGENT', cell: agentOf, shrinks: true },
       { header: 'ENVIRONMENT', cell: ({ environment }) => environment, shrinks: true, optional: true },
       { header: 'TURN', cell: ({ turn }) => String(turn), optional: true },
       { header: 'CREATED', cell: ({ createdAt }) => timeText(createdAt, terminal), optional: true },

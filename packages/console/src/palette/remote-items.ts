@@ -41,7 +41,7 @@ export function useRemoteItems(query: string): { items: readonly PaletteItem[]; 
     id: session.sessionId,
     group: 'Sessions',
     label: nameOf(session),
-    detail: `${session.status} · ${sessionText(session)}`,
+    detail: `${session.draft ? 'draft · ' : ''}${session.status} · ${sessionText(session)}`,
     icon: MessagesSquare,
     run: () => go(`/sessions/${session.sessionId}`),
   }));

@@ -9,11 +9,11 @@ import { Status } from '../../ui/badge.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Meter } from '../../ui/meter.tsx';
-import { RowTitle } from '../../ui/row-title.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
+import { SessionTitle } from './session-columns.tsx';
 import { costText, number, shortCost, stopReasonText, tokensText } from './session-text.ts';
 import { useChildren } from './use-session.ts';
 
@@ -253,7 +253,7 @@ function Related({
 const sessionColumn = (nameOf: (session: ListedSession) => string): Column<ListedSession> => ({
   id: 'session',
   label: 'Session',
-  cell: (session) => <RowTitle title={nameOf(session)} about={session.preview} />,
+  cell: (session) => <SessionTitle session={session} name={nameOf(session)} />,
 });
 
 const columns: readonly Column<ListedSession>[] = [

@@ -53,6 +53,15 @@ export function Filters({
       options: agents.map(agentOption),
       onChange: (value) => set('agentId', value ?? ''),
     },
+    {
+      label: 'Drafts',
+      value: search.drafts,
+      options: [
+        { value: 'none', label: 'left out' },
+        { value: 'only', label: 'shown alone' },
+      ],
+      onChange: (value) => set('drafts', (value as SessionSearch['drafts']) ?? ''),
+    },
     text('End user', 'endUserId', { placeholder: 'Your id of the user' }),
     text('Parent', 'parentSessionId', id),
     text('Fork of', 'forkedFromSessionId', id),

@@ -21,6 +21,8 @@ export interface SessionSearch {
   endUserId?: string;
   /** Words, or the beginning of an id. */
   q?: string;
+  /** Whether those that run drafts, as in the playground, are left out, or listed alone; without it, they are included. */
+  drafts?: 'none' | 'only';
   /** Only those whose last turn failed. */
   hasError?: true;
   range?: Range;
@@ -46,6 +48,7 @@ export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
     ...textIn(search, 'forkedFromSessionId', sessionIdPattern),
     ...textIn({ endUserId }, 'endUserId', endUserIdPattern),
     ...textIn({ q }, 'q', /^.{1,200}$/su),
+    ...oneOf(search, 'drafts', ['none', 'only'] as const),
     ...(search.hasError === true && { hasError: true as const }),
     ...(range && { range }),
     ...oneOf(search, 'order', ['asc'] as const),
@@ -54,8 +57,12 @@ export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
 }
 
 /** The filters of the API. The presets of a range end now. */
-export function filtersOf({ range, order: _, ...filters }: SessionSearch) {
-  return { ...filters, ...(range && timesOf(range, currentTime())) };
+export function filtersOf({ range, order: _, drafts, ...filters }: SessionSearch) {
+  return {
+    ...filters,
+    ...(drafts && { draft: drafts === 'only' }),
+    ...(range && timesOf(range, currentTime())),
+  };
 }
 
 // The service's maximum.

@@ -1,6 +1,5 @@
 // The columns of the list of sessions: first what a person recognizes, then how it is, for whom, how long, how much, how old.
 import type { ListedSession } from '@signalbox/client';
-import { DRAFT } from '../../agent-names.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { RowTitle } from '../../ui/row-title.tsx';
@@ -14,13 +13,7 @@ export function sessionColumns(nameOf: (session: ListedSession) => string): Colu
     {
       id: 'session',
       label: 'Session',
-      cell: (session) => {
-        const name = nameOf(session);
-        const isNamed = name !== DRAFT;
-        return (
-          <RowTitle title={name} about={session.preview} badge={session.draft && isNamed && <Badge>draft</Badge>} />
-        );
-      },
+      cell: (session) => <SessionTitle session={session} name={nameOf(session)} />,
     },
     {
       id: 'status',
@@ -112,6 +105,11 @@ export function sessionColumns(nameOf: (session: ListedSession) => string): Colu
       cell: ({ createdAt }) => <Time at={createdAt} />,
     },
   ];
+}
+
+/** The agent and the first words. An agent may be called "Draft", so the badge alone says what is one. */
+export function SessionTitle({ session: { draft, preview }, name }: { session: ListedSession; name: string }) {
+  return <RowTitle title={name} about={preview} badge={draft && <Badge>draft</Badge>} />;
 }
 
 /** The reason is in the same line, cut at the end of the column. */

@@ -2,7 +2,7 @@
 import type { Agent, Session, SessionTurn } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
-import { DRAFT } from '../../agent-names.ts';
+import { UNSAVED } from '../../agent-names.ts';
 import { type ListQuery, useApiQuery, useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
@@ -47,7 +47,7 @@ function useNameOfAgent({ sessionId, agentId, draft }: Session): string | undefi
   const drafted = useApiQuery(['draft', sessionId], (client) => client.sessions.draft(sessionId), { enabled: draft });
   const { isPending } = draft ? drafted : agent;
   if (isPending) return undefined;
-  return draft ? (drafted.data?.definition.name ?? DRAFT) : (agent.data?.name ?? 'Session');
+  return draft ? (drafted.data?.definition.name ?? UNSAVED) : (agent.data?.name ?? 'Session');
 }
 
 function cutTo(text: string, characters: number): string {
