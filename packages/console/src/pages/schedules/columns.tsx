@@ -73,7 +73,7 @@ function StateAndCount({ schedule }: { schedule: Schedule }) {
     <span className="badge-and-words" title={error?.message}>
       <ScheduleState schedule={schedule} />
       {failedRuns > 0 && status === 'enabled' && (
-        <span className="quiet small not-on-phone">{failedRunsText(failedRuns)}</span>
+        <span className="quiet small failed-runs">{failedRunsText(failedRuns)}</span>
       )}
     </span>
   );

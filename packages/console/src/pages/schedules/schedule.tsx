@@ -169,7 +169,16 @@ const statuses = [
 ] as const;
 
 const runColumns: Column<ScheduleRun>[] = [
-  { id: 'time', label: 'Time', width: '15rem', cell: ({ scheduledAt }) => <ExactTime at={scheduledAt} /> },
+  {
+    id: 'time',
+    label: 'Time',
+    width: '15rem',
+    cell: ({ scheduledAt, manual }) => (
+      <>
+        <ExactTime at={scheduledAt} /> {manual && <span className="quiet small">manual</span>}
+      </>
+    ),
+  },
   {
     id: 'status',
     label: 'Status',
@@ -184,7 +193,7 @@ const runColumns: Column<ScheduleRun>[] = [
     width: '7rem',
     end: true,
     choice: 'shown',
-    from: 'desktop',
+    from: 'wide',
     phone: 'under-aside',
     cell: ({ createdAt }) => <Time at={createdAt} />,
   },

@@ -22,9 +22,9 @@ export function RunStatus({ run: { status, session } }: { run: LastScheduleRun }
 // The service counts no further.
 const MAX_COUNTED = 10;
 
-/** `3 runs`, `10 or more runs`. */
+/** `3 runs`, `10+ runs`. */
 export function failedRunsText(failedRuns: number): string {
-  return failedRuns >= MAX_COUNTED ? `${MAX_COUNTED} or more runs` : counted(failedRuns, 'run');
+  return failedRuns >= MAX_COUNTED ? `${MAX_COUNTED}+ runs` : counted(failedRuns, 'run');
 }
 
 /** How many runs have failed, and why the last one did. Renders nothing if none has since one succeeded. */
