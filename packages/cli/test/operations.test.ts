@@ -370,6 +370,7 @@ test('schedules, files, end users, usage, events and the organization are within
   await ok('schedules', 'update', scheduleId, '--agent', broken);
   await until('failed', await ok('schedules', 'run', scheduleId));
   expect(await ok('schedules', 'runs', scheduleId)).toMatch(/opened, manual +ses_\w+ +failed: \w+/);
+  expect(await ok('schedules', 'runs', scheduleId, '--failed')).not.toContain(started);
   expect(await ok('schedules', 'get', scheduleId)).toMatch(/Failed runs +1 of the newest 10/);
   expect(await ok('schedules', 'list')).toMatch(/FAILED RUNS.*\n.*paused +1 /);
   expect(await ok('overview')).toMatch(/Schedules +0 failing/);

@@ -3268,6 +3268,8 @@ export interface Operations {
       /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       status?: ScheduleRunStatus | undefined;
+      /** `true`: only runs that opened no session, or whose session failed in its last turn. A page is found among a thousand runs, so it can have fewer than `limit`, or none, although there are more. */
+      hasError?: boolean | undefined;
     };
     result: {
       data: ScheduleRun[];

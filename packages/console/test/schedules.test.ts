@@ -184,6 +184,9 @@ test('a schedule whose sessions fail is marked in the list, on its page, in the 
   await page.getByRole('button', { name: 'Run now' }).click();
   await clock.passWhile(runs.filter({ hasText: 'completed' }).waitFor());
   await clock.passWhile(page.getByText('failed in a row').waitFor({ state: 'detached' }));
+  await page.getByRole('radiogroup', { name: 'Status' }).getByText('Failed').click();
+  await expect.poll(() => runs.filter({ hasText: 'completed' }).count()).toBe(0);
+  await expect.poll(() => runs.filter({ hasText: 'model_rejected' }).count()).toBe(2);
 });
 
 test('a viewer reads schedules and is offered no changes; filters are in the URL', async () => {

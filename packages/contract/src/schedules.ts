@@ -169,7 +169,15 @@ export const ListSchedules = ListQuery({
   environment: Type.Optional(EnvironmentName),
   status: Type.Optional(Status),
 });
-export const ListScheduleRuns = ListQuery({ status: Type.Optional(ScheduleRunStatus) });
+export const ListScheduleRuns = ListQuery({
+  status: Type.Optional(ScheduleRunStatus),
+  hasError: Type.Optional(
+    Type.Boolean({
+      description:
+        '`true`: only runs that opened no session, or whose session failed in its last turn. A page is found among a thousand runs, so it can have fewer than `limit`, or none, although there are more.',
+    }),
+  ),
+});
 export const SchedulePage = Page(Schedule);
 export const ScheduleRunPage = Page(ScheduleRun);
 

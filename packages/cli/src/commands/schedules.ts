@@ -41,17 +41,22 @@ const runs = command({
   arguments: schedule,
   options: {
     status: { type: 'string', choices: ['opened', 'missed', 'failed'], about: 'only runs with this status' },
+    failed: { type: 'boolean', about: 'only runs that opened no session, or whose session failed' },
     ...listOptions,
     ...serviceOptions,
   },
-  examples: [['schedules runs sch_01k9…', 'the sessions that it opened, how they ended, and why one is missing']],
+  examples: [
+    ['schedules runs sch_01k9…', 'the sessions that it opened, how they ended, and why one is missing'],
+    ['schedules runs sch_01k9… --failed', 'why it fails'],
+  ],
   needs: ['agents:read'],
   operations: ['listScheduleRuns'],
   run(input) {
     const client = serviceOf(input);
+    const { status, failed } = input.values;
     return printList(
       input,
-      (page) => client.schedules.runs(input.args.schedule, { status: input.values.status, ...page }),
+      (page) => client.schedules.runs(input.args.schedule, { status, ...(failed && { hasError: true }), ...page }),
       {
         id: ({ sessionId, scheduledAt }) => sessionId ?? scheduledAt,
         describe: (): Column<ScheduleRun>[] => [

@@ -24,6 +24,9 @@ export interface RunRow {
  */
 export type Reader = Pick<Context, 'organizationId'> & Partial<Pick<Context, 'scopes' | 'agents' | 'environments'>>;
 
+// Of a page with a filter that only the sessions can answer. It takes some milliseconds.
+const CHECKED = 1_000;
+
 /** Newest first. */
 export async function listScheduleRuns(
   ctx: Context,
@@ -35,14 +38,21 @@ export async function listScheduleRuns(
   const [schedule] = await ctx.db.query(sql`
     select 1 as one from schedules s where s.organization_id = ${organizationId} and s.schedule_id = ${scheduleId}`);
   if (!schedule) throw notFound('schedule');
-  const page = sql`
+  const page = (count: number) => sql`
     select * from schedule_runs p where p.organization_id = ${organizationId} and p.schedule_id = ${scheduleId}
       ${request.after === undefined ? empty : sql`and p.scheduled_at < ${new Date(request.after)}`}
       ${input.status === undefined ? empty : sql`and p.status = ${input.status}`}
-    order by p.scheduled_at desc limit ${request.limit + 1}`;
+    order by p.scheduled_at desc limit ${count}`;
+  const more = request.limit + 1;
+  const keyOf = ({ scheduledAt }: Pick<RunRow, 'scheduledAt'>) => scheduledAt.toISOString();
   const rows = await ctx.db.query<RunRow>(sql`
-    select ${runColumns} from (${page}) r ${withSession(ctx)} order by r.scheduled_at desc`);
-  return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
+    select ${runColumns} from (${page(input.hasError ? CHECKED : more)}) r ${withSession(ctx)}
+    ${input.hasError ? sql`where ${hasFailed}` : empty}
+    order by r.scheduled_at desc limit ${more}`);
+  if (!input.hasError || rows.length === more) return pageOf(request, rows, keyOf, viewRun);
+  const [last] = await ctx.db.query<Pick<RunRow, 'scheduledAt'>>(sql`
+    select r.scheduled_at as "scheduledAt" from (${page(CHECKED)}) r order by r.scheduled_at desc offset ${CHECKED - 1} limit 1`);
+  return pageOf(request, rows, keyOf, viewRun, last && keyOf(last), last !== undefined);
 }
 
 /** The columns of a RunRow, from a run `r` and its session `x`. */

@@ -82,6 +82,28 @@ test('a page of runs looks up the sessions of these runs, in one statement', asy
   }
 });
 
+test('a page of failed runs checks a thousand of them, and the pages together have each once', async () => {
+  const { db, statements } = listenTo(ctx.db);
+  const scheduleId = formatId('sch', '00000000-0001-7000-8000-000000000001');
+  // The oldest two of 5,000 failed, and none of the others.
+  await ctx.db.execute(sql`
+    update sessions set error = '{"code":"model_rejected","message":"No."}'
+    where organization_id = ${ctx.organizationId}
+      and session_id in ('00000000-0001-7000-9000-000000000001', '00000000-0001-7000-9000-000000000002')`);
+  const lengths: number[] = [];
+  for (let cursor = '', hasMore = true; hasMore; ) {
+    const { data, page } = await listScheduleRuns({ ...ctx, db }, { scheduleId, hasError: true, cursor });
+    lengths.push(data.length);
+    ({ hasMore, nextCursor: cursor } = page);
+  }
+  expect(lengths).toEqual([0, 0, 0, 0, 2, 0]);
+  for (const statement of statements) {
+    const cost = await costOf(ctx.db, statement);
+    expect(cost.rows).toBeLessThanOrEqual(2 * 1_000);
+    expect(cost.wholeTables.filter((table) => table !== 'schedules')).toEqual([]);
+  }
+});
+
 test('the overview reads the newest thousand schedules, and of each the runs until one whose outcome is known', async () => {
   const statement = countFailing(ctx.organizationId, undefined);
   expect(await ctx.db.query(statement)).toEqual([{ count: 500 }]);

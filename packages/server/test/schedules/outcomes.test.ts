@@ -104,6 +104,12 @@ test('a schedule counts the runs that failed since one succeeded, whether no ses
   expect(await failedRuns()).toBe(0);
   for (let n = 0; n < 12; n += 1) await run(scheduleId, fails, 'idle');
   expect(await failedRuns()).toBe(10);
+  const runs = await runsOf(scheduleId);
+  const failed = runs.filter(({ session }) => session?.error);
+  expect(failed.length).toBeGreaterThan(12);
+  const listed = [];
+  for await (const one of client.schedules.runs(scheduleId, { hasError: true, limit: 5 })) listed.push(one);
+  expect(listed).toEqual(failed);
 });
 
 test('a run that could not open a session has failed, one that was missed has not', async () => {
@@ -117,6 +123,9 @@ test('a run that could not open a session has failed, one that was missed has no
   expect(lastRun).toMatchObject({ sessionId: null, session: null, error: { code: 'agent_archived' } });
   expect((await runsOf(scheduleId)).map(({ status }) => status)).toContain('missed');
   expect(failedRuns).toBe(1);
+  expect((await client.schedules.runs(scheduleId, { hasError: true })).data.map(({ status }) => status)).toEqual([
+    'failed',
+  ]);
 });
 
 test('a caller sees nothing of a session that it cannot read', async () => {
@@ -149,14 +158,16 @@ test('the overview counts the schedules that will run again and whose last runs 
   await client.environments.create({ name: 'counted' });
   const failing = async (environment?: string) =>
     (await client.overview(environment === undefined ? {} : { environment })).schedules.failing;
-  const before = await failing();
+  for (const { scheduleId } of (await client.schedules.list({ limit: 100 })).data) {
+    await client.schedules.delete(scheduleId);
+  }
   const scheduleId = await create(fails, { environment: 'counted' });
   const other = await create(works, { environment: 'counted' });
   await run(other, works, 'completed');
   expect(await failing('counted')).toBe(0);
   await run(scheduleId, fails, 'failed');
   await run(scheduleId, waits, 'waiting');
-  expect([await failing('counted'), await failing(), await failing('staging')]).toEqual([1, before + 1, 0]);
+  expect([await failing('counted'), await failing(), await failing('staging')]).toEqual([1, 1, 0]);
   await client.schedules.update(scheduleId, { status: 'paused' });
   expect(await failing('counted')).toBe(0);
   await client.schedules.update(scheduleId, { status: 'enabled' });

@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { CalendarClock } from 'lucide-react';
 import { Fragment } from 'react';
 import { useChangeSearch } from '../../change-search.ts';
-import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useMorePages, useOrganization } from '../../organization.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
 import { EmptyState, Missing, NoMatches } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
@@ -163,10 +163,11 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
 
 const statuses = [
   { value: 'all', label: 'All' },
-  { value: 'opened', label: 'Opened' },
+  { value: 'failed', label: 'Failed' },
   { value: 'missed', label: 'Missed' },
-  { value: 'failed', label: 'Not opened' },
 ] as const;
+
+const filters = { failed: { hasError: true }, missed: { status: 'missed' } } as const;
 
 const runColumns: Column<ScheduleRun>[] = [
   {
@@ -204,8 +205,11 @@ function Runs({ scheduleId }: { scheduleId: string }) {
   const { status } = scheduleSearch(useSearch({ from: '/$organizationId/schedules/$scheduleId' }));
   const change = useChangeSearch<ReturnType<typeof scheduleSearch>>();
   const runs = useList(['schedules', scheduleId, 'runs', status ?? 'all'], (client, page) =>
-    client.schedules.runs(scheduleId, { ...(status && { status }), ...page }),
+    client.schedules.runs(scheduleId, { ...(status && filters[status]), ...page }),
   );
+  // The service checks a thousand runs for each page, so the first pages of those that failed may be empty.
+  const isSearching = runs.data?.length === 0 && runs.hasNextPage;
+  useMorePages(runs, isSearching);
   const show = (next: (typeof statuses)[number]['value']) => change(() => (next === 'all' ? {} : { status: next }));
   return (
     <section className="stack" aria-labelledby="runs">
@@ -216,7 +220,7 @@ function Runs({ scheduleId }: { scheduleId: string }) {
       <Table
         name="schedule-runs"
         caption="Runs, newest first"
-        query={runs}
+        query={isSearching ? { ...runs, data: undefined } : runs}
         columns={runColumns}
         rowKey={({ scheduledAt }) => scheduledAt}
         rowLink={({ sessionId }) =>

@@ -1,4 +1,4 @@
-import type { ScheduleRunStatus, ScheduleStatus } from '@signalbox/client';
+import type { ScheduleStatus } from '@signalbox/client';
 import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../search-params.ts';
 
 export interface SchedulesSearch {
@@ -15,7 +15,7 @@ export function schedulesSearch(search: Record<string, unknown>): SchedulesSearc
   };
 }
 
-/** The filter of a schedule's runs. */
-export function scheduleSearch(search: Record<string, unknown>): { status?: ScheduleRunStatus } {
-  return oneOf(search, 'status', ['opened', 'missed', 'failed']);
+/** The filter of a schedule's runs; `failed`: they opened no session, or it failed. */
+export function scheduleSearch(search: Record<string, unknown>): { status?: 'failed' | 'missed' } {
+  return oneOf(search, 'status', ['failed', 'missed'] as const);
 }
