@@ -7,7 +7,7 @@ import type { Context } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantKey, pageOf, pageRequest } from '../lib/page.ts';
 
-export interface RunRow {
+interface RunRow {
   scheduledAt: Date;
   isManual: boolean;
   status: ScheduleRun['status'];
