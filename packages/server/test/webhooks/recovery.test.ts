@@ -297,6 +297,39 @@ describe('recover after a cursor', () => {
     expect((await deliveries()).map(({ status: outcome }) => outcome)).toEqual(['succeeded', 'cancelled', 'succeeded']);
   });
 
+  test.each([
+    ['is accepted', 200, 0],
+    ['fails', 500, 0],
+    ['fails for the last time', 500, 12],
+  ])('stores the attempt that it did not wait for, if that %s', async (_title, answer, retries) => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await world.advanceUntil(async () => (await deliveries())[0]?.nextAttemptAt != null, 0);
+    await world.db.query(sql`update pending_deliveries set retries = ${retries}`);
+    const gate = Promise.withResolvers<number>();
+    receiver.respond = () => gate.promise;
+    await world.advanceUntil(() => receiver.received.length === 2);
+    const { deliveryId } = receiver.received[0]!;
+    await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_0:seq_0' });
+    await world.advanceUntil(async () => (await shown(deliveryId)).status === 'cancelled', 250);
+    expect(await shown(deliveryId)).toMatchObject({ attemptCount: 1 });
+    receiver.respond = () => 200;
+    gate.resolve(answer);
+    await recovered(session);
+    expect(await shown(deliveryId)).toMatchObject({
+      status: 'cancelled',
+      attemptCount: 2,
+      attempts: [
+        { attempt: 1, status: 500 },
+        { attempt: 2, status: answer },
+      ],
+    });
+    expect((await deliveries()).map(({ status: outcome }) => outcome)).toEqual(['succeeded', 'cancelled']);
+  });
+
   test('works with as many concurrent calls as there are connections, because each needs only one', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);

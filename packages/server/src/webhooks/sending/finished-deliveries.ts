@@ -8,7 +8,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { textArray } from '../../db/values.ts';
 import type { Assignment } from './assignments.ts';
-import type { FinishedDelivery } from './delivery.ts';
+import type { AttemptedDelivery, FinishedDelivery } from './delivery.ts';
 import { attemptText, type StoredAttempt } from './stored-attempt.ts';
 
 /** How many attempts of a delivery are stored: the latest ones. */
@@ -67,6 +67,24 @@ export function cancelDeliveries(
       from pending_deliveries d where ${isUnderWay}`,
     sql`delete from pending_deliveries d where ${isUnderWay}`,
   ];
+}
+
+/**
+ * Stores attempts that ended after their deliveries were cancelled: a recovery does not wait for them. For all others it changes nothing.
+ */
+export function storeLateAttempts(
+  { organizationId, webhookSubscriptionId }: Assignment,
+  late: readonly AttemptedDelivery[],
+): Sql {
+  return sql`
+    update webhook_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count
+    from unnest(${late.map(({ delivery }) => delivery.deliveryId)}::uuid[],
+      ${late.map(({ delivery }) => delivery.attemptCount)}::int[],
+      ${textArray(late.map(({ attempts }) => attemptLines(attempts)))}::text[],
+      ${late.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
+      as b(delivery_id, attempts_before, attempts, attempt_count)
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = b.delivery_id and d.status = 'cancelled' and d.attempt_count = b.attempts_before`;
 }
 
 // The columns of both tables whose value stays when a delivery is finished.

@@ -21,7 +21,7 @@ import { type Assignment, sameSubscription } from './assignments.ts';
 import { maxBodyBytes, maxChunks, type UndeliveredJournal } from './batch.ts';
 import type { AttemptedDelivery, Delivery, FinishedDelivery } from './delivery.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
-import { attemptLines, finishDeliveries, withAttempts } from './finished-deliveries.ts';
+import { attemptLines, finishDeliveries, storeLateAttempts, withAttempts } from './finished-deliveries.ts';
 
 export interface ReadInput {
   sessionId: string;
@@ -185,7 +185,17 @@ export async function advanceMany(
     ...finishDeliveries(assignment, done, 'succeeded', now),
   ]);
   const isDue = new Map(advanced?.map((row) => [row.sessionId, row.isDue]));
+  await recordLate(
+    db,
+    assignment,
+    done.filter(({ delivery }) => !isDue.has(delivery.sessionId)),
+  );
   return moves.map(({ sessionId }) => isDue.get(sessionId));
+}
+
+/** Of deliveries that are no longer those of their sessions. */
+async function recordLate(db: Db, assignment: Assignment, late: readonly AttemptedDelivery[]): Promise<void> {
+  if (late.length > 0) await db.batch([planForLookups, storeLateAttempts(assignment, late)]);
 }
 
 /** Stores deliveries of the sessions that were advanced to them. */
@@ -244,19 +254,26 @@ export async function postponeMany(db: Db, assignment: Assignment, inputs: reado
       next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
     from b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = any(${ids}::uuid[]) and d.delivery_id = b.delivery_id`;
-  await db.batch([planForLookups, update]);
+      and d.delivery_id = any(${ids}::uuid[]) and d.delivery_id = b.delivery_id
+    returning d.delivery_id as "deliveryId"`;
+  const [, postponed = []] = await db.batch<{ deliveryId: string }>([planForLookups, update]);
+  const found = new Set(postponed.map(({ deliveryId }) => deliveryId));
+  await recordLate(
+    db,
+    assignment,
+    sorted.filter(({ delivery }) => !found.has(delivery.deliveryId)),
+  );
 }
 
 /** Whether more chunks wait in the session; undefined if another node advanced it. */
-export function giveUp(
+export async function giveUp(
   db: Db,
   assignment: Assignment,
   done: FinishedDelivery,
   now: Date,
 ): Promise<boolean | undefined> {
   const { sessionId, deliveryId } = done.delivery;
-  return db.transaction(async (tx) => {
+  const isDue = await db.transaction(async (tx) => {
     tx.write(planForLookups);
     await tx.query(lockSubscription(assignment));
     const [moved] = await tx.query<AdvancedRow>(advanceSessions(assignment, [{ ...moveOf({ done }), cursor: null }]));
@@ -275,6 +292,8 @@ export function giveUp(
     ]);
     return moved.isDue;
   });
+  if (isDue === undefined) await recordLate(db, assignment, [done]);
+  return isDue;
 }
 
 // Changes of the subscription lock the row for update, so each happens before this transaction or after it.
