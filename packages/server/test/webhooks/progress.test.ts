@@ -22,7 +22,8 @@ import {
   postponeMany,
   readMany,
 } from '../../src/webhooks/sending/progress.ts';
-import { type SenderContext, SessionLoop, type SessionWork } from '../../src/webhooks/sending/session-loop.ts';
+import { type SenderContext, SessionLoop } from '../../src/webhooks/sending/session-loop.ts';
+import type { SessionWork } from '../../src/webhooks/sending/session-work.ts';
 import {
   deleteWebhookSubscription,
   rotateWebhookSecret,

@@ -3,24 +3,38 @@ import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { JournalOwner } from '../../journal/segment.ts';
 import type { Assignment } from './assignments.ts';
+import { maxBodyBytes } from './batch.ts';
 import type { AttemptedDelivery, Delivery } from './delivery.ts';
 import { type DeliveryRow, deliveryOf, finishedDeliveryColumns } from './delivery-row.ts';
 import { attemptLines, withAttempts } from './finished-deliveries.ts';
+
+export interface Redelivery {
+  delivery: Delivery;
+  owner: JournalOwner;
+  /** Its body is rebuilt from a segment that is longer than a delivery with several chunks. */
+  isLong: boolean;
+}
 
 /** A finished delivery that is still to be sent again; undefined if it is not, or its session was deleted. */
 export async function readRedelivery(
   db: Db,
   { organizationId, environment, webhookSubscriptionId }: Assignment,
   deliveryId: string,
-): Promise<{ delivery: Delivery; owner: JournalOwner } | undefined> {
-  const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
-    select d.session_id as "sessionId", s.agent_id as "agentId", ${finishedDeliveryColumns()} from webhook_deliveries d
+): Promise<Redelivery | undefined> {
+  const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string; isLong: boolean }>(sql`
+    select d.session_id as "sessionId", s.agent_id as "agentId", ${finishedDeliveryColumns()},
+      exists (
+        select 1 from segments r
+        where r.organization_id = ${organizationId} and r.session_id = d.session_id
+          and (r.turn, r.seq_to) > (d.from_turn, d.from_seq) and (r.turn, r.seq_from) <= (d.to_turn, d.to_seq)
+          and octet_length(r.body) > ${maxBodyBytes}) as "isLong"
+    from webhook_deliveries d
     join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = ${deliveryId} and d.next_attempt_at is not null`);
   if (!row) return undefined;
-  const { sessionId, agentId } = row;
-  return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment } };
+  const { sessionId, agentId, isLong } = row;
+  return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment }, isLong };
 }
 
 /** Stores the attempts. An accepted delivery succeeded now, if it had not before; any other keeps its status. */

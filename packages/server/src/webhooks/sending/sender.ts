@@ -15,14 +15,8 @@ import type { Assignment } from './assignments.ts';
 import { DestinationHealth } from './destination-health.ts';
 import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from './due-sessions.ts';
 import { MAX_RECOVERING, rewindDeliveries } from './rewind.ts';
-import {
-  type LoopOptions,
-  type LoopPlatform,
-  leaveLong,
-  type SenderContext,
-  SessionLoop,
-  type SessionWork,
-} from './session-loop.ts';
+import { type LoopOptions, type LoopPlatform, type SenderContext, SessionLoop } from './session-loop.ts';
+import { leaveLong, type SessionWork } from './session-work.ts';
 import { egressFor } from './test-receiver.ts';
 
 type SenderPlatform = Omit<LoopPlatform, 'egress'> & Pick<Platform, 'vault' | 'egress'>;

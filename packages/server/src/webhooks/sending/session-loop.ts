@@ -31,6 +31,7 @@ import {
   readMany,
 } from './progress.ts';
 import { finishRedelivery, readRedelivery } from './redeliveries.ts';
+import { leaveLong, type SessionWork } from './session-work.ts';
 import { disableSubscription } from './subscription-changes.ts';
 
 export type LoopPlatform = AttemptPlatform & Pick<Platform, 'db'>;
@@ -48,22 +49,6 @@ export interface LoopOptions {
   onStale: () => void;
   /** Aborts the attempts in flight. */
   signal: AbortSignal;
-}
-
-/** A session in flight. */
-export interface SessionWork {
-  /** Chunks may have been committed since the last read. */
-  isWoken: boolean;
-  /** When this node first learned of the chunks that wait; undefined: none is known to wait. */
-  since: Date | undefined;
-  /** It is sent to find out whether the destination works again. */
-  isProbe: boolean;
-  /** Ids of finished deliveries to send again, between two new ones. */
-  readonly redeliveries: string[];
-  /** What is known of its journal since the last read. */
-  tail?: JournalTail | undefined;
-  /** Set while it has, or sends, what few sessions of the node may have at a time. */
-  leaveLong?: (() => void) | undefined;
 }
 
 /** What loops share with the sender that runs them: what they may do, and what they found out. */
@@ -98,12 +83,6 @@ interface PreparedDelivery {
   isEarly: boolean;
   /** Of the trace of the session's turn. */
   traceParent: string | null;
-}
-
-/** When nothing long is in memory for this session any more. */
-export function leaveLong(work: SessionWork): void {
-  work.leaveLong?.();
-  work.leaveLong = undefined;
 }
 
 export class SessionLoop {
@@ -186,19 +165,31 @@ export class SessionLoop {
 
   /** Sends finished deliveries again. If the service stops first, the next node sends them. */
   async #redeliver(sessionId: string, work: SessionWork): Promise<void> {
-    const { clock, db } = this.#platform;
     for (const deliveryId of work.redeliveries.splice(0)) {
-      const assignment = this.#sender.assignment;
-      const found = await readRedelivery(db, assignment, deliveryId);
-      if (!found || !this.#sender.maySend(sessionId, work)) continue;
-      const { delivery, owner } = found;
-      const outcome = await this.#attempt(assignment, delivery, await this.#rebuild(owner, delivery, []), null);
-      if (this.#options.signal.aborted) return;
-      const isAccepted = outcome.verdict === 'accepted';
-      if (isAccepted) await this.#sender.accepted(work, assignment, outcome.secretVersion);
-      else await this.#recordFailure(assignment, delivery, outcome, work);
-      await finishRedelivery(db, assignment, { delivery, attempts: outcome.attempts }, isAccepted, clock.now());
+      await this.#resend(sessionId, work, deliveryId);
+      leaveLong(work);
     }
+  }
+
+  async #resend(sessionId: string, work: SessionWork, deliveryId: string): Promise<void> {
+    const { clock, db } = this.#platform;
+    const assignment = this.#sender.assignment;
+    const found = await readRedelivery(db, assignment, deliveryId);
+    if (found?.isLong) await this.#enterLong(work);
+    if (!found || !this.#sender.maySend(sessionId, work)) return;
+    const { delivery, owner } = found;
+    const outcome = await this.#attempt(assignment, delivery, await this.#rebuild(owner, delivery, []), null);
+    if (this.#options.signal.aborted) return;
+    const isAccepted = outcome.verdict === 'accepted';
+    if (isAccepted) await this.#sender.accepted(work, assignment, outcome.secretVersion);
+    else await this.#recordFailure(assignment, delivery, outcome, work);
+    await finishRedelivery(db, assignment, { delivery, attempts: outcome.attempts }, isAccepted, clock.now());
+  }
+
+  /** Waits until the session may have something long in memory. It may not if nothing more is sent. */
+  async #enterLong(work: SessionWork): Promise<void> {
+    const { organizationId } = this.#sender.assignment;
+    work.leaveLong = await this.#options.long.enter(organizationId, this.#sender.halted);
   }
 
   /** Updates the health of the destination after a failure; returns whether the subscription was disabled because of it. */
@@ -263,8 +254,7 @@ export class SessionLoop {
           // The acknowledgement must not wait with it.
           if (done) await this.#advance({ advance: { done } });
           done = undefined;
-          const { organizationId } = this.#sender.assignment;
-          work.leaveLong = await this.#options.long.enter(organizationId, this.#sender.halted);
+          await this.#enterLong(work);
           if (!work.leaveLong) continue;
           progress = await this.#read({ sessionId, after: undefined, mayBeLong: true });
         }
