@@ -1,10 +1,10 @@
 /** What authors of agents ask for while they write one: models of a provider, tools of an MCP server, a test of an `http` tool. */
-import { HttpTool, McpTool } from './agents.ts';
 import { EndUser } from './end-users.ts';
 import { SecretName } from './environments.ts';
 import { inputMedia } from './model-facts.ts';
 import { calledProviders } from './models.ts';
 import { Json, JsonSchema, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { HttpTool, McpTool } from './tools.ts';
 
 export const ListModels = Strict({
   provider: OneOf(calledProviders, { examples: ['openai'] }),

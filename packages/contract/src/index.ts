@@ -34,6 +34,7 @@ export * from './signing.ts';
 export * from './timeline.ts';
 export * from './token-views.ts';
 export * from './tokens.ts';
+export * from './tools.ts';
 export * from './usage.ts';
 export * from './webhooks.ts';
 export * from './workers.ts';

@@ -1,0 +1,168 @@
+/** The tools of an agent, and which of their calls need an approval. */
+
+import { Approvers } from './approvals.ts';
+import { Id, JsonSchema, OneOf, type Static, Strict, Tagged, Type } from './schema.ts';
+
+const ToolName = Type.String({
+  pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+  'x-expected': '1 to 64 letters, digits, "_" and "-", the first a letter',
+  description: 'The name by which the model calls the tool; unique in the agent.',
+  examples: ['refund_order'],
+});
+const Description = Type.String({ maxLength: 4_000 });
+const Effectful = Type.Boolean({
+  description:
+    'Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false.',
+});
+/** Whether a call of a tool needs an approval before it runs. */
+export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: Record<string, unknown> }>({
+  title: 'ApprovalPolicy',
+  description:
+    '`always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others.',
+  anyOf: [OneOf(['always', 'never', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
+});
+export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
+
+/** A policy, with the approvers that may decide. */
+export const ApprovalRule = Strict(
+  {
+    policy: Type.Unsafe<Exclude<ApprovalPolicy, 'never'>>({
+      description: 'Which calls need an approval.',
+      anyOf: [OneOf(['always', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
+    }),
+    by: Approvers,
+  },
+  { title: 'ApprovalRule' },
+);
+export type ApprovalRule = Static<typeof ApprovalRule>;
+
+/** Whether a call of a tool needs an approval, and from whom. */
+export const ToolApproval = Type.Unsafe<ApprovalPolicy | ApprovalRule>({
+  title: 'ToolApproval',
+  description: 'Which calls need an approval; with `{ "policy", "by" }` also who may decide it.',
+  anyOf: [ApprovalPolicy, ApprovalRule],
+});
+export type ToolApproval = Static<typeof ToolApproval>;
+
+const Headers = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 50,
+  propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", 'x-expected': 'the name of a header' },
+  additionalProperties: { type: 'string', maxLength: 8_192 },
+});
+
+export const HttpRequest = Strict(
+  {
+    method: OneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+    url: Type.String({
+      maxLength: 2048,
+      description:
+        '`{{input.x}}`, `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}` are allowed in path and query, but not in scheme, host or port.',
+    }),
+    headers: Type.Optional(Headers),
+    body: Type.Optional(
+      Type.Unsafe<unknown>({
+        description:
+          'JSON. A string that consists only of `"{{input.n}}"` is replaced by the value with its JSON type.',
+      }),
+    ),
+  },
+  { title: 'HttpRequest' },
+);
+export type HttpRequest = Static<typeof HttpRequest>;
+
+export const HttpTool = Strict(
+  {
+    type: Type.Literal('http'),
+    name: ToolName,
+    description: Description,
+    inputSchema: JsonSchema,
+    request: HttpRequest,
+    effectful: Type.Optional(Effectful),
+    approval: Type.Optional(ToolApproval),
+    idempotent: Type.Optional(
+      Type.Boolean({ description: 'Whether a call can be repeated after a crash. Default: false.' }),
+    ),
+    timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, default: 30 })),
+  },
+  { title: 'HttpTool' },
+);
+export type HttpTool = Static<typeof HttpTool>;
+
+export const ClientTool = Strict(
+  {
+    type: Type.Literal('client'),
+    name: ToolName,
+    description: Description,
+    inputSchema: JsonSchema,
+    effectful: Type.Optional(Effectful),
+    approval: Type.Optional(ToolApproval),
+  },
+  { title: 'ClientTool' },
+);
+export type ClientTool = Static<typeof ClientTool>;
+
+/** The tools of a Model Context Protocol server over streamable HTTP; they appear as `<name>__<tool>`. */
+export const McpTool = Strict(
+  {
+    type: Type.Literal('mcp'),
+    name: Type.String({
+      pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
+      'x-expected': '1 to 32 letters, digits, "_" and "-", the first a letter',
+      description: "Prefix of the names of the server's tools; unique in the agent.",
+    }),
+    url: Type.String({ maxLength: 2048, description: 'URL of the server.' }),
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string>>({
+        ...Headers,
+        description:
+          'Sent with every request; can contain `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}`.',
+      }),
+    ),
+    allowedTools: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+        maxItems: 200,
+        description: "The tools to offer, by the server's own names. Default: all.",
+      }),
+    ),
+    approval: Type.Optional(
+      Type.Unsafe<ToolApproval | Record<string, ToolApproval>>({
+        description:
+          "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`.",
+        anyOf: [
+          ToolApproval,
+          {
+            type: 'object',
+            maxProperties: 200,
+            propertyNames: { minLength: 1, maxLength: 200 },
+            additionalProperties: ToolApproval,
+          },
+        ],
+      }),
+    ),
+    timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, default: 30 })),
+  },
+  { title: 'McpTool' },
+);
+export type McpTool = Static<typeof McpTool>;
+
+/** Another agent, in its own session (a child, with `parentSessionId`) that shares this one's budget. */
+export const AgentTool = Strict(
+  {
+    type: Type.Literal('agent'),
+    name: ToolName,
+    description: Description,
+    agentId: Id('agt'),
+    approval: Type.Optional(
+      Type.Unsafe<ToolApproval>({
+        ...ToolApproval,
+        description: 'Default: `never`; the child session requests approvals itself.',
+      }),
+    ),
+  },
+  { title: 'AgentTool' },
+);
+export type AgentTool = Static<typeof AgentTool>;
+
+export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
+export type Tool = Static<typeof Tool>;
