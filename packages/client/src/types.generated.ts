@@ -1039,7 +1039,7 @@ export interface ListedSession {
   workingMs: number | null;
 }
 
-/** As in an agent, saved or not. `allowedTools` is ignored. */
+/** As in an agent, saved or not. All tools are listed, whatever `allowedTools` says. */
 export interface McpTool {
   type: 'mcp';
   /** Prefix of the names of the server's tools; unique in the agent. */
@@ -1048,9 +1048,9 @@ export interface McpTool {
   url: string;
   /** Sent with every request; can contain `{{secrets.NAME}}`, `{{session.endUser.id}}` and `{{session.endUser.name}}`. */
   headers?: Record<string, string> | undefined;
-  /** The tools to offer, by the server's own names. Default: all. */
+  /** The tools to offer, by the server's own names. Default: all. Names that are not tools of the server are ignored. */
   allowedTools?: string[] | undefined;
-  /** One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. */
+  /** One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. If a name has another policy than `never` and is not a tool of the server, none of the server's tools are offered. */
   approval?: ToolApproval | Record<string, ToolApproval> | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
@@ -1059,9 +1059,9 @@ export interface McpTool {
 export interface McpToolList {
   /** By name. */
   tools: ListedMcpTool[];
-  /** Tools that models can’t be offered, and why. */
+  /** Tools that models can’t be offered, and why. Also names in `allowedTools`, and in `approval` with `never`, that are not tools of the server. */
   leftOut: LeftOutTool[];
-  /** Why the tools could not be listed. */
+  /** Why the tools could not be listed, or why a turn gets none of them: `approval` names a tool that the server does not have. */
   problem: string | null;
 }
 

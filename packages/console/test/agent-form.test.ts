@@ -256,7 +256,7 @@ test('models are chosen from the provider’s list, a tool’s request is tested
           headers: { Authorization: '{{secrets.SHOP}}' },
         },
       },
-      { type: 'mcp', name: 'crm', url: mcp.url },
+      { type: 'mcp', name: 'crm', url: mcp.url, approval: { dropp: 'always' } },
     ],
   });
   const page = await console.open(member, `/agents/${agentId}`, wide);
@@ -297,6 +297,9 @@ test('models are chosen from the provider’s list, a tool’s request is tested
 
   await page.locator('summary').filter({ hasText: 'crm' }).click();
   await page.getByRole('button', { name: 'List the server’s tools' }).click();
+  await page
+    .getByText('approval names tools that the server does not have: "dropp". It has: "drop", "find".')
+    .waitFor();
   await page.getByRole('checkbox', { name: /^drop/ }).uncheck();
   await save(page).click();
   await page.getByText('Version 2 saved').waitFor();

@@ -99,7 +99,7 @@ export const ListMcpTools = Strict(
   {
     server: Type.Unsafe<McpTool>({
       ...McpTool,
-      description: 'As in an agent, saved or not. `allowedTools` is ignored.',
+      description: 'As in an agent, saved or not. All tools are listed, whatever `allowedTools` says.',
     }),
   },
   { title: 'ListMcpTools' },
@@ -122,9 +122,15 @@ export const McpToolList = Type.Object(
       { description: 'By name.' },
     ),
     leftOut: Type.Array(Type.Object({ name: Type.String(), reason: Type.String() }, { title: 'LeftOutTool' }), {
-      description: 'Tools that models can’t be offered, and why.',
+      description:
+        'Tools that models can’t be offered, and why. Also names in `allowedTools`, and in `approval` with `never`, that are not tools of the server.',
     }),
-    problem: Nullable(Type.String({ description: 'Why the tools could not be listed.' })),
+    problem: Nullable(
+      Type.String({
+        description:
+          'Why the tools could not be listed, or why a turn gets none of them: `approval` names a tool that the server does not have.',
+      }),
+    ),
   },
   { title: 'McpToolList' },
 );

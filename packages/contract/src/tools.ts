@@ -122,13 +122,14 @@ export const McpTool = Strict(
     allowedTools: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
         maxItems: 200,
-        description: "The tools to offer, by the server's own names. Default: all.",
+        description:
+          "The tools to offer, by the server's own names. Default: all. Names that are not tools of the server are ignored.",
       }),
     ),
     approval: Type.Optional(
       Type.Unsafe<ToolApproval | Record<string, ToolApproval>>({
         description:
-          "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`.",
+          "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. If a name has another policy than `never` and is not a tool of the server, none of the server's tools are offered.",
         anyOf: [
           ToolApproval,
           {

@@ -93,7 +93,7 @@ export async function listMcpTools(ctx: PoolContext, input: Input<'listMcpTools'
         needsApproval: approval !== 'never',
       }));
       const leftOut = listing.leftOut.map(({ name, why }) => ({ name, reason: why }));
-      return { mcpToolList: { tools, leftOut, problem: null } };
+      return { mcpToolList: { tools, leftOut, problem: listing.problem ?? null } };
     } finally {
       await mcp.close();
     }

@@ -369,6 +369,29 @@ describe('the tools of an MCP server', () => {
     expect(list.leftOut).toMatchObject([{ name: 'broken', reason: expect.stringContaining('input schema') }]);
   });
 
+  test('are listed with the names in the agent that are not tools of the server', async () => {
+    mcp.tools = [{ name: 'find', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }];
+    const server = { type: 'mcp', name: 'crm', url: mcp.url } as const;
+    const harmless = await client.agents.mcpTools(env, {
+      server: { ...server, allowedTools: ['fined'], approval: { found: 'never' } },
+    });
+    const why = 'is not a tool of the server';
+    expect(harmless).toMatchObject({
+      tools: [{ name: 'find' }],
+      leftOut: [
+        { name: 'fined', reason: why },
+        { name: 'found', reason: why },
+      ],
+      problem: null,
+    });
+    const { tools, leftOut, problem } = await client.agents.mcpTools(env, {
+      server: { ...server, approval: { fined: 'always' } },
+    });
+    expect(tools).toMatchObject([{ name: 'find', needsApproval: false }]);
+    expect(leftOut).toEqual([]);
+    expect(problem).toBe('The agent’s approval names tools that the server does not have: "fined". It has: "find".');
+  });
+
   test('more than a model can be offered are listed too, to choose from', async () => {
     mcp.tools = Array.from({ length: 300 }, (_, index) => ({ name: `tool_${index}`, inputSchema: { type: 'object' } }));
     const { tools, problem } = await client.agents.mcpTools(env, {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import type { McpTool } from '@signalbox/contract';
+import type { McpTool, ToolApproval } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -117,6 +117,60 @@ describe('the list', () => {
     expect(await policies({ when: { required: ['at'] } })).toEqual(Array(3).fill({ when: { required: ['at'] } }));
     expect(await policies({ look: 'never' })).toEqual(['always', 'always', 'never']);
     expect(await policies(JSON.parse('{"__proto__":"never"}'))).toEqual(['never', 'always', 'always']);
+  });
+
+  describe('of a server without a tool that the agent names', () => {
+    const reader = { ...look, name: 'delete_user', annotations: { readOnlyHint: true } };
+    const problem = (wrong: string, existing: string) =>
+      `The agent’s approval names tools that the server does not have: ${wrong}. It has: ${existing}.`;
+
+    test.each<[string, Record<string, ToolApproval>]>([
+      ['a policy', { delete_users: 'always' }],
+      ['a rule', { delete_users: { when: { required: ['at'] } } }],
+      ['approvers', { delete_users: { policy: 'once', by: { roles: ['admin'] } } }],
+    ])('is refused if the name has %s, even if the name is not allowed', async (_title, approval) => {
+      server.tools = [reader, look];
+      const expected = problem('"delete_users"', '"delete_user", "look"');
+      expect(await list({ approval: { look: 'never', ...approval } })).toBe(expected);
+      expect(await list({ approval, allowedTools: ['look'] })).toBe(expected);
+    });
+
+    test('is offered again once the server has the tool, and no more after it was removed', async () => {
+      const approval = { delete_user: 'always' } as const;
+      server.tools = [];
+      expect(await list({ approval })).toBe(problem('"delete_user"', 'no tools'));
+      server.tools = [reader];
+      expect(await list({ approval })).toMatchObject([{ approval: 'always' }]);
+      server.tools = [{ ...reader, name: 'remove_user' }];
+      clock.advance(60_000);
+      expect(await list({ approval })).toBe(problem('"delete_user"', '"remove_user"'));
+    });
+
+    test('is offered if the name is only allowed, or needs no approval; the log names it', async () => {
+      server.tools = [look];
+      const harmless: Partial<McpTool> = {
+        allowedTools: ['look', 'hook'],
+        approval: { look: 'once', hook: 'never', book: 'never' },
+      };
+      expect(await list(harmless)).toMatchObject([{ remoteName: 'look', approval: 'once' }]);
+      const why = 'is not a tool of the server';
+      expect(warned).toMatchObject([{ count: 2, tools: [`"hook" ${why}`, `"book" ${why}`] }]);
+    });
+
+    test('is offered if the tool is left out: a call of it is not possible', async () => {
+      server.tools = [look, { ...reader, inputSchema: { type: 'array' } }];
+      expect(await list({ approval: { delete_user: 'always' } })).toMatchObject([{ remoteName: 'look' }]);
+    });
+
+    test('is described in a limited text without secrets', async () => {
+      await setToken();
+      server.tools = Array.from({ length: 100 }, (_, at) => ({ ...look, name: `${SECRET}${'x'.repeat(150)}${at}` }));
+      const names = Array.from({ length: 100 }, (_, at) => `${'y'.repeat(190)}${at}`);
+      const reason = await list({ ...withToken(), approval: Object.fromEntries(names.map((one) => [one, 'always'])) });
+      expect(reason).toMatch(/^The agent’s .* and 80 more\. It has: "\[secret TOKEN\]x+", .* and 80 more\.$/);
+      expect(reason.length).toBeLessThan(3000);
+      expect(reason).not.toContain('4711');
+    });
   });
 
   test('contains the tools of all pages', async () => {

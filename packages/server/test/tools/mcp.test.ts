@@ -86,6 +86,27 @@ test('if a server is unavailable, the model gets a note and its other tools, and
   expect(calls[0]?.tools.map(({ name }) => name)).toEqual(['ring']);
 });
 
+test('if the server lacks a tool that needs approval, its other tools are not offered, and the turn says which name is wrong', async () => {
+  const calls: ModelCall[] = [];
+  await world.work({
+    ask: answering([{ calls: [['hotel__look', {}]] }, { text: 'Hello' }], (call) => calls.push(call)),
+    ...tools,
+  });
+  // Meant was `look`, which the server says only reads.
+  const approval = { looks: 'always' };
+  const sessionId = await world.open(await world.agent([{ ...hotel(), approval } as Tool]));
+  await world.until(sessionId, is('idle'));
+  const reason = 'The agent’s approval names tools that the server does not have: "looks". It has: "book", "look".';
+  expect((await listTurns(world.ctx, { sessionId })).data[0]?.unavailableToolServers).toEqual([
+    { name: 'hotel', reason },
+  ]);
+  expect(calls[0]?.tools).toEqual([]);
+  expect(calls[0]?.instructions).toContain(`The tools of "hotel" are not available at present: ${reason}`);
+  expect(server.of('tools/call')).toEqual([]);
+  const { data } = await listEvents(world.ctx, { type: 'tool_server.unavailable' });
+  expect(data).toMatchObject([{ changes: { reason: [null, reason] } }]);
+});
+
 test('an unavailable server is shown on each turn, and recorded once in the event log and the log until it is back', async () => {
   await world.close();
   // With this clock a failure takes no time, so it is not cached.

@@ -174,7 +174,7 @@ export function ServerTools({ path, server }: { path: string; server: Record<str
           </p>
         </Notice>
       )}
-      {found && !found.problem && (
+      {found && (found.tools.length > 0 || !found.problem) && (
         <fieldset className="server-tools">
           <legend>{found.tools.length === 1 ? '1 tool' : `${found.tools.length} tools`}; choose those to offer</legend>
           {found.tools.map(({ name, description, needsApproval }) => (

@@ -13,7 +13,7 @@ import { approvalOf, isForAll } from './turn-tool.ts';
 /** Servers list a few dozen tools per page. More pages than this are a list without an end. */
 const MAX_PAGES = 32;
 /** Also with `allowedTools`, because the whole list is read. */
-export const MAX_LISTED = 2000;
+const MAX_LISTED = 2000;
 /** A model can't choose among more, and providers refuse them. */
 const MAX_OFFERED = 200;
 /** Limit on the size of all descriptions and schemas together, as JSON. */
@@ -30,11 +30,15 @@ const NAME_MAX_CHARACTERS = 64;
 /** For the server's own names; the protocol says 128. */
 const REMOTE_NAME_MAX_CHARACTERS = 200;
 const DIGEST_CHARACTERS = 8;
+/** How many names an error quotes. */
+const MAX_QUOTED = 20;
 
 export interface Listing {
   tools: TurnTool[];
   /** The server's names of tools that can't be offered, with the reasons, for the operator. */
   leftOut: { name: Redacted; why: Redacted }[];
+  /** Why none of the tools may be offered, although they were listed. */
+  problem: Redacted | undefined;
 }
 
 /** All pages, as received. Throws what the connection throws. */
@@ -53,14 +57,15 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
   throw new McpResponseError(`the list of tools has more than ${MAX_PAGES} pages`);
 }
 
-/** Throws `McpResponseError` if there is too much to offer: more than `most` tools. */
+/** The tools that the agent allows, or `all` of them. Throws `McpResponseError` if there is too much to offer. */
 export async function turnTools(
   { organizationId }: Pick<ToolOwner, 'organizationId'>,
   server: McpTool,
   listed: readonly unknown[],
   redact: Redact,
-  most = MAX_OFFERED,
+  { all = false } = {},
 ): Promise<Listing> {
+  const most = all ? MAX_LISTED : MAX_OFFERED;
   const leftOut: Listing['leftOut'] = [];
   const found = new Map<string, RemoteTool>();
   let broken = 0;
@@ -70,7 +75,7 @@ export async function turnTools(
     .map(readTool)
     .filter((tool) => tool !== undefined)
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  const wanted = read.filter(({ name }) => server.allowedTools?.includes(name) ?? true);
+  const wanted = all ? read : read.filter(({ name }) => server.allowedTools?.includes(name) ?? true);
   for await (const [tool, schemaIsBroken] of judged(organizationId, wanted, redact)) {
     const { name } = tool;
     if (schemaIsBroken) broken += 1;
@@ -96,7 +101,38 @@ export async function turnTools(
     throw new McpResponseError(
       `the descriptions and schemas of the tools have more than ${MAX_OFFERED_BYTES} bytes; use allowedTools to select some`,
     );
-  return { tools, leftOut };
+  const names = read.map(({ name }) => name);
+  const { unsafe, harmless } = unknownNames(server, new Set(names));
+  for (const name of harmless) leftOut.push({ name: shownText(name, redact), why: said`is not a tool of the server` });
+  const problem =
+    unsafe.length === 0
+      ? undefined
+      : said`The agent’s approval names tools that the server does not have: ${quoted(unsafe, redact)}. It has: ${quoted(names, redact)}.`;
+  return { tools, leftOut, problem };
+}
+
+/**
+ * Names in the agent that the server does not list: typos, or tools that were removed or renamed. If a name is to need approval, the
+ * tool that was meant might run without one, because the server says that it only reads, or with the approval of anyone.
+ */
+function unknownNames({ allowedTools = [], approval }: McpTool, listed: ReadonlySet<string>) {
+  const policies = approval === undefined || isForAll(approval) ? [] : Object.entries(approval);
+  const needing = policies.filter(([, policy]) => policy !== 'never').map(([name]) => name);
+  const unknown = new Set([...allowedTools, ...policies.map(([name]) => name)].filter((name) => !listed.has(name)));
+  return {
+    unsafe: needing.filter((name) => unknown.has(name)),
+    harmless: [...unknown].filter((name) => !needing.includes(name)),
+  };
+}
+
+function quoted(names: readonly string[], redact: Redact): Redacted {
+  if (names.length === 0) return said`no tools`;
+  const some = names.slice(0, MAX_QUOTED).map((name) => {
+    const shown = shownText(name, redact).slice(0, NAME_MAX_CHARACTERS).toWellFormed();
+    return JSON.stringify(shown) as Redacted;
+  });
+  const list = some.reduce((before, name) => said`${before}, ${name}`);
+  return names.length > MAX_QUOTED ? said`${list} and ${names.length - MAX_QUOTED} more` : list;
 }
 
 interface RemoteTool {

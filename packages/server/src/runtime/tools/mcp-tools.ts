@@ -16,7 +16,7 @@ import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
 import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
 import type { McpExchange } from './mcp-fetch.ts';
-import { type Listing, listAll, MAX_LISTED, turnTools } from './mcp-list.ts';
+import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { storedExchange } from './mcp-message.ts';
 import { McpPool } from './mcp-pool.ts';
 import { mcpOutcome } from './mcp-result.ts';
@@ -113,7 +113,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       try {
         const listing = await turnTools(owner, server, await listAll(connection, time.signal), request.redact);
         tellOfLeftOut(owner, server, listing);
-        return listing.tools;
+        return listing.problem ?? listing.tools;
       } finally {
         void connection.close().catch(() => {});
       }
@@ -182,14 +182,13 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     },
 
     async inspect(owner, server, signal) {
-      const { allowedTools: _, ...all } = server;
-      const request = await prepareRequest(platform, owner, templateOf(all), { input: {} });
+      const request = await prepareRequest(platform, owner, templateOf(server), { input: {} });
       if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
       const time = startDeadline(clock, LIST_TIMEOUT_SECONDS, signal, closing.signal);
       try {
         const connection = await connectAs(owner, request, undefined, time.signal);
         try {
-          return await turnTools(owner, all, await listAll(connection, time.signal), request.redact, MAX_LISTED);
+          return await turnTools(owner, server, await listAll(connection, time.signal), request.redact, { all: true });
         } finally {
           void connection.close().catch(() => {});
         }
