@@ -19,7 +19,7 @@ import { addMonitoring, type Monitoring } from './monitoring.ts';
 import { addReference } from './reference/routes.ts';
 import { createAdmission } from './request/admission.ts';
 import { createAuthorizer } from './request/auth.ts';
-import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly } from './request/body.ts';
+import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly, requirePlainBody } from './request/body.ts';
 import { handleError, sendProblem } from './request/errors.ts';
 import { createLimits, type LimitSettings } from './request/limits.ts';
 import { createLoopQueue } from './request/loop-queue.ts';
@@ -132,6 +132,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     if (request.is404)
       throw new ApiError('not_found', `There is no route ${request.method} ${pathOf(request.raw)}. See /docs.`);
   });
+  app.addHook('preParsing', async (request, reply) => requirePlainBody(request, reply));
   // A client that keeps connections uses another node for its next request, and the stop need not wait for any of them.
   app.addHook('onSend', async (request, reply, payload) => {
     if (draining) reply.header('Connection', 'close');

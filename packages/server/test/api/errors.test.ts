@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { type Route, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { asProblem, type RawOptions, type RawResponse, send } from '../support/raw.ts';
@@ -211,6 +212,29 @@ test('a body that is not JSON, not UTF-8, too large or of another type is refuse
   });
   expect(asProblem(form)).toMatchObject({ status: 415, code: 'unsupported_media_type' });
   expect(asProblem(await call('POST', '/api_keys', { raw: '['.repeat(100_000) })).status).toBe(400);
+});
+
+test.each([
+  ['JSON', '/api_keys', { 'content-type': 'application/json', 'content-encoding': 'gzip' }],
+  ['JSON in several steps', '/api_keys', { 'content-type': 'application/json', 'content-encoding': 'identity, br' }],
+  ['a file', '/files?environment=production', { 'content-type': 'text/plain', 'content-encoding': 'GZIP' }],
+  ['a body of the console', '', { 'content-type': 'application/json', 'content-encoding': 'deflate' }],
+])('a compressed body is refused before it is read: %s', async (_title, path, headers) => {
+  const target = path || `${service.url}/console/api/sign_in`;
+  const raw = gzipSync(JSON.stringify(key));
+  const response = await call('POST', target, { raw, headers: { ...headers, origin: service.url } });
+  expect(asProblem(response)).toMatchObject({
+    status: 415,
+    code: 'unsupported_media_type',
+    detail: 'Send the body as it is, without `Content-Encoding`.',
+  });
+  expect(response.headers.get('accept-encoding')).toBe('identity');
+});
+
+test('the coding `identity`, and a coding of no body, are no reason to refuse', async () => {
+  const identity = await call('POST', '/api_keys', { body: key, headers: { 'content-encoding': 'Identity' } });
+  expect(identity.status).toBe(201);
+  expect((await call('GET', '/me', { headers: { 'content-encoding': 'gzip' } })).status).toBe(200);
 });
 
 test('an empty body with a JSON content type counts as no body', async () => {

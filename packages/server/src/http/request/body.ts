@@ -1,5 +1,6 @@
 // Reads the body of a request, which must be UTF-8 JSON, and discards the rest of a refused one.
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,6 +15,10 @@ declare module 'fastify' {
 }
 
 export const BODY_LIMIT_BYTES = 1024 * 1024;
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
+}
 
 /** An empty body counts as none. Waits for `turn` before it parses. */
 export function readJsonStrictly(
@@ -40,6 +45,15 @@ export function readJsonStrictly(
     if (wrong) throw notJson(whatIsWrong(text));
     return value;
   });
+}
+
+/** Throws 415 for a body that is compressed: it would be read as if it were not. */
+export function requirePlainBody({ headers, raw }: FastifyRequest, reply: FastifyReply): void {
+  const coding = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  if (coding === '' || coding === 'identity' || !hasBody(raw)) return;
+  // RFC 9110, 15.5.16: what would have been accepted.
+  reply.header('Accept-Encoding', 'identity');
+  throw new ApiError('unsupported_media_type', 'Send the body as it is, without `Content-Encoding`.');
 }
 
 /** Names the position, never the text: it may be a secret. */

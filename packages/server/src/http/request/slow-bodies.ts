@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { hasBody } from './body.ts';
 import { requestTimeout } from './server.ts';
 
 export interface SlowBodies {
@@ -47,9 +48,7 @@ export function createSlowBodies(clock: Clock, requestTimeoutMs: number): SlowBo
   const running = run();
   return {
     watch(request) {
-      const { headers } = request;
-      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
-      arriving.set(request, { since: now(), waitedMs: 0 });
+      if (hasBody(request)) arriving.set(request, { since: now(), waitedMs: 0 });
     },
     arrived: (request) => void arriving.delete(request),
     async *upload(request) {
