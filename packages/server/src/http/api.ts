@@ -12,7 +12,8 @@
 //                     what a stream needs, if the caller asks for one                 request/event-stream.ts
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
 //   when it has arrived
-//     body            415, 413, 400                                                   request/body.ts
+//     body            415, 413, 400; a client that waits for `100 Continue` gets it   request/body.ts, request/server.ts
+//                     when the body is first read
 //                     an upload is read after the next two steps                      request/upload.ts
 //     input           400, or 404 for a path that can't exist                         request/validate.ts
 //     token           404 for what a session token does not reach                     request/token-gate.ts

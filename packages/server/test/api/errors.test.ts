@@ -1,10 +1,13 @@
 // Invalid input gets the right status and the name of the field, and changes nothing.
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Route, routes } from '@signalbox/contract';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asProblem, type RawOptions, type RawResponse, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { exchange } from './fuzz/wire.ts';
@@ -235,6 +238,58 @@ test('the coding `identity`, and a coding of no body, are no reason to refuse', 
   const identity = await call('POST', '/api_keys', { body: key, headers: { 'content-encoding': 'Identity' } });
   expect(identity.status).toBe(201);
   expect((await call('GET', '/me', { headers: { 'content-encoding': 'gzip' } })).status).toBe(200);
+});
+
+describe('a client that waits for `100 Continue`', () => {
+  /** The status, and whether the client was asked for its body before. */
+  async function expecting(path: string, headers: Record<string, string | number>, body = ''): Promise<unknown[]> {
+    const request = httpRequest(`${service.url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.adminKey}`, expect: '100-continue', ...headers },
+    });
+    let isAsked = false;
+    request.on('continue', () => {
+      isAsked = true;
+      request.end(body);
+    });
+    request.flushHeaders();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    for await (const _ of response);
+    request.destroy();
+    return [response.statusCode, isAsked];
+  }
+  const json = { 'content-type': 'application/json' };
+  const body = JSON.stringify(key);
+
+  test.each<[string, number, string, Record<string, string | number>]>([
+    ['a body that is too large', 413, '/api_keys', { ...json, 'content-length': 1024 * 1024 + 1 }],
+    ['a file that is too large', 413, '/files?environment=production', { 'content-length': 32 * 1024 * 1024 + 1 }],
+    ['a file of an unknown environment', 400, '/files?environment=Nowhere', { 'content-length': 9 }],
+    ['another content type', 415, '/api_keys', { 'content-type': 'text/plain', 'content-length': 9 }],
+    ['a compressed body', 415, '/api_keys', { ...json, 'content-length': 9, 'content-encoding': 'gzip' }],
+    ['an unknown caller', 401, '/api_keys', { ...json, 'content-length': 9, authorization: 'Bearer x' }],
+    ['a path that does not exist', 404, '/nowhere', { ...json, 'content-length': 9 }],
+  ])('is refused at once for %s', async (_title, status, path, headers) => {
+    expect(await expecting(path, headers)).toEqual([status, false]);
+  });
+
+  test('is asked for the body otherwise', async () => {
+    const length = { 'content-length': body.length };
+    expect(await expecting('/api_keys', { ...json, ...length }, body)).toEqual([201, true]);
+    expect(await expecting('/files?environment=production', length, body)).toEqual([201, true]);
+  });
+
+  test('gets no `100 Continue` after a response', async () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+    let received = '';
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      received += text;
+    });
+    socket.write('POST /api/v1/nowhere HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n');
+    await once(socket, 'close');
+    expect(received).toMatch(/^HTTP\/1\.1 404 /);
+    expect(received).not.toContain('100 Continue');
+  });
 });
 
 test('an empty body with a JSON content type counts as no body', async () => {

@@ -1,6 +1,6 @@
 // What the HTTP parser refuses before there is a request: headers that are too long, requests that arrive too slowly, bytes that are not
 // HTTP. The response is a Problem like any other, and the connection is closed after it.
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
@@ -57,6 +57,20 @@ export function prepareServer(server: Server, { maxConnections }: ServerSettings
   server.maxConnections = maxConnections;
   // An unknown expectation is ignored, as HTTP allows: node:http would respond 417 before there is a request id.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('checkContinue', (request, response) => {
+    continueOnRead(request, response);
+    server.emit('request', request, response);
+  });
+}
+
+/** Sends `100 Continue` when the body is read for the first time, so that a client does not send one that is refused by the headers. */
+function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
+  const read = request._read;
+  request._read = (size) => {
+    request._read = read;
+    if (!response.headersSent) response.writeContinue();
+    read.call(request, size);
+  };
 }
 
 /** Throws 414. */
