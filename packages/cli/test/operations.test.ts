@@ -273,6 +273,8 @@ test('a secret comes from standard input, and no command takes it as an option',
   const set = ['secrets', 'set', 'preview', 'SHOP_KEY', '--allowed-host', 'shop.example.com'];
   const stored = await runWith({ stdin: `${value}\n` }, ...set);
   expect(stored).toEqual({ code: 0, stdout: 'set: SHOP_KEY, version 1\n', stderr: '' });
+  const again = await runWith({ stdin: `${value}\n` }, ...set, '--new');
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is taken by another secret')]);
   expect(await ok('secrets', 'list', 'preview')).toMatch(/SHOP_KEY +shop\.example\.com +1 /);
   await ok('secrets', 'delete', 'preview', 'SHOP_KEY');
   await ok('environments', 'delete', 'preview');
@@ -408,6 +410,8 @@ test('schedules, files, end users, usage, events and the organization are within
   expect(await ok('usage')).toMatch(/^DAY +INPUT .*\n(\d{4}-\d\d-\d\d .*\n){1,2}total .*$/);
   expect(await ok('analytics', '--step', 'day')).toMatch(/^DAY +SESSIONS .*\n\d{4}-\d\d-\d\d .*total /s);
   expect(await ok('budgets', 'set', 'monthly', '--limit', '500', '--threshold', '90')).toMatch(/^set: monthly, /);
+  const again = await run('budgets', 'set', 'monthly', '--limit', '1', '--new');
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is taken by another budget')]);
   expect(await ok('budgets', 'list')).toMatch(/^BUDGET +OF .*\nmonthly +everything +month /s);
   expect(await ok('budgets', 'delete', 'monthly')).toBe('deleted: monthly');
   expect(await ok('usage', '--csv')).toMatch(/^day,name,inputTokens,.*\r\n\d{4}-\d\d-\d\d,,/);

@@ -61,7 +61,7 @@ export class AuthenticationError extends SignalboxError {}
 export class PermissionError extends SignalboxError {}
 /** 404: the resource does not exist in the caller's organization. */
 export class NotFoundError extends SignalboxError {}
-/** 409: the state of the resource does not allow this; `code` says why. */
+/** 409, 412: the state of the resource does not allow this; `code` says why. */
 export class ConflictError extends SignalboxError {}
 /** 422: understood, but refused: `url_not_allowed`, `budget_invalid`. */
 export class UnprocessableError extends SignalboxError {}
@@ -80,6 +80,7 @@ const classes: Record<number, typeof SignalboxError> = {
   403: PermissionError,
   404: NotFoundError,
   409: ConflictError,
+  412: ConflictError,
   422: UnprocessableError,
   429: RateLimitError,
 };

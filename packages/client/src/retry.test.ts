@@ -83,6 +83,18 @@ describe('a request that is safe to repeat', () => {
     expect(seen).toHaveLength(4);
   });
 
+  test('a PUT that only creates is not retried either: the first attempt may have created it', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 0) response.destroy();
+      else if (number === 1) problem(response, 429, 'rate_limited');
+      else json(response, 200, { budget: { name: 'monthly' } });
+    });
+    const create = () => client.budgets.create('monthly', { limitUsd: 1, period: 'month' });
+    await expect(create()).rejects.toThrow(ConnectionError);
+    expect(await create()).toEqual({ name: 'monthly' });
+    expect(seen.map(({ headers }) => headers['if-none-match'])).toEqual(['*', '*', '*']);
+  });
+
   test.each([
     [400, 'invalid_request'],
     [401, 'invalid_token'],
@@ -130,8 +142,8 @@ describe('the pause', () => {
         detail: '',
         headers: new Headers({ 'retry-after': seconds }),
       });
-    expect(retryDelayMs('GET', error('60'), 0, 0, now)).toBe(60_000);
-    expect(retryDelayMs('GET', error('61'), 0, 0, now)).toBeNull();
-    expect(retryDelayMs('GET', error('soon'), 0, 0, now)).toBe(500);
+    expect(retryDelayMs(true, error('60'), 0, 0, now)).toBe(60_000);
+    expect(retryDelayMs(true, error('61'), 0, 0, now)).toBeNull();
+    expect(retryDelayMs(true, error('soon'), 0, 0, now)).toBe(500);
   });
 });

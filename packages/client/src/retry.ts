@@ -2,8 +2,8 @@
  * Which failures are retried, and when: pure decisions.
  *
  * Only requests that are safe to repeat are retried: GET, PUT and DELETE by their nature, and POST because every call has an
- * idempotency key that stays the same for all of its attempts. PATCH has none: it is retried only after a 429, which is sent
- * before the request has any effect.
+ * idempotency key that stays the same for all of its attempts. A PATCH, and a PUT that only creates, are retried only after a 429,
+ * which is sent before the request has any effect.
  */
 import { ConnectionError, type SignalboxError } from './errors.ts';
 
@@ -29,13 +29,13 @@ export function isTemporary(error: SignalboxError): boolean {
  * @param random in [0, 1)
  */
 export function retryDelayMs(
-  method: string,
+  isRepeatable: boolean,
   error: SignalboxError,
   attempt: number,
   random: number,
   now: Date,
 ): number | null {
-  if (!isTemporary(error) || (method === 'PATCH' && error.status !== 429)) return null;
+  if (!isTemporary(error) || (!isRepeatable && error.status !== 429)) return null;
   const requestedMs = retryAfterMs(error.headers, now);
   if (requestedMs === null) return backoffMs(attempt, random, longestDelayMs);
   return requestedMs > longestRetryAfterMs ? null : requestedMs;

@@ -92,6 +92,9 @@ export type Input<N extends Name> = {
   [K in Extract<keyof Operations[N], 'params'>]: Part<N, K>;
 } & {
   [K in Extract<keyof Operations[N], 'query' | 'body'>]?: Part<N, K> | undefined;
+} & {
+  /** Whether a PUT may create and not replace: `If-None-Match: *`. */
+  onlyCreate?: true;
 };
 /** The query of an operation. */
 export type Query<N extends Name> = Part<N, 'query'>;
@@ -186,7 +189,12 @@ export class Transport {
     upload?: UploadBody,
   ): Promise<T> {
     const { method, path } = operations[name];
-    const { params, query, body } = input as { params?: object; query?: object; body?: object };
+    const { params, query, body, onlyCreate } = input as {
+      params?: object;
+      query?: object;
+      body?: object;
+      onlyCreate?: true;
+    };
     const url = this.#baseUrl + fillPath(path, params ?? {}) + queryString(query ?? {});
     const headers: Record<string, string> = {
       accept: 'application/json',
@@ -195,6 +203,7 @@ export class Transport {
       ...this.#credentials,
     };
     if (body !== undefined) headers['content-type'] = 'application/json';
+    if (onlyCreate) headers['if-none-match'] = '*';
     if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? newKey();
     const init = {
       method,
@@ -204,6 +213,7 @@ export class Transport {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     };
     const maxRetries = options.maxRetries ?? this.#maxRetries;
+    const isRepeatable = method !== 'PATCH' && !onlyCreate;
 
     for (let attempt = 0, hasNewToken = false; ; attempt++) {
       let token: string | undefined;
@@ -222,7 +232,7 @@ export class Transport {
           }
         }
         if (!(error instanceof SignalboxError) || attempt >= maxRetries) throw error;
-        const delayMs = retryDelayMs(method, error, attempt, Math.random(), now());
+        const delayMs = retryDelayMs(isRepeatable, error, attempt, Math.random(), now());
         if (delayMs === null) throw error;
         await this.sleep(delayMs, options.signal);
       }

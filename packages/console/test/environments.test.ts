@@ -106,6 +106,15 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   // The URL is that of this view, so a colleague sees the same.
   expect(new URL(page.url()).pathname).toMatch(/\/environments\/staging$/);
 
+  // A value can't be read, so it would be lost.
+  await page.getByRole('button', { name: 'Set secret' }).click();
+  await page.getByLabel('Name').fill('ANTHROPIC_API_KEY');
+  await page.getByLabel('Value').fill('a value that is not stored');
+  await page.getByRole('button', { name: 'Save secret' }).click();
+  await page.getByText('Name is taken by another secret').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  expect((await client.environments.secrets.list('staging')).data).toMatchObject([{ version: 1 }]);
+
   await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
   await page.getByRole('menuitem', { name: 'Replace value' }).click();
   await set('another value that nobody reads again');

@@ -48,7 +48,7 @@ test('a new budget replaces none: its name is refused at the field if there is o
   await dialog.getByLabel('Limit in US dollars').fill('1');
   const send = dialog.getByRole('button', { name: 'Create budget' });
   await send.click();
-  await dialog.getByText('There is already a budget with this name.').waitFor();
+  await dialog.getByText('Name is taken by another budget').waitFor();
   await expect.poll(() => hasFocus(name)).toBe(true);
   expect(await client.budgets.list()).toMatchObject([
     { name: 'monthly', limitUsd: 500, createdAt, updatedAt: createdAt },

@@ -43,6 +43,7 @@ export const errorCodes = {
   turn_lost: [409, 'The turn no longer belongs to this worker'],
   agent_archived: [409, 'The agent is archived'],
   storage_full: [409, 'The storage limit for files is reached'],
+  precondition_failed: [412, 'The condition of the request is not met'],
   payload_too_large: [413, 'The request body is too large'],
   uri_too_long: [414, 'The URL is too long'],
   unsupported_media_type: [415, 'The content type is not supported'],

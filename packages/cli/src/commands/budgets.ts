@@ -55,6 +55,7 @@ const set = command({
       about: 'alert at this percentage of the limit (50, 80 and 100)',
     },
     stop: { type: 'boolean', about: 'start no more turns once the limit is reached' },
+    new: { type: 'boolean', about: 'only create it: fail if there is a budget of this name' },
     ...serviceOptions,
   },
   examples: [
@@ -68,7 +69,8 @@ const set = command({
   operations: ['setBudget'],
   async run(input) {
     const { limit, period = 'month', environment, agent: agentId, 'api-key-id': keyId, threshold, stop } = input.values;
-    const stored = await serviceOf(input).budgets.set(input.args.name, {
+    const { budgets } = serviceOf(input);
+    const params = {
       limitUsd: limit,
       period,
       ...(environment !== undefined && { environment }),
@@ -76,7 +78,10 @@ const set = command({
       ...(keyId !== undefined && { keyId }),
       ...(threshold !== undefined && { thresholds: threshold.map(Number) }),
       ...(stop !== undefined && { stop }),
-    });
+    };
+    const stored = await (input.values.new
+      ? budgets.create(input.args.name, params)
+      : budgets.set(input.args.name, params));
     await printResult(input, stored, `set: ${stored.name}, ${usd(stored.spentUsd)} of ${usd(stored.limitUsd)} spent`);
   },
 });

@@ -45,6 +45,7 @@ const set = command({
       required: true,
       about: 'a host that the secret can be sent to, such as api.example.com or *.example.com',
     },
+    new: { type: 'boolean', about: 'only create it: fail if there is a secret of this name' },
     ...serviceOptions,
   },
   examples: [
@@ -55,10 +56,12 @@ const set = command({
   operations: ['setSecret'],
   async run(input) {
     const { args, values, terminal } = input;
-    const client = serviceOf(input);
+    const { secrets } = serviceOf(input).environments;
     const value = await readSecret(`Value of ${args.name} (not shown): `, terminal);
-    const allowedHosts = values['allowed-host'];
-    const stored = await client.environments.secrets.set(args.environment, args.name, { value, allowedHosts });
+    const params = { value, allowedHosts: values['allowed-host'] };
+    const stored = await (values.new
+      ? secrets.create(args.environment, args.name, params)
+      : secrets.set(args.environment, args.name, params));
     await printResult(input, stored, `set: ${stored.name}, version ${stored.version}`);
   },
 });

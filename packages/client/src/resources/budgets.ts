@@ -15,6 +15,19 @@ export class Budgets {
   }
 
   /**
+   * Creates a budget, and never replaces one.
+   *
+   *     await client.budgets.create('monthly', { limitUsd: 500, period: 'month' });
+   *
+   * @throws ConflictError `precondition_failed` if there is a budget of this name; `conflict` if there are 100 budgets
+   * @throws NotFoundError if the environment, the agent or the key does not exist
+   */
+  async create(name: string, params: SetBudget, options?: RequestOptions): Promise<OrganizationBudget> {
+    const input = { params: { budgetName: name }, body: params, onlyCreate: true } as const;
+    return (await this.#transport.call('setBudget', input, options)).budget;
+  }
+
+  /**
    * Creates or replaces a budget.
    *
    *     await client.budgets.set('monthly', { limitUsd: 500, period: 'month' });

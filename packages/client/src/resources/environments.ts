@@ -77,6 +77,16 @@ export class EnvironmentSecrets {
     );
   }
 
+  /**
+   * Creates a secret, and never replaces one: its value and the only hosts that it can be sent to.
+   *
+   * @throws ConflictError `precondition_failed` if there is a secret of this name
+   */
+  async create(env: string, name: string, params: SetSecret, options?: RequestOptions): Promise<EnvironmentSecret> {
+    const input = { params: { env, name }, body: params, onlyCreate: true } as const;
+    return (await this.#transport.call('setSecret', input, options)).secret;
+  }
+
   /** Creates or replaces a secret: its value and the only hosts that it can be sent to. */
   async set(env: string, name: string, params: SetSecret, options?: RequestOptions): Promise<EnvironmentSecret> {
     return (await this.#transport.call('setSecret', { params: { env, name }, body: params }, options)).secret;

@@ -25,6 +25,7 @@ export const budgetRoutes = table({
       'Creates or replaces it. What it is for (`period`, `environment`, `agentId`, `keyId`) does not change: delete it and create another.',
     params: BudgetParams,
     body: SetBudget,
+    canOnlyCreate: true,
     status: 200,
     result: one('budget', OrganizationBudget),
     errors: ['not_found', 'conflict'],

@@ -98,6 +98,7 @@ export const environmentRoutes = table({
     description: 'Creates or replaces the value and the hosts that may receive it.',
     params: SecretParams,
     body: SetSecret,
+    canOnlyCreate: true,
     status: 200,
     result: one('secret', EnvironmentSecret),
   },

@@ -49,6 +49,8 @@ export interface Route {
    * the session in it, until that session is idle or has ended. The caller also needs what `streamSession` needs.
    */
   readonly canStream?: true;
+  /** It creates or replaces by name; with `If-None-Match: *` it only creates, and 412 `precondition_failed` if there is one. */
+  readonly canOnlyCreate?: true;
   /** Error codes in addition to those that every route can return. */
   readonly errors?: readonly ErrorCode[];
   /**

@@ -6,7 +6,7 @@ import { defaultThresholds, type Input, type OrganizationBudget, type Result } f
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
-import { ApiError, notFound } from '../lib/api-error.ts';
+import { ApiError, notFound, type OnlyCreate, requireNewName } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { draftsOfColumn } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
@@ -48,8 +48,11 @@ export async function listBudgets(ctx: Context, input: Input<'listBudgets'>): Pr
   return { data: rows.map((row) => viewBudget(row, now)) };
 }
 
-/** Creates or replaces it. 404 for an unknown environment, agent or key; 409 if the name is taken by a budget of something else. */
-export async function setBudget(ctx: Context, input: Input<'setBudget'>): Promise<Result<'setBudget'>> {
+/**
+ * Creates or replaces it. 404 for an unknown environment, agent or key; 409 if the name is taken by a budget of something else; 412 if it
+ * should only create.
+ */
+export async function setBudget(ctx: Context, input: Input<'setBudget'> & OnlyCreate): Promise<Result<'setBudget'>> {
   const { organizationId } = ctx;
   const { budgetName: name, period, limitUsd, stop = false } = input;
   const thresholds = [...(input.thresholds ?? defaultThresholds)].sort((a, b) => a - b);
@@ -64,6 +67,7 @@ export async function setBudget(ctx: Context, input: Input<'setBudget'>): Promis
       select 1 as one from organizations where organization_id = ${organizationId} for no key update`);
     const now = ctx.clock.now();
     const [before] = await readBudgets(tx, organizationId, now, sql`and b.name = ${name}`);
+    requireNewName(input, before !== undefined, 'budgetName', 'budget');
     if (!before) await requireNew(tx, organizationId, reach);
     const isSame = (['period', 'environment', 'agentId', 'keyId'] as const).every(
       (field) => !before || before[field] === { period, ...reach }[field],

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { changesBetween, recordEvent } from '../events/record.ts';
-import { invalidField, notFound } from '../lib/api-error.ts';
+import { invalidField, notFound, type OnlyCreate, requireNewName } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
@@ -33,7 +33,7 @@ export async function listSecrets(ctx: PoolContext, input: Input<'listSecrets'>)
 }
 
 /** Sets value and hosts together, and increments the version. */
-export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promise<Result<'setSecret'>> {
+export async function setSecret(ctx: Context, input: Input<'setSecret'> & OnlyCreate): Promise<Result<'setSecret'>> {
   const { organizationId, vault } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     // Serialized, so that the log has the previous state of each change.
@@ -41,6 +41,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
     const [before] = await tx.query<Row>(sql`
       select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
       where organization_id = ${organizationId} and environment = ${input.env} and name = ${input.name} for update`);
+    requireNewName(input, before !== undefined, 'name', 'secret');
     const now = ctx.clock.now();
     const allowedHosts = input.allowedHosts.map(canonicalHost);
     const sealed = vault.seal('environment_secret', [organizationId, input.env, input.name], input.value);

@@ -50,6 +50,7 @@ import {
   idempotencyKeyOf,
 } from './request/idempotency.ts';
 import { mayWait, requireBudgets } from './request/limits.ts';
+import { withPrecondition } from './request/precondition.ts';
 import type { OpenAccess, Reauthorization } from './request/reauthorize.ts';
 import { hasArrived, identify } from './request/recalled-caller.ts';
 import { pathOf } from './request/server.ts';
@@ -188,7 +189,8 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
   /** The input, and what it may reach. */
   async function enter(request: FastifyRequest): Promise<Entered> {
     const ctx = request.ctx!;
-    const given = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
+    const valid = validate(ctx.token ? tokenGate.narrow(ctx.token, request) : request);
+    const given = withPrecondition(route, valid, request.headers);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
     if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, name, input));

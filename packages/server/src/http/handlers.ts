@@ -23,6 +23,7 @@ import type { JournalStream } from '../journal/stream.ts';
 import * as sessionTokens from '../keys/create-session-token.ts';
 import * as keys from '../keys/keys.ts';
 import { getMe } from '../keys/me.ts';
+import type { OnlyCreate } from '../lib/api-error.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import type { ExportedFile } from '../lib/exported-file.ts';
 import { getOrganization, setOrganization, updateOrganization } from '../organizations/manage.ts';
@@ -66,9 +67,10 @@ type HandlerResult<N extends RouteName> = Routes[N] extends { stream: 'sse' }
 type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { repeatable: true } | { actsOutside: true }
   ? PoolContext
   : Context;
-/** Of an upload, with the file that was received as its body. */
+/** Of an upload, with the file that was received as its body; of a PUT that can only create, with whether it does. */
 type InputOf<N extends RouteName> = Input<N> &
-  (Routes[N] extends { upload: object } ? { received: ReceivedFile } : unknown);
+  (Routes[N] extends { upload: object } ? { received: ReceivedFile } : unknown) &
+  (Routes[N] extends { canOnlyCreate: true } ? OnlyCreate : unknown);
 type ActingRoute = { [N in RouteName]: Routes[N] extends { each: object } ? never : N }[RouteName];
 export type Handlers = { [N in ActingRoute]: (ctx: ContextOf<N>, input: InputOf<N>) => Promise<HandlerResult<N>> };
 

@@ -25,6 +25,19 @@ export function invalidField(path: string, message: string): ApiError {
   return new ApiError('invalid_request', detail, { errors: [{ path, message }] });
 }
 
+/** Of a PUT that creates or replaces by name. */
+export interface OnlyCreate {
+  /** Whether to refuse it if there is one of this name. */
+  onlyCreate?: boolean;
+}
+
+/** Throws 412 `precondition_failed`. */
+export function requireNewName({ onlyCreate = false }: OnlyCreate, exists: boolean, path: string, what: string): void {
+  if (!onlyCreate || !exists) return;
+  const message = `is taken by another ${what}`;
+  throw new ApiError('precondition_failed', `${path}: ${message}`, { errors: [{ path, message }] });
+}
+
 /** The same for an id that does not exist and for another organization's. */
 export function notFound(what: string): ApiError {
   return new ApiError('not_found', `There is no such ${what}.`);

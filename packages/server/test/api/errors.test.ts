@@ -168,6 +168,31 @@ test('a missing body is a 400 if one of several shapes is required', async () =>
   }
 });
 
+describe('a PUT with the condition `If-None-Match`', () => {
+  const put = (path: string, body: object, condition?: string) =>
+    call('PUT', path, { body, headers: condition === undefined ? {} : { 'if-none-match': condition } });
+
+  test.each([
+    ['/budgets/conditional', { limitUsd: 1, period: 'day' }, 'budgetName: is taken by another budget'],
+    [
+      '/environments/production/secrets/CONDITIONAL',
+      { value: 'v', allowedHosts: ['a.example'] },
+      'name: is taken by another secret',
+    ],
+  ])('`*` only creates: %s', async (path, body, detail) => {
+    expect((await put(path, body, '*')).status).toBe(200);
+    const refused = asProblem(await put(path, body, ' * '));
+    expect(refused).toMatchObject({ status: 412, code: 'precondition_failed', detail });
+    expect((await put(path, body)).status).toBe(200);
+  });
+
+  test('of another value is a 400, because without it the request could replace', async () => {
+    const refused = asProblem(await put('/budgets/etag', { limitUsd: 1, period: 'day' }, '"etag"'));
+    expect(refused).toMatchObject({ status: 400, detail: 'If-None-Match: must be `*`, which only creates' });
+    expect(await service.client.budgets.list()).not.toContainEqual(expect.objectContaining({ name: 'etag' }));
+  });
+});
+
 test('an unknown Expect header is ignored', async () => {
   const answer = await exchange(Number(new URL(service.url).port), {
     method: 'GET',

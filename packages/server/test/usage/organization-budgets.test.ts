@@ -63,6 +63,30 @@ const alertsOf = async (name: string) =>
     .map(({ changes }) => changes!.threshold![1])
     .reverse();
 
+test('a budget that is only created replaces none, however many are created at once', async () => {
+  const { budgets } = service.client;
+  const results = await Promise.allSettled(
+    [service, other].flatMap((node) =>
+      [1, 2, 3].map((limitUsd) => node.client.budgets.create('once', { limitUsd, period: 'day' })),
+    ),
+  );
+  const created = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  expect(created).toHaveLength(1);
+  expect(await budgetOf('once')).toMatchObject({ limitUsd: created[0]!.limitUsd });
+  const refused = await budgets.create('once', { limitUsd: 9, period: 'day' }).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ConflictError);
+  const errors = [{ path: 'budgetName', message: 'is taken by another budget' }];
+  expect(refused).toMatchObject({ status: 412, code: 'precondition_failed', errors });
+  // Also one of something else, which `set` refuses with 409.
+  await expect(budgets.create('once', { limitUsd: 9, period: 'month' })).rejects.toMatchObject({ status: 412 });
+  expect((await budgets.set('once', { limitUsd: 9, period: 'day' })).limitUsd).toBe(9);
+  const { data } = await service.client.events.list({ resourceId: 'once' });
+  expect(data.map(({ type }) => type)).toEqual(['budget.updated', 'budget.created']);
+  await budgets.delete('once');
+  expect((await budgets.create('once', { limitUsd: 8, period: 'day' })).limitUsd).toBe(8);
+  await budgets.delete('once');
+});
+
 test('a budget counts what its sessions cost in its period, before and after compaction', async () => {
   const { budgets } = service.client;
   const key = await service.client.keys.create({ name: 'mine', permission: 'write' });

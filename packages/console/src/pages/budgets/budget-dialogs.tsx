@@ -1,5 +1,5 @@
 // The dialogs to set a budget and to delete one.
-import type { OrganizationBudget, Signalbox } from '@signalbox/client';
+import type { OrganizationBudget } from '@signalbox/client';
 import { useState } from 'react';
 import { agentOption, useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
@@ -11,14 +11,6 @@ import { fieldError } from '../../ui/notice.tsx';
 import { numberIn } from '../../ui/number.ts';
 
 const hasName = (budgets: readonly OrganizationBudget[], name: string) => budgets.some((one) => one.name === name);
-
-/** The service would replace a budget of the same name. */
-async function requireNewName(client: Signalbox, name: string): Promise<void> {
-  if (name === '') throw refusal('budgetName', 'must not be empty');
-  // Another admin may have created one since the page was loaded.
-  if (hasName(await client.budgets.list(), name))
-    throw refusal('budgetName', 'There is already a budget with this name.');
-}
 
 export function SetBudgetDialog({
   budget,
@@ -45,8 +37,8 @@ export function SetBudgetDialog({
   const set = useApiMutation(
     async (client, { name: typed, limit, period, environment, agentId, thresholds, stop }: typeof draft) => {
       const name = typed.trim();
-      if (!budget) await requireNewName(client, name);
-      return await client.budgets.set(name, {
+      if (name === '') throw refusal('budgetName', 'must not be empty');
+      const params = {
         limitUsd: numberIn(limit) as number,
         period,
         stop,
@@ -54,7 +46,8 @@ export function SetBudgetDialog({
         ...(environment && { environment }),
         ...(agentId && { agentId }),
         ...(budget?.keyId && { keyId: budget.keyId }),
-      });
+      };
+      return await (budget ? client.budgets.set(name, params) : client.budgets.create(name, params));
     },
     ['budgets'],
   );

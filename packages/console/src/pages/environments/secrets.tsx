@@ -91,12 +91,10 @@ function SetSecret({
   const [value, setValue] = useState('');
   const [hosts, setHosts] = useState((secret?.allowedHosts ?? []).join('\n'));
   const set = useApiMutation(
-    async (client, _: undefined) => {
+    async ({ environments: { secrets } }, _: undefined) => {
       if (name === '') throw refusal('name', 'must not be empty');
-      return await client.environments.secrets.set(environment, name, {
-        value,
-        allowedHosts: hosts.split(/[\s,]+/).filter(Boolean),
-      });
+      const params = { value, allowedHosts: hosts.split(/[\s,]+/).filter(Boolean) };
+      return await (secret ? secrets.set(environment, name, params) : secrets.create(environment, name, params));
     },
     ['secrets', 'environments'],
   );

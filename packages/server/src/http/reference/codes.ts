@@ -39,6 +39,7 @@ export function codesOf(route: Route): ErrorCode[] {
   if (route.params) can.add('not_found');
   // Also for routes without a body: it is read before it is refused.
   if (route.method !== 'GET') can.add('payload_too_large').add('unsupported_media_type');
+  if (route.canOnlyCreate) can.add('precondition_failed');
   if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
   return (Object.keys(errorCodes) as ErrorCode[]).filter((code) => can.has(code));
 }

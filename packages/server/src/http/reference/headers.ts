@@ -2,8 +2,9 @@
 import { type Route, uploadHeaders } from '@signalbox/contract';
 import type { Parameter } from './openapi.ts';
 
-export function headersOf({ method, upload, stream }: Route): Parameter[] {
+export function headersOf({ method, upload, stream, canOnlyCreate }: Route): Parameter[] {
   return [
+    ...(canOnlyCreate ? [onlyCreate] : []),
     ...(method === 'POST' ? [idempotencyKey] : []),
     ...(upload ? Object.entries(uploadHeaders).map(([name, text]) => header(name, text)) : []),
     ...(stream === 'sse' ? [lastEventId] : []),
@@ -19,6 +20,15 @@ const idempotencyKey = header(
   'Idempotency-Key',
   'Makes the request safe to repeat: for 24 hours, the same key and body return the first response.',
   { type: 'string', minLength: 1, maxLength: 255 },
+);
+
+const onlyCreate = header(
+  'If-None-Match',
+  '`*`: only create; 412 `precondition_failed` if there is one of this name.',
+  {
+    type: 'string',
+    enum: ['*'],
+  },
 );
 
 const lastEventId = header(
