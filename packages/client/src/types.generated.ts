@@ -1005,6 +1005,7 @@ export interface ListedMcpTool {
 
 export interface ListedSession {
   sessionId: string;
+  /** Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization. */
   agentId: string;
   /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
   agentVersion: number | null;
@@ -1653,6 +1654,7 @@ export interface SentRequest {
 
 export interface Session {
   sessionId: string;
+  /** Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization. */
   agentId: string;
   /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
   agentVersion: number | null;
@@ -2499,7 +2501,7 @@ export interface Operations {
       agent: Agent;
     };
   };
-  /** Archive an agent. The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. `DELETE /api/v1/agents/{agentId}`, scope `agents:write` (permission `write`). */
+  /** Archive an agent. The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. The agent can still be read. `DELETE /api/v1/agents/{agentId}`, scope `agents:write` (permission `write`). */
   archiveAgent: {
     params: {
       agentId: string;
@@ -2507,6 +2509,7 @@ export interface Operations {
     result: {
       agentId: string;
       deleted: true;
+      archivedAt: string;
     };
   };
   /** List the models of a provider. Requests the list from the provider with the key that an agent in the environment would use, and adds what is known about each model. A list is kept for five minutes. If the provider does not respond, `problem` says why. `GET /api/v1/environments/{env}/models`, scope `agents:write` (permission `write`). */

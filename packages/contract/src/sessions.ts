@@ -43,7 +43,10 @@ export type Budget = Static<typeof Budget>;
 export const Session = Type.Object(
   {
     sessionId: Id('ses'),
-    agentId: Id('agt'),
+    agentId: Id(
+      'agt',
+      'Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization.',
+    ),
     agentVersion: Nullable(Type.Integer(), {
       description: 'Of the current or last turn; null before the first, 0 if the session runs a draft.',
     }),

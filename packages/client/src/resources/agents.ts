@@ -89,7 +89,7 @@ export class Agents {
     return (await this.#transport.call('listMcpTools', { params: { env }, body: params }, options)).mcpToolList;
   }
 
-  /** Archives the agent: current turns finish, new sessions and messages are refused. */
+  /** Archives the agent: current turns finish, new sessions and messages are refused. It can still be read. */
   archive(agentId: string, options?: RequestOptions): Promise<Result<'archiveAgent'>> {
     return this.#transport.call('archiveAgent', { params: { agentId } }, options);
   }

@@ -1,5 +1,6 @@
 import { Agent, AgentPage, AgentParams, CreateAgent, ListAgents, ListAgentVersions, UpdateAgent } from '../agents.ts';
-import { deleted, one, table } from './route.ts';
+import { Id, Timestamp, Type } from '../schema.ts';
+import { one, table } from './route.ts';
 
 export const agentRoutes = table({
   createAgent: {
@@ -69,9 +70,9 @@ export const agentRoutes = table({
     tag: 'Agents',
     summary: 'Archive an agent',
     description:
-      'The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`.',
+      'The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. The agent can still be read.',
     params: AgentParams,
     status: 200,
-    result: deleted('agentId', 'agt'),
+    result: Type.Object({ agentId: Id('agt'), deleted: Type.Literal(true), archivedAt: Timestamp }),
   },
 });

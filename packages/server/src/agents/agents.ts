@@ -180,8 +180,9 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
 export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): Promise<Result<'archiveAgent'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockAgent(tx, ctx, input.agentId);
+    const now = ctx.clock.now();
+    const archivedAt = row.archivedAt ?? now;
     if (!row.archivedAt) {
-      const now = ctx.clock.now();
       await Promise.all([
         tx.query(sql`
           update agents set archived_at = ${now}, updated_at = ${now}
@@ -189,7 +190,7 @@ export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): 
         tx.query(recordEvent(ctx, now, { type: 'agent.archived', resource: resourceOf(row.agentId) })),
       ]);
     }
-    return { agentId: formatId('agt', row.agentId), deleted: true };
+    return { agentId: formatId('agt', row.agentId), deleted: true, archivedAt: archivedAt.toISOString() };
   });
 }
 

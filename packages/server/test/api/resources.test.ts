@@ -60,8 +60,10 @@ test('an archived agent accepts no new sessions, messages or changes, and is lis
   const { client } = service;
   const { agentId } = await client.agents.create(scripted);
   const session = await client.sessions.open({ agentId, environment: 'production' });
-  await client.agents.archive(agentId);
-  expect(await client.agents.archive(agentId)).toEqual({ agentId, deleted: true });
+  const archived = await client.agents.archive(agentId);
+  const { archivedAt } = await client.agents.get(agentId);
+  expect(archived).toEqual({ agentId, deleted: true, archivedAt });
+  expect(await client.agents.archive(agentId)).toEqual(archived);
   const refused = { code: 'agent_archived', status: 409 };
   await expect(client.sessions.open({ agentId, environment: 'production' })).rejects.toMatchObject(refused);
   await expect(client.sessions.sendMessage(session.sessionId, { content: 'x' })).rejects.toMatchObject(refused);
