@@ -10,7 +10,7 @@ export interface SchemaObject {
   enum?: unknown[];
   default?: unknown;
   examples?: unknown[];
-  /** What the pattern requires, in words that follow "must be". */
+  /** What a pattern, or a choice of several shapes, requires: in words that follow "must be". */
   'x-expected'?: string;
   properties?: Record<string, SchemaObject>;
   required?: string[];

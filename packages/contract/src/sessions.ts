@@ -115,9 +115,14 @@ export const MessagePart = Tagged([Text, FilePart, ToolCallPart, ToolResultPart]
 export type MessagePart = Static<typeof Text> | FilePart | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
 
 /** The content of a user message: a string, or parts that are text or files. */
-const ContentPart = Tagged([TextInput, FileInput], { title: 'ContentPart' });
+const anyPart = '{ "type": "text", "text": "Hello" }';
+const ContentPart = Tagged([TextInput, FileInput], {
+  title: 'ContentPart',
+  'x-expected': `a part of a user message, such as ${anyPart}`,
+});
 export const Content = Type.Unsafe<string | Static<typeof ContentPart>[]>({
   title: 'Content',
+  'x-expected': `a text, or a list of parts such as [${anyPart}]`,
   anyOf: [
     { type: 'string', minLength: 1, maxLength: 500_000 },
     { type: 'array', items: ContentPart, minItems: 1, maxItems: 100 },

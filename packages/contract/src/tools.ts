@@ -23,11 +23,15 @@ export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: 
 });
 export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
 
+const expectedWhen = '{ "when": <JSON Schema> }';
+const expectedApproval = `"always", "never", "once", ${expectedWhen} or { "policy": …, "by": … }`;
+
 /** A policy, with the approvers that may decide. */
 export const ApprovalRule = Strict(
   {
     policy: Type.Unsafe<Exclude<ApprovalPolicy, 'never'>>({
       description: 'Which calls need an approval.',
+      'x-expected': `"always", "once" or ${expectedWhen}`,
       anyOf: [OneOf(['always', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
     }),
     by: Approvers,
@@ -40,6 +44,7 @@ export type ApprovalRule = Static<typeof ApprovalRule>;
 export const ToolApproval = Type.Unsafe<ApprovalPolicy | ApprovalRule>({
   title: 'ToolApproval',
   description: 'Which calls need an approval; with `{ "policy", "by" }` also who may decide it.',
+  'x-expected': expectedApproval,
   anyOf: [ApprovalPolicy, ApprovalRule],
 });
 export type ToolApproval = Static<typeof ToolApproval>;
@@ -130,6 +135,7 @@ export const McpTool = Strict(
       Type.Unsafe<ToolApproval | Record<string, ToolApproval>>({
         description:
           "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. If a name has another policy than `never` and is not a tool of the server, none of the server's tools are offered.",
+        'x-expected': `${expectedApproval}, or an object with one of these for each tool`,
         anyOf: [
           ToolApproval,
           {

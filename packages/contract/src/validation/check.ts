@@ -12,6 +12,9 @@ export { INSTANT, isInstant } from './instant.ts';
 
 const MAX_ERRORS = 20;
 
+/** The message about a field that is missing. */
+export const REQUIRED = 'is required';
+
 /**
  * Every invalid field, once, with what is expected; empty if the value matches the schema.
  *
@@ -45,19 +48,17 @@ function describeError(error: SchemaError, schema: SchemaObject): FieldError[] {
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
-      return (params.requiredProperties as string[]).map((name) => ({ path: at(name), message: 'is required' }));
+      return (params.requiredProperties as string[]).map((name) => ({ path: at(name), message: REQUIRED }));
     case 'additionalProperties':
       return (params.additionalProperties as string[]).map((name) => ({
         path: at(name),
         message: unknownField(schemaAt(schema, error.schemaPath)),
       }));
-    case 'enum':
-      return [
-        {
-          path,
-          message: `must be one of ${(params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(', ')}`,
-        },
-      ];
+    case 'enum': {
+      const { 'x-expected': expected } = schemaAt(schema, error.schemaPath);
+      const values = (params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ');
+      return [{ path, message: `must be ${values === '' ? expected : `one of ${values}`}` }];
+    }
     case 'const':
       return [{ path, message: `must be ${JSON.stringify(params.allowedValue)}` }];
     case 'pattern':

@@ -25,15 +25,39 @@ export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
 
 /** The alternative that the value means; the schema itself if it has none or if it is unclear which one is meant. */
 export function shapeOf(schema: SchemaObject, value: unknown): SchemaObject {
-  const { oneOf, anyOf, discriminator } = schema;
-  if (oneOf && discriminator) return shapeOf(shapeNamed(oneOf, discriminator.propertyName, value), value);
+  const { oneOf, anyOf, discriminator, 'x-expected': expected } = schema;
+  if (oneOf && discriminator) {
+    const field = discriminator.propertyName;
+    if (expected !== undefined && !(isRecord(value) && Object.hasOwn(value, field))) return noneOf(expected);
+    return shapeOf(shapeNamed(oneOf, field, value), value);
+  }
   if (!anyOf) return schema;
   const shapes = shapesOf(anyOf);
   const ofType = shapes.filter((shape) => mayHave(shape, jsonTypeOf(value)));
   const types = shapes.map(typesOf);
-  if (ofType.length === 0 && types.every((names) => names.length > 0)) return { type: [...new Set(types.flat())] };
+  if (ofType.length === 0 && types.every((names) => names.length > 0))
+    return expected === undefined ? { type: [...new Set(types.flat())] } : noneOf(expected);
+  if (isNoneOf(ofType, value)) return noneOf(expected ?? fieldsOf(ofType));
   const meant = ofType.length === 1 ? ofType[0] : closest(ofType, value);
   return meant ? shapeOf(meant, value) : schema;
+}
+
+/** Matches nothing. What would be right is in words that follow "must be". */
+function noneOf(expected: string): SchemaObject {
+  return { enum: [], 'x-expected': expected };
+}
+
+/** Whether an object has none of the fields that each alternative requires some of, or fields of several alternatives. */
+function isNoneOf(shapes: readonly SchemaObject[], value: unknown): boolean {
+  if (!isRecord(value) || shapes.length < 2 || !shapes.every(({ required = [] }) => required.length > 0)) return false;
+  const meant = shapes.filter(({ required = [] }) => required.some((name) => Object.hasOwn(value, name)));
+  return meant.length !== 1;
+}
+
+/** An object with the fields of one of these. */
+function fieldsOf(shapes: readonly SchemaObject[]): string {
+  const each = shapes.map(({ required = [] }) => `with ${required.map((name) => JSON.stringify(name)).join(' and ')}`);
+  return `an object ${each.join(', or ')}`;
 }
 
 /** The alternative that the value names. If there is none of this name, the name is what is wrong. */

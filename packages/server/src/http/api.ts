@@ -303,10 +303,11 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     const caller = route.stream || wantsEvents ? lastingCallerOf(request) : callerOf(request);
     const access = accessOf(ctx, caller, given, wantsEvents);
     if (route.stream === 'sse') {
-      const from = withLastEventId(input, request.headers);
       // It has ended when the stream begins, so that its connection can be taken (outlet.ts).
       request.raw.resume();
-      const events = await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, signal }, from));
+      const events = await withLastEventId(input, request.headers, (from) =>
+        streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, signal }, from)),
+      );
       return events ? streams.sendEvents(request, reply, access, events as JournalStream) : reply.code(204).send();
     }
     if (route.stream === 'export') {

@@ -160,12 +160,38 @@ test('a time that cannot be stored is a 400 that names it', async () => {
   }
 });
 
+test('an error about the header `Last-Event-ID` names the header, and one about the cursor the cursor', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production' });
+  for (const path of [`/sessions/${sessionId}/stream`, '/environments/production/stream']) {
+    const refused = async (query: string, headers: Record<string, string>) => {
+      const problem = asProblem(await call('GET', `${path}${query}`, { headers }));
+      return [problem.code, problem.detail.split(':')[0], problem.errors?.[0]?.path];
+    };
+    const ofHeader = ['invalid_cursor', 'Last-Event-ID', 'Last-Event-ID'];
+    expect(await refused('', { 'last-event-id': 'x' }), path).toEqual(ofHeader);
+    expect((await refused('?cursor=x', {})).slice(1), path).toEqual(['cursor', 'cursor']);
+  }
+});
+
 test('a missing body is a 400 if one of several shapes is required', async () => {
   await service.client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:1/' });
   for (const body of [{}, { raw: ' ' }]) {
     const problem = asProblem(await call('POST', '/webhook_subscriptions/staging/recover', body));
     expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
   }
+});
+
+test.each([
+  ['no shape', {}],
+  ['a field that no shape has', { from: 'turn_1:seq_1' }],
+  ['fields of two shapes', { since: '2026-01-31T09:30:00Z', cursor: 'turn_1:seq_1' }],
+])('a body with %s is refused with all shapes', async (_title, body) => {
+  expect(asProblem(await call('POST', '/webhook_subscriptions/production/recover', { body }))).toMatchObject({
+    status: 400,
+    detail: 'body: must be an object with "since", or with "sessionId" and "cursor"',
+  });
 });
 
 describe('a PUT with the condition `If-None-Match`', () => {
@@ -218,7 +244,24 @@ test('for a value of several possible shapes, only the errors of the shape that 
       message: expect.stringMatching(/^is not a known field: there are provider, model, /),
     },
   ]);
+  const approval = `must be "always", "never", "once", { "when": <JSON Schema> } or { "policy": …, "by": … }`;
+  const tools = (more: object) => ({ name: 'A', model: 'scripted/x', tools: [{ ...tool('a'), ...more }] });
+  for (const one of [true, {}, { policy: 'once', when: {} }])
+    expect(await wrong('/agents', tools({ approval: one }))).toEqual([
+      { path: 'tools[0].approval', message: approval },
+    ]);
+  const server = { type: 'mcp', name: 'a', url: 'https://a.example', approval: { find: true } };
+  expect(await wrong('/agents', { ...tools({}), tools: [server] })).toEqual([
+    { path: 'tools[0].approval.find', message: approval },
+  ]);
   const session = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
+  const part = '{ "type": "text", "text": "Hello" }';
+  expect(await wrong('/sessions', { ...session, input: [{ role: 'user', content: 'Hello' }] })).toEqual([
+    { path: 'input[0]', message: `must be a part of a user message, such as ${part}` },
+  ]);
+  expect(await wrong('/sessions', { ...session, input: { role: 'user', content: 'Hello' } })).toEqual([
+    { path: 'input', message: `must be a text, or a list of parts such as [${part}]` },
+  ]);
   expect(await wrong('/sessions', { ...session, input: [] })).toMatchObject([
     { path: 'input', message: expect.stringContaining('at least 1 item') },
   ]);

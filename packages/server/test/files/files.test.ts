@@ -100,7 +100,7 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
     });
     expect(await problemOf(await call('/files', { method: 'POST', body: 'x' }))).toMatchObject({
       status: 400,
-      errors: [{ path: 'environment', message: 'is required' }],
+      errors: [{ path: 'environment', message: 'is required in the query' }],
     });
     expect(await leftovers()).toBe(before);
   });

@@ -74,7 +74,7 @@ describe('refused, and nothing of it stays', () => {
       'a field before the file',
       () => rawForm('--b\nContent-Disposition: form-data; name="x"\n\n1\n--b--\n'),
       400,
-      'not a file',
+      'can have only the file',
     ],
     [
       'a field after the file',
@@ -83,7 +83,7 @@ describe('refused, and nothing of it stays', () => {
           '--b\nContent-Disposition: form-data; name="f"; filename="f"\n\nthe file\n--b\nContent-Disposition: form-data; name="x"\n\n1\n--b--\n',
         ),
       400,
-      'not a file',
+      'can have only the file',
     ],
     ['no boundary', () => rawForm('', { headers: { 'content-type': 'multipart/form-data' } }), 400, 'form can'],
     ['something that is no form', () => rawForm('x'.repeat(100_000)), 400, 'form'],

@@ -44,7 +44,9 @@ export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer
     stream.on('error', () => {});
     found.resolve({ stream, filename: filename || undefined, contentType: type });
   });
-  parser.on('field', () => fail(invalidForm('has a part that is not a file: give the part of the file a `filename`')));
+  parser.on('field', () =>
+    fail(invalidForm('can have only the file, in a part with a `filename`: all else is in the query')),
+  );
   parser.on('error', (error: unknown) => fail(invalidForm(`can't be read: ${(error as Error).message}`)));
   const stopped = new Promise<void>((resolve) => onceAborted(over.signal, resolve));
   const ended = new Promise<void>((resolve) => parser.once('finish', resolve));

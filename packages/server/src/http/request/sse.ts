@@ -5,6 +5,7 @@
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream, StreamPart, StreamReader } from '../../journal/stream.ts';
+import { ApiError } from '../../lib/api-error.ts';
 import { onceClosed } from './closed.ts';
 import { type Outlet, outletOf, ResponseOutlet } from './outlet.ts';
 
@@ -146,8 +147,23 @@ function beat(stream: EventStream): void {
   stream.beat();
 }
 
-/** Browsers and our client send the last cursor in this header when they reconnect; it is newer than the one in the URL. */
-export function withLastEventId(input: Record<string, unknown>, headers: IncomingHttpHeaders): Record<string, unknown> {
+/**
+ * Browsers and our client send the last cursor in this header when they reconnect; it is newer than the one in the URL. An error about it
+ * names the header.
+ */
+export async function withLastEventId<T>(
+  input: Record<string, unknown>,
+  headers: IncomingHttpHeaders,
+  act: (input: Record<string, unknown>) => Promise<T>,
+): Promise<T> {
   const header = headers['last-event-id'];
-  return header === undefined || header === '' ? input : { ...input, cursor: header };
+  if (header === undefined || header === '') return act(input);
+  try {
+    return await act({ ...input, cursor: header });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_cursor') throw error;
+    const errors = error.errors?.map((one) => ({ ...one, path: one.path.replace(/^cursor$/, 'Last-Event-ID') }));
+    const message = error.message.replace(/^cursor:/, 'Last-Event-ID:');
+    throw new ApiError(error.code, message, errors ? { errors } : {});
+  }
 }

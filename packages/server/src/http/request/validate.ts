@@ -1,7 +1,7 @@
 // Checks a request against the contract: bodies strictly; values of paths and query strings, which are all text, are converted. A refusal
 // names each wrong field and what it must be.
 import type { FieldError, Route, SchemaObject } from '@signalbox/contract';
-import { fieldErrors, isTooLarge } from '@signalbox/contract/check';
+import { fieldErrors, isTooLarge, REQUIRED } from '@signalbox/contract/check';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
@@ -31,7 +31,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
     }
     const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
     refuseForbiddenText(converted);
-    if (!query.Check(converted)) refuse(route.query ?? emptySchema, converted);
+    if (!query.Check(converted)) refuseErrors(fieldErrors(route.query ?? emptySchema, converted).map(inQuery));
 
     if (body && isTooLarge(route.body as SchemaObject, raw.body)) refuse(route.body!, raw.body);
     if (raw.body !== undefined && raw.body !== null) refuseForbiddenText(raw.body);
@@ -67,8 +67,16 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
+/** The caller may have sent it in the body, or in a form. */
+function inQuery({ path, message }: FieldError): FieldError {
+  return { path, message: message === REQUIRED ? `${message} in the query` : message };
+}
+
 function refuse(schema: TSchema, value: unknown): never {
-  const list = fieldErrors(schema, value);
+  refuseErrors(fieldErrors(schema, value));
+}
+
+function refuseErrors(list: FieldError[]): never {
   const [first] = list;
   throw new ApiError(
     'invalid_request',
