@@ -261,7 +261,7 @@ const MANY = 10_000;
 // What people notice. Each kind of interaction is measured several times, and its median counts.
 const MAX_MS = 100;
 
-test('of 10,000 rows 25 are on a screen of 1440 × 900, and the effect of a key or click is shown within 100 ms', async () => {
+test('25 rows are on a screen of 1440 × 900, and with 10,000 the effect of a key or click is shown within 100 ms', async () => {
   const { client } = console.service;
   const [real] = (await client.sessions.list({ limit: 1 })).data;
   const page = await console.open(member, '/sessions?endUserId=nobody');
@@ -270,18 +270,25 @@ test('of 10,000 rows 25 are on a screen of 1440 × 900, and the effect of a key 
     const sessionId = `ses_${String(at).padStart(26, '0')}`;
     return { ...real!, sessionId, preview: `Message ${at}: where is my order?`, endUser: { id: `cus_${at}` } };
   });
+  // As many as are kept current: a longer list says above it that it is not.
+  let listed = many.slice(0, 200);
   await page.route(/\/api\/v1\/sessions\?/, (route) =>
-    route.fulfill({ json: { data: many, page: { hasMore: false, nextCursor: 'x' } } }),
+    route.fulfill({ json: { data: listed, page: { hasMore: false, nextCursor: 'x' } } }),
   );
+  const hasRows = (count: number) =>
+    table(page)
+      .and(page.locator(`[aria-rowcount="${count + 1}"]`))
+      .waitFor();
   await page.getByRole('button', { name: 'All', exact: true }).click();
-  await table(page)
-    .and(page.locator(`[aria-rowcount="${MANY + 1}"]`))
-    .waitFor();
-  expect(await rows(page).count()).toBeLessThan(200);
+  await hasRows(200);
   await page.setViewportSize({ width: 1440, height: 900 });
   const shown = () =>
     rows(page).evaluateAll((all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length);
   await expect.poll(shown).toBeGreaterThanOrEqual(25);
+  listed = many;
+  await page.reload();
+  await hasRows(MANY);
+  expect(await rows(page).count()).toBeLessThan(200);
 
   /** The median time from the event to the paint after it. */
   async function measured(act: () => Promise<void>): Promise<number> {
