@@ -1,5 +1,6 @@
+import { InfiniteQueryObserver, QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRefresher } from './live.ts';
+import { createRefresher, refreshLoaded } from './live.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -60,4 +61,33 @@ test('nothing is refreshed once it is stopped', async () => {
   answer();
   await vi.advanceTimersByTimeAsync(LONG_MS);
   expect(asked).toEqual(['sessions']);
+});
+
+test('the next page of a list that is loading when an event arrives is not lost', async () => {
+  const queries = new QueryClient();
+  const asked: number[] = [];
+  let answer = () => {};
+  const list = new InfiniteQueryObserver(queries, {
+    queryKey: ['org', 'agents'],
+    initialPageParam: 1,
+    getNextPageParam: (_page, all) => all.length + 1,
+    queryFn: async ({ pageParam }) => {
+      asked.push(pageParam);
+      if (asked.length === 2) await new Promise<void>((resolve) => (answer = resolve));
+      return `page ${pageParam}`;
+    },
+  });
+  const stop = list.subscribe(() => {});
+  await vi.advanceTimersByTimeAsync(1);
+  void list.fetchNextPage();
+  const refreshed = refreshLoaded(queries, ['org']);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(asked).toEqual([1, 2]);
+  answer();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  await refreshed;
+  expect(list.getCurrentResult().data?.pages).toEqual(['page 1', 'page 2']);
+  expect(asked).toEqual([1, 2, 1, 2]);
+  stop();
+  queries.clear();
 });

@@ -1,6 +1,6 @@
 // Pages stay current through the event log: one long poll follows it, and each event invalidates the queries about its resource.
 import type { Event, Signalbox } from '@signalbox/client';
-import { useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { noteRefusal } from './account.ts';
 import { useOrganization } from './organization.tsx';
@@ -34,13 +34,20 @@ export function useLive(): void {
   const queries = useQueryClient();
   useEffect(() => {
     const over = new AbortController();
-    const { note, stop } = createRefresher((noun) => queries.invalidateQueries({ queryKey: [organizationId, noun] }));
+    const { note, stop } = createRefresher((noun) => refreshLoaded(queries, [organizationId, noun]));
     void follow(client, over.signal, note);
     return () => {
       over.abort();
       stop();
     };
   }, [client, organizationId, queries]);
+}
+
+/** Waits for what is loading, such as the next page of a list: a refresh would drop it, and nothing would load it again. */
+export async function refreshLoaded(queries: QueryClient, queryKey: QueryKey): Promise<void> {
+  const loading = queries.getQueryCache().findAll({ queryKey, fetchStatus: 'fetching' });
+  await Promise.allSettled(loading.map(({ promise }) => promise));
+  await queries.invalidateQueries({ queryKey });
 }
 
 /**

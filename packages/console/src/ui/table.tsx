@@ -23,6 +23,7 @@ interface Asked<T> {
   error: unknown;
   refetch: () => Promise<unknown>;
   hasNextPage?: boolean;
+  isFetching?: boolean;
   isFetchingNextPage?: boolean;
   fetchNextPage?: () => Promise<unknown>;
   reload?: () => void;
@@ -345,16 +346,17 @@ function BulkBar<T>({ selection, items }: { selection: Selection<T>; items: read
 }
 
 /** The next page is loaded before the end is in sight. The button is for those who go there by keyboard. */
-function More<T>({ query: { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } }: { query: Asked<T> }) {
+function More<T>({ query }: { query: Asked<T> }) {
+  const { data, error, hasNextPage, isFetching, isFetchingNextPage, fetchNextPage } = query;
   const end = useRef<HTMLDivElement>(null);
   const fetchMore = useRef(fetchNextPage);
   fetchMore.current = fetchNextPage;
   const count = data?.length ?? 0;
   const hasFailed = error != null;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: observed again after each page, because the end may still be in sight
+  // biome-ignore lint/correctness/useExhaustiveDependencies: observed again after each response, because the end may still be in sight
   useEffect(() => {
     // After a failed page only the person tries again.
-    if (!hasNextPage || isFetchingNextPage || hasFailed || !end.current) return;
+    if (!hasNextPage || isFetching || hasFailed || !end.current) return;
     const observer = new IntersectionObserver(
       (entries) => {
         // A busy browser reports several changes at once. The last one is the present state.
@@ -364,7 +366,7 @@ function More<T>({ query: { data, error, hasNextPage, isFetchingNextPage, fetchN
     );
     observer.observe(end.current);
     return () => observer.disconnect();
-  }, [hasNextPage, isFetchingNextPage, hasFailed, count]);
+  }, [hasNextPage, isFetching, hasFailed, count]);
   if (!hasNextPage) return null;
   return (
     <div className="row" ref={end}>
