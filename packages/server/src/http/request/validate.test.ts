@@ -20,9 +20,11 @@ const agent = (more: object) => ({ name: 'Agent', model: 'scripted/test', ...mor
 const mcp = (approval: unknown) =>
   agent({ tools: [{ type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp', approval }] });
 
+const policies = '"always", "never", "once", { "when": <JSON Schema> } or { "policy": …, "by": … }';
+
 test.each([
   ['a policy of one tool that is none', { find: 'sometimes' }, 'find', 'must be one of "always", "never", "once"'],
-  ['a condition of one tool without its schema', { find: {} }, 'find.when', 'is required'],
+  ['a policy of one tool without its fields', { find: {} }, 'find', `must be ${policies}`],
   [
     'a role that can’t decide',
     { policy: 'always', by: { roles: ['viewer'] } },
@@ -43,9 +45,9 @@ test.each([
   expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
 });
 
-test('a value of a wrong type is refused with all allowed types', () => {
+test('a value of a wrong type is refused with all that is allowed', () => {
   expect(refusal('createAgent', mcp(5))).toEqual([
-    { path: 'tools[0].approval', message: 'must be a string or an object' },
+    { path: 'tools[0].approval', message: `must be ${policies}, or an object with one of these for each tool` },
   ]);
 });
 
