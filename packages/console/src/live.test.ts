@@ -1,6 +1,6 @@
 import { InfiniteQueryObserver, QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRefresher, refreshLoaded } from './live.ts';
+import { createRefresher, nounsOfLatest, refreshLoaded } from './live.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -90,4 +90,13 @@ test('the next page of a list that is loading when an event arrives is not lost'
   expect(asked).toEqual([1, 2, 1, 2]);
   stop();
   queries.clear();
+});
+
+test('a page that opens does not ask twice for everything because of events that are long past', () => {
+  const now = Date.parse('2026-01-02T12:00:00.000Z');
+  const events = [
+    { type: 'agent.updated', occurredAt: '2026-01-02T11:59:59.000Z' },
+    { type: 'session.created', occurredAt: '2026-01-02T11:00:00.000Z' },
+  ] as const;
+  expect(nounsOfLatest(events, now)).toEqual(['events', 'agents']);
 });

@@ -27,6 +27,8 @@ const GATHER_MS = 300;
 const AGAIN_MS = 3000;
 // More than are usually written while a page sends its first requests. On a busier installation more events follow anyway.
 const LATEST = 10;
+// Seconds would do, but the browser's clock may be wrong.
+const RECENT_MS = 5 * 60_000;
 
 /** Follows the organization's event log while the component is mounted. */
 export function useLive(): void {
@@ -86,7 +88,12 @@ export function createRefresher(refresh: (noun: string) => Promise<unknown>) {
   };
 }
 
-function nounsOf({ type }: Event): readonly string[] {
+/** The page's own requests run at the same time, and may have been answered before the newest events were written. */
+export function nounsOfLatest(events: readonly Pick<Event, 'type' | 'occurredAt'>[], nowMs: number): string[] {
+  return events.filter(({ occurredAt }) => nowMs - Date.parse(occurredAt) < RECENT_MS).flatMap(nounsOf);
+}
+
+function nounsOf({ type }: Pick<Event, 'type'>): readonly string[] {
   return ['events', ...(stale[type.split('.')[0]!] ?? [])];
 }
 
@@ -95,10 +102,9 @@ async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: read
   while (!signal.aborted) {
     try {
       if (afterSequence === undefined) {
-        // The page's own requests run at the same time, and may have been answered before these events were written.
         const { data } = await client.events.list({ limit: LATEST }, { signal });
         afterSequence = data[0]?.sequence ?? 0;
-        note(data.flatMap(nounsOf));
+        note(nounsOfLatest(data, Date.now()));
       }
       for await (const event of client.events.follow({ afterSequence }, { signal })) {
         afterSequence = event.sequence;
