@@ -4,6 +4,7 @@ import { type QueryClient, type QueryKey, useQueryClient } from '@tanstack/react
 import { useEffect } from 'react';
 import { noteRefusal } from './account.ts';
 import { useOrganization } from './organization.tsx';
+import { currentTime } from './ui/time.tsx';
 
 /** The queries to invalidate after an event, by the first part of its type. */
 const stale: Record<string, readonly string[]> = {
@@ -104,7 +105,7 @@ async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: read
       if (afterSequence === undefined) {
         const { data } = await client.events.list({ limit: LATEST }, { signal });
         afterSequence = data[0]?.sequence ?? 0;
-        note(nounsOfLatest(data, Date.now()));
+        note(nounsOfLatest(data, currentTime()));
       }
       for await (const event of client.events.follow({ afterSequence }, { signal })) {
         afterSequence = event.sequence;
