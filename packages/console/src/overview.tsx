@@ -1,5 +1,5 @@
 // What waits for people and what fails now. The tab's title and the navigation of every page show it for the environment of the page.
-import type { Overview } from '@signalbox/client';
+import type { Overview, Signalbox } from '@signalbox/client';
 import { createContext, type ReactNode, useContext } from 'react';
 import { useEnvironment } from './frame/environment.tsx';
 import { useApiQuery } from './organization.tsx';
@@ -13,7 +13,12 @@ export function useOverview(
   { everyMs = AGAIN_MS, enabled = true }: { everyMs?: number; enabled?: boolean } = {},
 ) {
   const within = environment === undefined ? {} : { environment };
-  return useApiQuery(['overview', environment], (client) => client.overview(within), { everyMs, enabled });
+  const ask = async (client: Signalbox): Promise<Overview> => {
+    const overview = await client.overview(within);
+    // During an upgrade, a node of the release before may answer, which counts no schedules.
+    return { ...overview, schedules: overview.schedules ?? { failing: 0 } };
+  };
+  return useApiQuery(['overview', environment], ask, { everyMs, enabled });
 }
 
 const OverviewContext = createContext<Overview | undefined>(undefined);

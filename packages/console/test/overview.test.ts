@@ -301,3 +301,21 @@ test('the figures of the navigation are of the environment that is shown, change
   await client.webhookSubscriptions.delete('staging');
   await page.context().close();
 });
+
+test('during an upgrade, pages open with what a node of the release before answers, which counts no failed schedules', async () => {
+  const page = await console.open(console.owner, '/keys');
+  const answers: unknown[] = [];
+  await page.route(/\/api\/v1\/overview/, async (route) => {
+    const response = await route.fetch();
+    const { overview } = (await response.json()) as { overview: { schedules?: unknown } };
+    delete overview.schedules;
+    answers.push(overview);
+    await route.fulfill({ response, json: { overview } });
+  });
+  await page.reload();
+  await page.getByRole('heading', { name: 'API keys' }).waitFor();
+  await expect.poll(() => answers.length).toBe(1);
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
+  await page.context().close();
+});

@@ -30,7 +30,8 @@ const overview = command({
           `${webhooks.blocked} blocked, ${webhooks.failing} failing, ${webhooks.degraded} degraded, ${webhooks.disabled} disabled`,
         ],
         ['Deliveries', `${webhooks.waitingDeliveries} wait for a retry`],
-        ['Schedules', `${schedules.failing} failing`],
+        // A service of the release before does not count them.
+        ['Schedules', schedules ? `${schedules.failing} failing` : ''],
         ['Keys', `${found.keysExpiringSoon} expire within 14 days`],
       ]);
     });

@@ -293,7 +293,7 @@ function describer(client: Signalbox, terminal: Terminal) {
       { header: 'STATUS', cell: ({ status }) => status, style: ({ status }) => statusStyle(status) },
       {
         header: 'FAILED RUNS',
-        cell: ({ failedRuns }) => (failedRuns === 0 ? '' : String(failedRuns)),
+        cell: ({ failedRuns }) => (failedRuns > 0 ? String(failedRuns) : ''),
         style: () => statusStyle('failed'),
       },
       { header: 'NAME', cell: ({ name }) => shown(name ?? ''), shrinks: true },

@@ -7,9 +7,12 @@ import { Badge, Status } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 
-/** A badge: the status, or that runs fail if the schedule is enabled. Several in a row are no coincidence. */
+/**
+ * A badge: the status, or that runs fail if the schedule is enabled. Several in a row are no coincidence. During an upgrade, a node of the
+ * release before does not say how many there are.
+ */
 export function ScheduleState({ schedule: { status, failedRuns, nextAt } }: { schedule: Schedule }) {
-  if (status === 'paused' || failedRuns === 0) return <Status value={status} />;
+  if (status === 'paused' || !(failedRuns > 0)) return <Status value={status} />;
   return <Badge tone={failedRuns > 1 ? 'bad' : 'warn'}>{nextAt === null ? 'failed' : 'failing'}</Badge>;
 }
 
@@ -30,7 +33,7 @@ export function failedRunsText(failedRuns: number): string {
 /** How many runs have failed, and why the last one did. Renders nothing if none has since one succeeded. */
 export function FailedRuns({ schedule: { failedRuns, lastRun } }: { schedule: Schedule }) {
   const { organizationId } = useOrganization();
-  if (failedRuns === 0) return null;
+  if (!(failedRuns > 0)) return null;
   const error = lastRun?.error ?? lastRun?.session?.error;
   const title = failedRuns === 1 ? 'The last run failed' : `${failedRunsText(failedRuns)} failed in a row`;
   return (
