@@ -1,5 +1,6 @@
 // Whether a schedule works, and how its runs went.
 import type { LastScheduleRun, Schedule } from '@signalbox/client';
+import { maxFailedRuns } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
 import { useOrganization } from '../../organization.tsx';
 import { counted } from '../../text-format.ts';
@@ -22,12 +23,9 @@ export function RunStatus({ run: { status, session } }: { run: LastScheduleRun }
   return <Status value={session?.status ?? status} />;
 }
 
-// The service counts no further.
-const MAX_COUNTED = 10;
-
 /** `3 runs`, `10+ runs`. */
 export function failedRunsText(failedRuns: number): string {
-  return failedRuns >= MAX_COUNTED ? `${MAX_COUNTED}+ runs` : counted(failedRuns, 'run');
+  return failedRuns >= maxFailedRuns ? `${maxFailedRuns}+ runs` : counted(failedRuns, 'run');
 }
 
 /** How many runs have failed, and why the last one did. Renders nothing if none has since one succeeded. */
