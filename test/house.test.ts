@@ -198,6 +198,36 @@ test('only a command ends the process or writes to its streams', () => {
   expect(wrong).toEqual([]);
 });
 
+test('a file at a path that a user names is written by output-file.ts, which removes nothing that it did not create', () => {
+  const reads = [
+    'access',
+    'accessSync',
+    'constants',
+    'createReadStream',
+    'existsSync',
+    'readFile',
+    'readFileSync',
+  ].concat(['readdir', 'readdirSync', 'stat', 'statSync', 'statfs', 'mkdir', 'mkdirSync']);
+  const allowed: Record<string, string> = {
+    'packages/create-signalbox/src/project.ts': 'writes a project to an empty folder',
+    'packages/server/src/lib/output-file.ts': 'the only writer',
+    'packages/server/src/lib/sync-directory.ts': 'opens a directory',
+    'packages/server/src/db/start-mark.ts': 'a file of the data directory',
+    'packages/server/src/operator/backup.ts': 'opens a file to read it',
+    'packages/server/src/operator/restore.ts': 'moves clusters of the data directory',
+    'packages/server/src/vault/master-key.ts': 'opens a file to read it',
+  };
+  const found = sources
+    .filter(({ file }) => /^packages\/(cli|create-signalbox|server)\//.test(file))
+    .filter(({ text }) =>
+      [...text.matchAll(/^import (?!type )([^;]*?) from 'node:fs(?:\/promises)?';/gm)].some(
+        ([, names = '']) => !names.startsWith('{') || names.match(/\w+/g)!.some((name) => !reads.includes(name)),
+      ),
+    )
+    .map(({ file }) => file);
+  expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted());
+});
+
 test('a notice in the console uses the Notice component, which puts text in a paragraph', () => {
   const consoleSources = sources.filter(({ file }) => file.startsWith('packages/console/'));
   expect(

@@ -1,5 +1,6 @@
 // Errors for people: what failed, field by field, the id of the request, and what to do next.
 import { SignalboxError } from '@signalbox/client';
+import { FileError } from '@signalbox/server/output-file';
 import { CommandError, UsageError } from './command.ts';
 import type { Terminal } from './terminal.ts';
 import { shownLines } from './text.ts';
@@ -16,7 +17,7 @@ export async function errorText(error: Error, { stderr, env }: Terminal): Promis
 
 /** The user can fix it: the message is enough. */
 async function isForeseen(error: Error): Promise<boolean> {
-  if (error instanceof UsageError || error instanceof CommandError) return true;
+  if ([UsageError, CommandError, FileError].some((kind) => error instanceof kind)) return true;
   // If the error is one of these, the module is already loaded.
   const { ConfigError, OperatorError, StartError } = await import('@signalbox/server');
   return [ConfigError, OperatorError, StartError].some((kind) => error instanceof kind);

@@ -29,18 +29,18 @@ const connect = (more: object = {}, values: { url?: string; profile?: string } =
   }
 };
 
-test('the file and its directory are only for their owner, and nothing else is left there', () => {
-  const file = store('one', 'two');
+test('the file and its directory are only for their owner, and nothing else is left there', async () => {
+  const file = await store('one', 'two');
   expect(file).toBe(join(home, 'signalbox', 'profiles.json'));
   expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   expect(fs.statSync(join(home, 'signalbox')).mode & 0o777).toBe(0o700);
-  store('three');
+  await store('three');
   expect(fs.readdirSync(join(home, 'signalbox'))).toEqual(['profiles.json']);
   expect([...readProfiles(env).profiles.keys()]).toEqual(['three']);
 });
 
-test('variables come first and as a pair, then the named profile, then the current one', () => {
-  store('one', 'two');
+test('variables come first and as a pair, then the named profile, then the current one', async () => {
+  await store('one', 'two');
   expect(connect()).toBe('sbk_one https://one.example.com');
   expect(connect({ SIGNALBOX_PROFILE: 'two' })).toBe('sbk_two https://two.example.com');
   expect(connect({ SIGNALBOX_API_KEY: 'sbk_env' })).toBe('sbk_env http://127.0.0.1:4500');
@@ -52,8 +52,8 @@ test('variables come first and as a pair, then the named profile, then the curre
   );
 });
 
-test('the key of a profile is sent to no other URL', () => {
-  store('one');
+test('the key of a profile is sent to no other URL', async () => {
+  await store('one');
   expect(connect({}, { url: 'https://ONE.example.com/' })).toContain('sbk_one');
   for (const refused of [
     connect({}, { url: 'https://evil.example.com' }),
@@ -65,10 +65,10 @@ test('the key of a profile is sent to no other URL', () => {
   }
 });
 
-test('a missing key, a missing profile, a damaged file and one that others can read say what to do', () => {
+test('a missing key, a missing profile, a damaged file and one that others can read say what to do', async () => {
   expect(connect()).toContain('signalbox login');
   expect(connect({ XDG_CONFIG_HOME: '/dev/null/nowhere' })).toContain('signalbox login');
-  const file = store('one');
+  const file = await store('one');
   expect(connect({}, { profile: 'two' })).toContain('there are one');
   fs.chmodSync(file, 0o640);
   expect(connect()).toBe(`${file} can be read by others. Run: chmod 600 ${file}`);
@@ -78,12 +78,22 @@ test('a missing key, a missing profile, a damaged file and one that others can r
   expect(connect()).not.toContain('sbk_');
 });
 
-test('if the file cannot be written, what was there stays, and the error says so', () => {
-  const file = store('one');
-  fs.mkdirSync(`${file}.${process.pid}`);
-  expect(() => store('two')).toThrow(/can't be stored/);
-  expect([...readProfiles(env).profiles.keys()]).toEqual(['one']);
-  expect(() => writeProfiles({ XDG_CONFIG_HOME: '/proc/none' }, readProfiles(env))).toThrow('Set XDG_CONFIG_HOME');
+test('a link to the file, as programs that manage dotfiles make it, stays a link', async () => {
+  const file = await store('one');
+  const managed = join(home, 'managed.json');
+  fs.renameSync(file, managed);
+  fs.symlinkSync(managed, file);
+  await store('two');
+  expect(fs.readlinkSync(file)).toBe(managed);
+  expect([...readProfiles(env).profiles.keys()]).toEqual(['two']);
+});
+
+test('if the file cannot be written, the error says what to do', async () => {
+  fs.mkdirSync(join(home, 'signalbox/profiles.json'), { recursive: true });
+  await expect(store('two')).rejects.toThrow(/can't be stored in .*profiles.json \(EISDIR\)/);
+  await expect(
+    writeProfiles({ XDG_CONFIG_HOME: '/proc/none' }, readProfiles({ XDG_CONFIG_HOME: '/nowhere' })),
+  ).rejects.toThrow('Set XDG_CONFIG_HOME');
 });
 
 test('without XDG_CONFIG_HOME it is below the home directory; a relative one is ignored, as its specification says', () => {

@@ -2,9 +2,11 @@
 //
 // A key is sent only to the URL that it was stored with. Environment variables come first, as a pair: with SIGNALBOX_API_KEY no profile is
 // read, unless --profile names one.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { writeOutputFile } from '@signalbox/server/output-file';
 import { CommandError, UsageError } from './command.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -64,21 +66,17 @@ export function readProfiles(env: Env): Profiles {
 }
 
 /** Replaces the file as a whole, so that it is never half written or readable by others. Returns its path. */
-export function writeProfiles(env: Env, { current, profiles }: Profiles): string {
+export async function writeProfiles(env: Env, { current, profiles }: Profiles): Promise<string> {
   const file = profilesFile(env);
   if (file === undefined)
     throw new CommandError(
       'There is no home directory to store a profile in. Set XDG_CONFIG_HOME, or SIGNALBOX_API_KEY.',
     );
-  const temporary = `${file}.${process.pid}`;
+  const text = JSON.stringify({ current, profiles: Object.fromEntries(profiles) }, null, 2);
   try {
     makeDirectory(dirname(file));
-    remove(temporary);
-    const text = JSON.stringify({ current, profiles: Object.fromEntries(profiles) }, null, 2);
-    writeFileSync(temporary, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(temporary, file);
+    await writeOutputFile(file, (target) => pipeline([`${text}\n`], target), { mode: 0o600 });
   } catch (error) {
-    remove(temporary);
     const { code } = error as NodeJS.ErrnoException;
     throw new CommandError(
       `The profile can't be stored in ${file} (${code}). Set XDG_CONFIG_HOME, or SIGNALBOX_API_KEY.`,
@@ -96,14 +94,6 @@ function makeDirectory(path: string): void {
   } catch (error) {
     // Another login was faster.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-}
-
-function remove(file: string): void {
-  try {
-    rmSync(file, { force: true });
-  } catch {
-    // Writing it will say why.
   }
 }
 

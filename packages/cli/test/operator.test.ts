@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -26,9 +26,10 @@ afterAll(() => {
   for (const child of children) child.kill();
 });
 
-function start(args: string[], key = service.adminKey, cwd?: string) {
-  const env = { PATH: process.env.PATH, SIGNALBOX_API_KEY: key, SIGNALBOX_URL: service.url };
-  const child = spawn(process.execPath, [command, ...args], { env, cwd });
+function start(args: string[], { cwd, maxFileKiB }: { cwd?: string; maxFileKiB?: number } = {}) {
+  const env = { PATH: process.env.PATH, SIGNALBOX_API_KEY: service.adminKey, SIGNALBOX_URL: service.url };
+  const limit = maxFileKiB === undefined ? '' : `ulimit -f ${maxFileKiB} && `;
+  const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, command, ...args], { env, cwd });
   children.add(child);
   child.once('close', () => children.delete(child));
   return child;
@@ -193,8 +194,16 @@ test('a file is uploaded, listed, downloaded as it was and deleted; a download n
     const copy = join(directory, 'copy.bin');
     expect((await run('files', 'download', fileId, '--output', copy)).stdout).toBe(`${copy}\n`);
     expect(readFileSync(copy).equals(bytes)).toBe(true);
+    // A limit of the user, as a full disk would be.
+    const limited = start(['files', 'download', fileId, '--output', path], { maxFileKiB: 1000 });
+    const [problem, [code]] = await Promise.all([text(limited.stderr), once(limited, 'close')]);
+    expect([code, problem]).toEqual([
+      1,
+      expect.stringMatching(/data\.bin can't be written: .* It is as it was before\.\n$/),
+    ]);
+    expect([readFileSync(path).equals(bytes), readdirSync(directory).sort()]).toEqual([true, ['copy.bin', 'data.bin']]);
     // The name of the file is taken in the current directory.
-    const clash = start(['files', 'download', fileId], service.adminKey, directory);
+    const clash = start(['files', 'download', fileId], { cwd: directory });
     expect([(await once(clash, 'close'))[0], readFileSync(path).equals(bytes)]).toEqual([1, true]);
     expect((await run('files', 'delete', fileId)).stdout).toBe(`deleted: ${fileId}\n`);
     expect(await run('files', 'download', fileId)).toMatchObject({ code: 1, stdout: '' });

@@ -1,9 +1,10 @@
 // `signalbox files …`: uploads, lists, downloads and deletes files.
-import { createReadStream, createWriteStream } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { StoredFile, UploadProgress } from '@signalbox/client';
+import { writeOutputFile } from '@signalbox/server/output-file';
 import { CommandError, command } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -114,7 +115,9 @@ const get = command({
 const download = command({
   name: 'download',
   summary: 'Write the content of a file to its own name, or to --output',
-  details: 'Without --output, an existing file is never overwritten.',
+  details:
+    'Without --output, an existing file is never overwritten. With it, the file is replaced once the download is complete; a pipe or a ' +
+    'device is written to.',
   arguments: file,
   options: {
     output: { type: 'string', value: 'PATH', about: 'where to write; - is standard output' },
@@ -140,22 +143,9 @@ const download = command({
         yield part;
       }
     }
-    // Never over another file: the name comes from the service.
-    const target = createWriteStream(output, { flags: values.output === undefined ? 'wx' : 'w' });
-    let isOpen = false;
-    target.once('open', () => {
-      isOpen = true;
-    });
-    try {
-      await pipeline(counted, target);
-    } catch (error) {
-      if (isOpen) await rm(output, { force: true });
-      throw 'syscall' in (error as Error)
-        ? new CommandError(`${output} can't be written: ${(error as Error).message}`)
-        : error;
-    } finally {
-      progress.clear();
-    }
+    // Never over another file without --output: the name comes from the service.
+    const isNew = values.output === undefined;
+    await writeOutputFile(output, (target) => pipeline(counted, target), { isNew }).finally(progress.clear);
     await printResult(input, { fileId, path: output, bytes: totalBytes }, output);
   },
 });

@@ -52,7 +52,7 @@ const login = command({
     const key = `${me.apiKey.name} (${me.apiKey.keyId})`;
     const organization = me.organization.name;
     const stored = new Map(profiles).set(profile, { url: origin, apiKey, key, organization });
-    const file = writeProfiles(env, { current: profile, profiles: stored });
+    const file = await writeProfiles(env, { current: profile, profiles: stored });
     await stdout.write(`Logged in to ${shown(organization)} at ${origin} with the key ${shown(key)}.\n`);
     await stderr.write(`Stored as the profile "${profile}" in ${file}.\n`);
     if (env.SIGNALBOX_API_KEY)

@@ -19,7 +19,7 @@ const logout = command({
       throw new CommandError(name ? `There is no profile "${name}".` : 'There is no current profile.');
     const left = new Map(profiles);
     left.delete(name);
-    writeProfiles(env, { current: current === name ? null : current, profiles: left });
+    await writeProfiles(env, { current: current === name ? null : current, profiles: left });
     await stdout.write(`Forgot the profile "${name}". The key ${shown(found.key)} stays valid until you delete it.\n`);
   },
 });

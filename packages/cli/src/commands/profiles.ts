@@ -46,7 +46,7 @@ const use = command({
       const names = [...stored.profiles.keys()].join(', ');
       throw new CommandError(`There is no profile "${args.profile}"${names ? `; there are ${names}` : ''}.`);
     }
-    writeProfiles(env, { ...stored, current: args.profile });
+    await writeProfiles(env, { ...stored, current: args.profile });
     await stdout.write(`Using ${shown(found.organization)} at ${found.url}.\n`);
   },
 });

@@ -1,7 +1,9 @@
 // `signalbox webhooks …`: the webhook subscriptions of environments.
-import { createWriteStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { ChunkType, ReceivedWebhook, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { NotFoundError } from '@signalbox/client';
+import { FileError, writeOutputFile } from '@signalbox/server/output-file';
 import { type Command, CommandError, command, UsageError } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -91,8 +93,7 @@ const set = command({
     }
     if (args.url === undefined) throw new UsageError(`${fullName}: a new subscription needs URL`, `${fullName} --help`);
     const subscription = { environment: args.environment, url: args.url, chunkTypes };
-    const created = await client.webhookSubscriptions.create(subscription);
-    await printSecret(input, created, created.signingSecret);
+    await printSecret(input, args.environment, () => client.webhookSubscriptions.create(subscription));
   },
 });
 
@@ -160,8 +161,8 @@ const rotateSecret = command({
   async run(input) {
     const gracePeriodSeconds = input.values['grace-seconds'];
     const { environment: name } = input.args;
-    const rotated = await serviceOf(input).webhookSubscriptions.rotateSecret(name, { gracePeriodSeconds });
-    await printSecret(input, rotated, rotated.signingSecret);
+    const { webhookSubscriptions } = serviceOf(input);
+    await printSecret(input, name, () => webhookSubscriptions.rotateSecret(name, { gracePeriodSeconds }));
   },
 });
 
@@ -222,23 +223,32 @@ const recover = command({
 
 export const commands = [list, get, set, pause, resume, remove, testDelivery, rotateSecret, received, recover];
 
-/** Prints a secret for a program to read, or writes it to a new file that only its owner can read. */
+/** Creates a secret and prints it for a program to read, or writes it to a new file that only its owner can read. */
 async function printSecret(
   input: { values: { json: boolean | undefined; 'secret-file': string | undefined }; terminal: Terminal },
-  result: object,
-  secret: string | undefined,
+  environment: string,
+  create: () => Promise<{ signingSecret?: string }>,
 ): Promise<void> {
   const { values, terminal } = input;
   const path = values['secret-file'];
   if (path === undefined) {
-    await printResult(input, result, secret ?? '');
+    const created = await create();
+    await printResult(input, created, created.signingSecret ?? '');
     if (!values.json) await terminal.stderr.write('This is the signing secret. It is shown only once.\n');
     return;
   }
-  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-  await new Promise<void>((resolve, reject) => {
-    file.once('error', (error) => reject(new CommandError(`${path} can't be written: ${error.message}`)));
-    file.end(`${secret ?? ''}\n`, resolve);
+  let isCreated = false;
+  // Creates the secret only when there is a file for it.
+  const write = async (file: Writable) => {
+    const { signingSecret = '' } = await create();
+    isCreated = true;
+    await pipeline([`${signingSecret}\n`], file);
+  };
+  await writeOutputFile(path, write, { isNew: true, mode: 0o600 }).catch((error: unknown) => {
+    if (!isCreated || !(error instanceof FileError)) throw error;
+    throw new CommandError(
+      `${error.message} The service has the new secret: get another one with \`signalbox webhooks rotate-secret ${environment}\`.`,
+    );
   });
   await terminal.stderr.write(`The signing secret is in ${path}.\n`);
 }

@@ -3,12 +3,14 @@
 //
 // The file is written before the key is committed. A crash between the two leaves a secret without a key, which the next start replaces;
 // in the other order it would leave a key whose secret is lost. Any other existing file is left unchanged.
-import * as fs from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { systemSource } from '../events/record.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { FileError, writeOutputFile } from '../lib/output-file.ts';
 import { insertKey } from './keys.ts';
 import { parseSecret } from './secret.ts';
 
@@ -38,14 +40,13 @@ export async function writeAdminKeyFile(
         log.warn({ path }, 'the admin key file exists and contains no key of this installation; it is left unchanged');
         return;
       }
-      await fs.rm(path);
     } else if (keys.length > 0) {
       log.info({ path }, 'not the first start: no admin key was created for the admin key file');
       return;
     }
     const source = systemSource(organizationId);
     const { secret } = await insertKey(tx, source, clock.now(), { name: 'Admin key file', permission: 'admin' });
-    await write(path, `${secret}\n`);
+    await write(path, `${secret}\n`, { isNew: found === undefined });
     log.info({ path }, 'wrote the secret of a new admin key to the admin key file');
   });
 }
@@ -58,7 +59,7 @@ async function exists(tx: Tx, organizationId: string, keyId: string): Promise<bo
 
 async function readSecret(path: string): Promise<string | undefined> {
   try {
-    return (await fs.readFile(path, 'utf8')).trim();
+    return (await readFile(path, 'utf8')).trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
@@ -68,14 +69,12 @@ async function readSecret(path: string): Promise<string | undefined> {
   }
 }
 
-/** Creates the file, readable only by its owner. It is on disk when this resolves. */
-async function write(path: string, text: string): Promise<void> {
+/** Only its owner can read it. It is on disk when this resolves. */
+async function write(path: string, text: string, { isNew }: { isNew: boolean }): Promise<void> {
   try {
-    await fs.writeFile(path, text, { mode: 0o600, flag: 'wx', flush: true });
+    await writeOutputFile(path, (file) => pipeline([text], file), { isNew, mode: 0o600 });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new AdminKeyFileError(
-      `The admin key file ${path} can't be written (${code}). Choose a file in an existing, writable directory.`,
-    );
+    if (!(error instanceof FileError)) throw error;
+    throw new AdminKeyFileError(`The admin key file ${error.message}`, { cause: error });
   }
 }

@@ -1,9 +1,10 @@
 // Where the master key comes from: SIGNALBOX_MASTER_KEY, or else the file `master.key` in the data directory, generated at the first
 // start. Without it, the secrets sealed under it are lost. The file is therefore on disk before anything is sealed, and never overwritten.
 import { randomBytes } from 'node:crypto';
-import * as fs from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory } from '../lib/sync-directory.ts';
+import { pipeline } from 'node:stream/promises';
+import { FileError, writeOutputFile } from '../lib/output-file.ts';
 
 const KEY_BYTES = 32;
 const FILE = 'master.key';
@@ -38,8 +39,8 @@ function parseKey(text: string): Buffer | undefined {
 export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
   const path = masterKeyFile(dataDir);
   try {
-    await fs.mkdir(dataDir, { recursive: true, mode: 0o700 });
-    return (await readKeys(path)) ?? (await makeKey(dataDir, path));
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return (await readKeys(path)) ?? (await makeKey(dataDir));
   } catch (error) {
     if (error instanceof MasterKeyFileError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -54,6 +55,7 @@ export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
         cause: error,
       });
     }
+    if (error instanceof FileError) throw new MasterKeyFileError(message, { cause: error });
     throw new MasterKeyFileError(`${path} can't be read or created (${code ?? message}).`, { cause: error });
   }
 }
@@ -65,17 +67,16 @@ export function readMasterKeys(dataDir: string): Promise<Buffer[] | undefined> {
 
 export const masterKeyFile = (dataDir: string): string => join(dataDir, FILE);
 
-/** Fails with EEXIST if there is one. */
-export async function writeMasterKeys(dataDir: string, keys: readonly Buffer[]): Promise<void> {
+/** Throws `FileError`, with EEXIST if there is one. */
+export function writeMasterKeys(dataDir: string, keys: readonly Buffer[]): Promise<void> {
   const text = keys.map((key) => `${key.toString('base64')}\n`).join('');
-  await fs.writeFile(masterKeyFile(dataDir), text, { mode: 0o600, flag: 'wx', flush: true });
-  await syncDirectory(dataDir);
+  return writeOutputFile(masterKeyFile(dataDir), (file) => pipeline([text], file), { isNew: true, mode: 0o600 });
 }
 
 async function readKeys(path: string): Promise<Buffer[] | undefined> {
-  let file: fs.FileHandle;
+  let file: FileHandle;
   try {
-    file = await fs.open(path, 'r');
+    file = await open(path, 'r');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
@@ -101,21 +102,12 @@ async function readKeys(path: string): Promise<Buffer[] | undefined> {
   }
 }
 
-/** Writes the file under another name and links it: it is complete or missing. If two nodes start at once, one of them creates it. */
-async function makeKey(dataDir: string, path: string): Promise<Buffer[]> {
-  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+/** If two nodes start at once, one of them creates it. */
+async function makeKey(dataDir: string): Promise<Buffer[]> {
   try {
-    await fs.writeFile(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
-      mode: 0o600,
-      flag: 'wx',
-      flush: true,
-    });
-    await fs.link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-  } finally {
-    await fs.rm(draft, { force: true });
+    await writeMasterKeys(dataDir, [randomBytes(KEY_BYTES)]);
+  } catch (error) {
+    if (!(error instanceof FileError && error.code === 'EEXIST')) throw error;
   }
-  await syncDirectory(dataDir);
-  return (await readKeys(path))!;
+  return (await readMasterKeys(dataDir))!;
 }

@@ -159,7 +159,7 @@ test('an admin key file that can’t be written stops the start, and no key is c
   const database = await createTestDatabase();
   const path = join(directory, 'missing', 'admin.key');
   await expect(startTestService({ database, config: { adminKeyFile: path } })).rejects.toThrow(
-    /ENOENT.*existing, writable directory/,
+    `The admin key file ${path} can't be written: its directory does not exist.`,
   );
   const { client, stop } = await startTestService({ database });
   expect((await client.keys.list()).data).toHaveLength(1);

@@ -9,6 +9,7 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { link, mkdtemp, rm } from 'node:fs/promises';
@@ -432,6 +433,7 @@ test('a backup is whole or not there: nothing is left of one that fails, and no 
   // Of a process that does not exist any more.
   const left = join(directory, 'next.backup.99999999.part');
   writeFileSync(left, 'half');
+  utimesSync(left, new Date(0), new Date(0));
   await expect(
     backupOnHost(config, { into: join(directory, 'next.backup') }, () => {
       throw new Error('broken on the way');
@@ -449,11 +451,13 @@ test('a backup is never written through a link or into a file that was there bef
     ['shared', linkSync],
   ] as const) {
     const file = join(directory, `${name}.backup`);
-    prepare(others, `${file}.${process.pid}.part`);
+    const draft = `${file}.${process.pid}.part`;
+    prepare(others, draft);
     await backupOnHost(config, { into: file }, quiet);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(lstatSync(file).isSymbolicLink()).toBe(false);
-    expect(readFileSync(others, 'utf8')).toBe('theirs');
+    expect([readFileSync(others, 'utf8'), readFileSync(draft, 'utf8')]).toEqual(['theirs', 'theirs']);
+    await rm(draft);
   }
 });
 
