@@ -6,7 +6,7 @@ import { Signalbox } from '@signalbox/client';
 const client = new Signalbox();
 const { agentId } = await client.agents.create({
   name: 'Greeter',
-  // A model for tests, which needs no network. A real one: `model: 'anthropic/claude-sonnet-4-5'`.
+  // A model for tests, which needs no network. A real one: `model: 'anthropic/claude-sonnet-5-5'`.
   model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}\n' }] } },
 });
 const { sessionId } = await client.sessions.open({

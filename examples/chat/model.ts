@@ -1,4 +1,4 @@
-// A model that needs no key, because it follows a script. For a real one: `export const model = 'anthropic/claude-sonnet-4-5';`
+// A model that needs no key, because it follows a script. For a real one: `export const model = 'anthropic/claude-sonnet-5-5';`
 import type { Model } from '@signalbox/client';
 
 export const model: Model = {

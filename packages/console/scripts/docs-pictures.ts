@@ -133,13 +133,13 @@ async function seed(link: URL): Promise<Seeded> {
     await create('Invoice triage', [{ text: 'I added the VAT number and sent the invoice again.', tokenDelayMs: 15 }]),
     await create('Weekly report', [{ text: 'Twelve tickets, seven of them about delivery.', tokenDelayMs: 40 }]),
   ];
-  const failing = await client.agents.create({ name: 'Translator', model: 'openai/gpt-5' });
+  const failing = await client.agents.create({ name: 'Translator', model: 'openai/gpt-6.1-terra' });
   const shownAgent = await client.agents.create({
     name: 'Returns',
     description: 'Answers questions about returns, and refunds damaged goods.',
     instructions:
       'You answer for a shop for lamps. Look the order up before you answer. Refund what arrived damaged. Be brief.',
-    model: { provider: 'anthropic', model: 'claude-sonnet-4-5' },
+    model: { provider: 'anthropic', model: 'claude-sonnet-5-5' },
     tools: [{ ...refundTool, approval: 'always' }],
   });
   const open = (agentId: string, n: number, input = inputs[n % inputs.length]!) =>

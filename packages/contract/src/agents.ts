@@ -1,6 +1,7 @@
 /** Agents: a model, instructions and tools, in immutable versions. */
 
 import { calledProviders, Model, queueName } from './models.ts';
+import { providerFacts } from './providers.ts';
 import {
   Id,
   JsonSchema,
@@ -165,7 +166,7 @@ const ModelOrShort = Type.Unsafe<Model | string>({
       pattern: `^(worker/${queueName}|(${calledProviders.join('|')})/.{1,200})$`,
       'x-expected': `"provider/model", its provider one of ${calledProviders.join(', ')}, or "worker/queue"`,
       description: 'Short form: `provider/model`, or `worker/queue` for a program of your own.',
-      examples: ['anthropic/claude-sonnet-4-5'],
+      examples: [`anthropic/${providerFacts.anthropic.own.exampleModel}`],
     },
   ],
 });

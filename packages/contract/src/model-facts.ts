@@ -26,6 +26,7 @@ const ALL = ['image', 'pdf', 'audio'] as const;
  */
 const rows: Partial<Record<ProviderName, readonly Row[]>> = {
   openai: [
+    [['gpt-6', 'gpt-6.1', 'gpt-6.2'], 1_050_000, IMAGE_PDF],
     [['gpt-5.4-mini', 'gpt-5.4-nano'], 400_000, IMAGE_PDF],
     [['gpt-5.4', 'gpt-5.5', 'gpt-5.6'], 1_050_000, IMAGE_PDF],
     [['gpt-5-chat', 'gpt-5.1-chat', 'gpt-5.2-chat', 'gpt-5.3-chat'], 128_000, IMAGE_PDF],
@@ -45,7 +46,11 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
     [['claude-2', 'claude-instant'], 100_000, NONE],
     [['claude-3-opus', 'claude-3-sonnet', 'claude-3-haiku'], 200_000, IMAGE],
     [['claude-opus-4-6', 'claude-opus-4-7', 'claude-opus-4-8', 'claude-sonnet-4-6'], 1_000_000, IMAGE_PDF],
-    [['claude-opus-5', 'claude-sonnet-5', 'claude-fable-5', 'claude-mythos-5'], 1_000_000, IMAGE_PDF],
+    [
+      ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-fable-5', 'claude-mythos-5'],
+      1_000_000,
+      IMAGE_PDF,
+    ],
     [['claude'], 200_000, IMAGE_PDF],
   ],
   google: [

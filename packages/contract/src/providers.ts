@@ -29,7 +29,7 @@ export const providerFacts = table({
   openai: {
     label: 'OpenAI',
     telemetryName: 'openai',
-    own: { baseUrl: 'https://api.openai.com/v1', keyName: 'OPENAI_API_KEY', exampleModel: 'gpt-5' },
+    own: { baseUrl: 'https://api.openai.com/v1', keyName: 'OPENAI_API_KEY', exampleModel: 'gpt-6.1-terra' },
   },
   anthropic: {
     label: 'Anthropic',
@@ -37,7 +37,7 @@ export const providerFacts = table({
     own: {
       baseUrl: 'https://api.anthropic.com/v1',
       keyName: 'ANTHROPIC_API_KEY',
-      exampleModel: 'claude-sonnet-4-5',
+      exampleModel: 'claude-sonnet-5-5',
     },
   },
   google: {
@@ -46,7 +46,7 @@ export const providerFacts = table({
     own: {
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
       keyName: 'GOOGLE_GENERATIVE_AI_API_KEY',
-      exampleModel: 'gemini-2.5-flash',
+      exampleModel: 'gemini-3.8-flash',
     },
   },
   'openai-compatible': {

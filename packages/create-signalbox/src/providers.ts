@@ -9,9 +9,9 @@ export interface Provider {
 
 /** The providers that the project can start with, by the name that `--provider` takes; `scripted` needs none. */
 export const providers: Record<string, Provider> = {
-  anthropic: { label: 'Anthropic', model: 'anthropic/claude-sonnet-4-5', key: 'ANTHROPIC_API_KEY' },
-  openai: { label: 'OpenAI', model: 'openai/gpt-5', key: 'OPENAI_API_KEY' },
-  google: { label: 'Google', model: 'google/gemini-2.5-flash', key: 'GOOGLE_GENERATIVE_AI_API_KEY' },
+  anthropic: { label: 'Anthropic', model: 'anthropic/claude-sonnet-5-5', key: 'ANTHROPIC_API_KEY' },
+  openai: { label: 'OpenAI', model: 'openai/gpt-6.1-terra', key: 'OPENAI_API_KEY' },
+  google: { label: 'Google', model: 'google/gemini-3.8-flash', key: 'GOOGLE_GENERATIVE_AI_API_KEY' },
 };
 
 export const scripted = 'scripted';

@@ -15,7 +15,7 @@ const agent = { agent: { about: 'the id of the agent, agt_…' } } as const;
 const file = { file: { about: 'a JSON file with the definition; - is standard input', optional: true } } as const;
 const fields = {
   name: { type: 'string', value: 'NAME', about: 'its name' },
-  model: { type: 'string', value: 'PROVIDER/MODEL', about: 'its model, such as openai/gpt-5' },
+  model: { type: 'string', value: 'PROVIDER/MODEL', about: 'its model, such as openai/gpt-6.1-terra' },
   description: { type: 'string', about: 'what it is for' },
   instructions: { type: 'string', about: 'the system prompt' },
 } as const satisfies Options;
@@ -37,7 +37,7 @@ const list = command({
   },
   examples: [
     ['agents list', 'the agents of the organization'],
-    ['agents list --search refund --model openai/gpt-5', 'those with a word and a model'],
+    ['agents list --search refund --model openai/gpt-6.1-terra', 'those with a word and a model'],
   ],
   needs: ['agents:read'],
   operations: ['listAgents'],
@@ -81,7 +81,7 @@ const create = command({
   options: { ...fields, ...serviceOptions },
   examples: [
     ['agents create agent.json', 'from a file'],
-    ['agents create --name Greeter --model openai/gpt-5 --instructions "Greet the user."', 'without a file'],
+    ['agents create --name Greeter --model openai/gpt-6.1-terra --instructions "Greet the user."', 'without a file'],
   ],
   needs: ['agents:write'],
   operations: ['createAgent'],
@@ -107,7 +107,7 @@ const update = command({
   options: { ...fields, ...serviceOptions },
   examples: [
     ['agents update agt_01k9… agent.json', 'from a file'],
-    ['agents update agt_01k9… --model anthropic/claude-opus-4-5', 'only another model'],
+    ['agents update agt_01k9… --model anthropic/claude-sonnet-5-5', 'only another model'],
   ],
   needs: ['agents:write'],
   operations: ['updateAgent'],

@@ -114,7 +114,7 @@ export const turns = command({
   },
 });
 
-/** `openai/gpt-5, 2 lookup, refund`. */
+/** `openai/gpt-6.1-terra, 2 lookup, refund`. */
 function callsOf({ operations }: SessionTurn): string {
   const counts = new Map<string, number>();
   for (const { kind, name } of operations) if (kind !== 'approval') counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -3,7 +3,7 @@
  *
  *     await client.workers.run({
  *       queue: 'refunds',
- *       onTurn: runAgent(({ tools }) => createReactAgent({ llm: new ChatOpenAI({ model: 'gpt-5' }), tools })),
+ *       onTurn: runAgent(({ tools }) => createReactAgent({ llm, tools })),
  *     });
  *
  * Its tools call through the turn, so each call is stored before it runs and is not made again after a restart. In the meantime

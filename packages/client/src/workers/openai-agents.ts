@@ -3,7 +3,7 @@
  *
  *     await client.workers.run({
  *       queue: 'refunds',
- *       onTurn: runAgent((settings) => new Agent({ name: 'Refunds', model: 'gpt-5', ...settings })),
+ *       onTurn: runAgent((settings) => new Agent({ name: 'Refunds', model: 'gpt-6.1-terra', ...settings })),
  *     });
  *
  * Its tools call through the turn, so each call is stored before it runs and is not made again after a restart. In the meantime

@@ -7,7 +7,7 @@
 // Money is exact. A price has at most six decimals, so it is a whole number of picodollars per token, and a cost is a sum of
 // whole numbers, rounded once, to a billionth of a dollar. The database adds up the calls, in `numeric`.
 import { readFileSync } from 'node:fs';
-import { type Model, providers, type Usage } from '@signalbox/contract';
+import { type Model, providerFacts, providers, type Usage } from '@signalbox/contract';
 
 /** The price of one model as the operator configures it, in US dollars per million tokens. */
 interface ModelPrice {
@@ -124,7 +124,7 @@ function readPriceFile(path: string): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const EXAMPLE = '{ "openai/gpt-5": { "inputUsd": 1.25, "cachedInputUsd": 0.125, "outputUsd": 10 } }';
+const EXAMPLE = `{ "openai/${providerFacts.openai.own.exampleModel}": { "inputUsd": 1, "cachedInputUsd": 0.05, "outputUsd": 5 } }`;
 
 function problemsOf(prices: unknown): string[] {
   if (!isObject(prices)) return [`must be an object such as ${EXAMPLE}`];

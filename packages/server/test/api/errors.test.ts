@@ -236,7 +236,7 @@ test('an unknown Expect header is ignored', async () => {
 test('for a value of several possible shapes, only the errors of the shape that was sent are reported', async () => {
   const wrong = async (path: string, body: object) => asProblem(await call('POST', path, { body })).errors;
   expect(await wrong('/agents', { name: 'A', model: 'nobody/x' })).toMatchObject([
-    { path: 'model', message: expect.stringContaining('such as "anthropic/claude-sonnet-4-5"') },
+    { path: 'model', message: expect.stringMatching(/such as "anthropic\/claude-[\w-]+"$/) },
   ]);
   expect(await wrong('/agents', { name: 'A', model: { provider: 'scripted', model: 'x', extra: 1 } })).toEqual([
     {

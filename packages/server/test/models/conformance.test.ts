@@ -1,6 +1,7 @@
 // What the turn machine relies on, for every provider, over the wire: each is called at a local server with its real format. A
-// provider is one row of `adapters`; expectations that are the same for all of them are written once.
-import type { Model } from '@signalbox/contract';
+// provider is one row of `adapters`; expectations that are the same for all of them are written once. The models are those that the
+// documentation suggests.
+import { type Model, providerFacts } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';
 import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
@@ -21,6 +22,10 @@ import {
   type Wire,
 } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
+
+const [gpt, claude, gemini] = [providerFacts.openai, providerFacts.anthropic, providerFacts.google].map(
+  ({ own }) => own.exampleModel,
+) as [string, string, string];
 
 /** What providers say of a request that is too long for the model, and what servers and gateways repeat of it. */
 const tooLong = [
@@ -192,12 +197,12 @@ const adapters: Adapter[] = [
   },
   {
     provider: 'openai',
-    model: 'gpt-5',
+    model: gpt,
     wire: responses,
     path: '/v1/responses',
     key: ['authorization', `Bearer ${KEY}`],
     settings: {
-      model: 'gpt-5',
+      model: gpt,
       store: false,
       include: ['reasoning.encrypted_content'],
       tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: TOOL_SCHEMA, strict: false }],
@@ -222,18 +227,17 @@ const adapters: Adapter[] = [
   },
   {
     provider: 'anthropic',
-    model: 'claude-sonnet-4-5',
+    model: claude,
     wire: anthropicMessages,
     path: '/v1/messages',
     key: ['x-api-key', KEY],
     settings: {
-      model: 'claude-sonnet-4-5',
+      model: claude,
       tools: [{ name: 'look', description: 'Looks', input_schema: TOOL_SCHEMA }],
-      temperature: 0.5,
       stop_sequences: ['END'],
       max_tokens: 99,
     },
-    reasoning: { thinking: { type: 'enabled', budget_tokens: expect.any(Number) } },
+    reasoning: { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'low' } },
     schema: {
       output_config: { format: { type: 'json_schema', schema: expect.objectContaining({ required: ['total'] }) } },
     },
@@ -242,9 +246,9 @@ const adapters: Adapter[] = [
   },
   {
     provider: 'google',
-    model: 'gemini-3-pro-preview',
+    model: gemini,
     wire: generateContent,
-    path: '/v1beta/models/gemini-3-pro-preview:streamGenerateContent?alt=sse',
+    path: `/v1beta/models/${gemini}:streamGenerateContent?alt=sse`,
     key: ['x-goog-api-key', KEY],
     settings: {
       generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'], maxOutputTokens: 99 },

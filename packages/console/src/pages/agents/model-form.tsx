@@ -196,8 +196,8 @@ function CompactionJson({ provider }: { provider: string }) {
       lines={3}
       hint={
         <>
-          JSON, such as <code>{'{ "provider": "openai", "model": "gpt-5-mini" }'}</code>. It summarizes older messages
-          of long conversations.{' '}
+          JSON, such as <code>{`{ "provider": "google", "model": "${providerFacts.google.own.exampleModel}" }`}</code>.
+          It summarizes older messages of long conversations.{' '}
           {provider === 'worker' ? 'Without one, they are left out.' : 'Leave empty for the agent’s own model.'}
         </>
       }

@@ -1,3 +1,4 @@
+import { providerFacts } from '@signalbox/contract';
 import type { ReactNode } from 'react';
 import { counted, money } from '../../text-format.ts';
 import { BarChart, LineChart, type Point } from '../../ui/chart.tsx';
@@ -9,10 +10,10 @@ const days = ['17 Nov', '18 Nov', '19 Nov', '20 Nov', '21 Nov', '22 Nov', '23 No
 const points = (values: (at: number) => readonly (number | null)[]): Point[] =>
   days.map((label, at) => ({ label, values: values(at) }));
 const models = [
-  'openai/gpt-5',
-  'anthropic/claude-sonnet-4-5',
+  `openai/${providerFacts.openai.own.exampleModel}`,
+  `anthropic/${providerFacts.anthropic.own.exampleModel}`,
   'openai-compatible/a-model-with-a-name-that-is-longer-than-its-place',
-  'google/gemini-2.5-pro',
+  `google/${providerFacts.google.own.exampleModel}`,
   'mistral/mistral-large',
   'All others',
 ];

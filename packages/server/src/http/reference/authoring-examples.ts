@@ -1,14 +1,16 @@
 // An example of each resource for authors of agents.
+import { modelFacts, providerFacts } from '@signalbox/contract';
+
+const { exampleModel } = providerFacts.openai.own;
 
 export const authoringExamples = {
   ModelList: {
     models: [
       {
-        model: 'gpt-5',
+        model: exampleModel,
         displayName: null,
-        contextTokens: 400_000,
-        input: ['image', 'pdf'],
-        price: { inputUsd: 1.25, outputUsd: 10 },
+        ...modelFacts({ provider: 'openai', model: exampleModel }),
+        price: { inputUsd: 1, outputUsd: 5 },
       },
     ],
     problem: null,

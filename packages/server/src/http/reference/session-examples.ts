@@ -1,19 +1,22 @@
 // The examples of an agent, of a session with it, and of what belongs to the session. They tell one story: the agent of a shop refunds
 // order 1041 after Mara has approved it.
-import type {
-  Agent,
-  Approval,
-  Chunk,
-  Envelope,
-  ListedSession,
-  Message,
-  OperationDetails,
-  Session,
-  SessionTurn,
-  Usage,
-  WorkerTurn,
+import {
+  type Agent,
+  type Approval,
+  type Chunk,
+  type Envelope,
+  type ListedSession,
+  type Message,
+  type OperationDetails,
+  providerFacts,
+  type Session,
+  type SessionTurn,
+  type Usage,
+  type WorkerTurn,
 } from '@signalbox/contract';
 import { bodyExamples } from './body-examples.ts';
+
+const claude = providerFacts.anthropic.own.exampleModel;
 
 /** An identifier as in the examples of the contract. */
 export const id = (prefix: string) => `${prefix}_01k9xq3v7gf3pbt8zn5e6m2r4c`;
@@ -54,9 +57,9 @@ export const agent: Agent = {
   description: 'Answers customers, and refunds orders after approval.',
   model: {
     provider: 'anthropic',
-    model: 'claude-sonnet-4-5',
+    model: claude,
     apiKeySecret: 'ANTHROPIC_API_KEY',
-    fallbacks: [{ provider: 'openai', model: 'gpt-5', apiKeySecret: 'OPENAI_API_KEY' }],
+    fallbacks: [{ provider: 'openai', model: providerFacts.openai.own.exampleModel, apiKeySecret: 'OPENAI_API_KEY' }],
   },
   instructions,
   tools: bodyExamples.createAgent.tools as Agent['tools'],
@@ -159,7 +162,7 @@ export const turn: SessionTurn = {
     {
       operationId: 'op_01k9xq3v9a6m1d7w5z0e8r2kgc',
       kind: 'model',
-      name: 'anthropic/claude-sonnet-4-5',
+      name: `anthropic/${claude}`,
       step: 1,
       status: 'succeeded',
       startedAt: at('09:30:00.020'),
@@ -267,7 +270,7 @@ export const operationDetails: OperationDetails = {
   turn: 1,
   agentVersion: 3,
   prompt: {
-    model: 'anthropic/claude-sonnet-4-5',
+    model: `anthropic/${claude}`,
     instructions,
     messages: messages.slice(0, 1).map(({ role, content }) => ({ role, content })),
     messagesLeftOut: 0,
@@ -286,7 +289,7 @@ export const operationDetails: OperationDetails = {
       { name: 'content-type', value: 'application/json' },
       { name: 'x-api-key', value: '{{secrets.ANTHROPIC_API_KEY}}' },
     ],
-    body: '{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":[{"type":"text","text":"Please refund order 1041."}]}]}',
+    body: `{"model":"${claude}","messages":[{"role":"user","content":[{"type":"text","text":"Please refund order 1041."}]}]}`,
     secrets: [{ name: 'ANTHROPIC_API_KEY', shownAs: '{{secrets.ANTHROPIC_API_KEY}}' }],
   },
   received: null,

@@ -1,5 +1,5 @@
 // A refusal names the field that is wrong and says what would be right, and nothing beside it.
-import { type Route, routes, type SchemaObject } from '@signalbox/contract';
+import { providerFacts, type Route, routes, type SchemaObject } from '@signalbox/contract';
 import { Errors } from 'typebox/schema';
 import { expect, test, vi } from 'vitest';
 import type { ApiError } from '../../lib/api-error.ts';
@@ -104,8 +104,9 @@ test('there are times in operations', () => {
 });
 
 test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is refused with what is allowed', (model) => {
-  const message =
-    'must be "provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue", such as "anthropic/claude-sonnet-4-5"';
+  const allowed =
+    '"provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue"';
+  const message = `must be ${allowed}, such as "anthropic/${providerFacts.anthropic.own.exampleModel}"`;
   expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
 });
 

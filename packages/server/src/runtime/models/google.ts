@@ -2,7 +2,7 @@
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
-/** It becomes part of the request's path: `gemini-3-pro`, `tunedModels/mine`. */
+/** It becomes part of the request's path: `gemini-3.8-flash`, `tunedModels/mine`. */
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
 
 export const google: Provider = {

@@ -1,0 +1,60 @@
+// Providers retire models. One table says which model is suggested for each provider, and every text names that one.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ownProviders } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import { facts, modelNames, textFiles, withExampleModels } from '../scripts/example-models.ts';
+import { root } from './sources.ts';
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+test('documentation, examples, templates and help name only the suggested models: npm run generate writes them', () => {
+  const files = textFiles();
+  for (const file of [
+    'README.md',
+    'openapi.json',
+    'packages/client/SKILL.md',
+    'packages/create-signalbox/src/providers.ts',
+  ]) {
+    expect(files).toContain(file);
+  }
+  const found = files.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, at) =>
+        withExampleModels(line) === line ? [] : [`${file}:${at + 1}: ${line.trim().slice(0, 200)}`],
+      ),
+  );
+  expect(found).toEqual([]);
+});
+
+test('the names of models are recognized in any text, and nothing else is', () => {
+  for (const { name, exampleModel } of ownProviders) {
+    expect(exampleModel.match(modelNames[name]!), name).toEqual([exampleModel]);
+    expect(withExampleModels(exampleModel)).toBe(exampleModel);
+  }
+  const [openai, anthropic, google] = ['openai', 'anthropic', 'google'].map(
+    (provider) => ownProviders.find(({ name }) => name === provider)!.exampleModel,
+  );
+  const names =
+    'Use gpt-4.1, "o3" or openai/o4-mini-2025-04-16. (chatgpt-4o-latest) claude-3-5-haiku-20241022, gemini-2.5-pro.';
+  expect(withExampleModels(names)).toBe(
+    `Use ${openai}, "${openai}" or openai/${openai}. (${openai}) ${anthropic}, ${google}.`,
+  );
+  const others =
+    'gpt-oss:20b, my-gpt-4, o2 and o3 are sums; gcp.gemini, platform.claude.com, llama-3, node_modules/o1.';
+  expect(withExampleModels(others)).toBe(others);
+});
+
+test('the installed SDK of each provider knows the suggested model, so it leaves out settings that the model refuses', () => {
+  const require = createRequire(join(root, 'packages/server/package.json'));
+  for (const { name, exampleModel } of ownProviders) {
+    const types = require.resolve(`@ai-sdk/${name}`).replace(/\.m?js$/, '.d.ts');
+    expect(readFileSync(types, 'utf8')).toMatch(new RegExp(`['"]${exampleModel.replaceAll('.', '\\.')}['"]`));
+  }
+});
+
+test('every file that is left out has a name that the table does not have', () => {
+  expect(Object.keys(facts).filter((file) => withExampleModels(read(file)) === read(file))).toEqual([]);
+});
