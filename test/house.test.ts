@@ -44,6 +44,7 @@ test('every request to an address that a user configured goes through egress/', 
   const allowed: Record<string, string> = {
     'packages/server/src/http/request/telemetry.ts': 'the names of HTTP methods',
     'packages/embedded-postgres/src/endpoint.ts': 'finds a free port',
+    'packages/server/src/operator/listen.ts': 'tries whether a port of this machine is free',
     'packages/server/src/environments/secrets.ts': 'distinguishes an address from a name',
   };
   const found = service

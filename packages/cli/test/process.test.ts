@@ -298,7 +298,7 @@ test('after kill -9 in the middle of a turn, the next start completes it, and a 
   expect(text.map((chunk) => chunk.type === 'message.chunk' && chunk.delta).join('')).toBe(words(40));
 });
 
-test('a port in use gives one line that says what to do, and the database is stopped again', async () => {
+test('a port in use gives one line that says what to do, before anything is created', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -308,7 +308,7 @@ test('a port in use gives one line that says what to do, and the database is sto
   expect(stderr).toMatch(
     new RegExp(`^signalbox: Cannot listen on 127.0.0.1:${port}: the port is in use\\. .*--port.*\\n$`),
   );
-  expect(await postgresPid()).toBe(0);
+  await expect(fs.stat(dataDir)).rejects.toThrow('ENOENT');
 });
 
 test('a data directory in use gives one line, and the service that uses it keeps running', async () => {

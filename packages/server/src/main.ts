@@ -15,7 +15,7 @@ import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createFileStores } from './files/stores.ts';
 import { createApp } from './http/app.ts';
-import { createMonitoringServer, type MonitoringServer } from './http/monitoring.ts';
+import { createMonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { createKeySpending } from './keys/spending.ts';
@@ -26,7 +26,8 @@ import { version } from './lib/version.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
-import { CannotListen, explainStart, ListenUrlPooled, PoolerUnnamed } from './operator/start-error.ts';
+import { listen, reachable, requireFreePorts } from './operator/listen.ts';
+import { explainStart, ListenUrlPooled, PoolerUnnamed } from './operator/start-error.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import { storeConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
@@ -111,6 +112,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     }
   };
   try {
+    await requireFreePorts(config);
     const base = await startPlatform(config, log, overrides, stops);
     return { ...(await startRoles(config, base, { ...overrides, nodeId }, stops)), stop };
   } catch (error) {
@@ -355,18 +357,4 @@ function startIdentity(
     onSignedIn: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.signed_in' }),
     onConnected: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.provider_connected' }),
   });
-}
-
-/** Returns the port. */
-function listen(server: Pick<MonitoringServer, 'listen'>, host: string, port: number): Promise<number> {
-  return server.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall ? new CannotListen(host, port, error) : error;
-  });
-}
-
-/** The address that a client on this machine uses for a listening address. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

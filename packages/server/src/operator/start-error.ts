@@ -15,22 +15,6 @@ export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
 
-/** Another program listens there, or the address does not belong to this machine. */
-export class CannotListen extends StartError {
-  override readonly name = 'CannotListen';
-  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
-    super(`Cannot listen on ${host}:${port}: ${reasonsNotToListen[cause.code ?? ''] ?? cause.message}`, { cause });
-  }
-}
-
-const reasonsNotToListen: Record<string, string> = {
-  EADDRINUSE:
-    'the port is in use. Stop the program that uses it, or choose another port with --port (0 selects any free port).',
-  EADDRNOTAVAIL: 'this machine has no such address. Choose another with --host.',
-  ENOTFOUND: 'there is no such host. Choose an address of this machine with --host.',
-  EACCES: 'this user is not allowed to use the port. Choose one above 1023 with --port.',
-};
-
 /** DATABASE_URL goes through a transaction pooler, and SIGNALBOX_LISTEN_URL is not set. */
 export class PoolerUnnamed extends StartError {
   override readonly name = 'PoolerUnnamed';
