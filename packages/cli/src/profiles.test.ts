@@ -44,6 +44,11 @@ test('variables come first and as a pair, then the named profile, then the curre
   expect(connect()).toBe('sbk_one https://one.example.com');
   expect(connect({ SIGNALBOX_PROFILE: 'two' })).toBe('sbk_two https://two.example.com');
   expect(connect({ SIGNALBOX_API_KEY: 'sbk_env' })).toBe('sbk_env http://127.0.0.1:4500');
+  expect(connect({ SIGNALBOX_API_KEY: 'sbk_env', SIGNALBOX_PORT: '4380' })).toBe('sbk_env http://127.0.0.1:4380');
+  expect(connect({ SIGNALBOX_API_KEY: 'sbk_env', SIGNALBOX_PORT: 'tcp://10.0.0.1:1' })).toBe(
+    'sbk_env http://127.0.0.1:4500',
+  );
+  expect(connect({ SIGNALBOX_PORT: '4380' })).toBe('sbk_one https://one.example.com');
   expect(connect({ SIGNALBOX_API_KEY: 'sbk_env', SIGNALBOX_PROFILE: 'two', SIGNALBOX_URL: 'http://x' })).toBe(
     'sbk_env http://x',
   );

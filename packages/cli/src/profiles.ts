@@ -24,10 +24,14 @@ export interface Profiles {
   profiles: ReadonlyMap<string, Profile>;
 }
 
-export const defaultUrl = 'http://127.0.0.1:4500';
-export const defaultProfile = 'default';
-
 type Env = Terminal['env'];
+
+/** The service on this machine, at the port that `signalbox start` reads from the same variable. */
+export function defaultUrl({ SIGNALBOX_PORT }: Env = {}): string {
+  // Kubernetes sets a variable of this name to `tcp://…` for a service called signalbox.
+  return `http://127.0.0.1:${SIGNALBOX_PORT?.match(/^[1-9]\d{0,4}$/)?.[0] ?? '4500'}`;
+}
+export const defaultProfile = 'default';
 
 /** Undefined on a machine account without a home directory. */
 export function profilesFile({ XDG_CONFIG_HOME, HOME }: Env): string | undefined {
@@ -112,7 +116,8 @@ interface Named {
 /** Throws `UsageError` if there is no key, and `CommandError` if there is no such profile. */
 export function connectionOf({ url, profile }: Named, env: Env, command: string, otherwise = ''): Connection {
   const { SIGNALBOX_API_KEY: apiKey, SIGNALBOX_URL, SIGNALBOX_PROFILE } = env;
-  if (profile === undefined && apiKey) return { apiKey, url: url ?? (SIGNALBOX_URL || defaultUrl), profile: undefined };
+  if (profile === undefined && apiKey)
+    return { apiKey, url: url ?? (SIGNALBOX_URL || defaultUrl(env)), profile: undefined };
   const wrong = (problem: string) => new UsageError(`${command}: ${problem}`, `${command} --help`);
   const { current, profiles } = readProfiles(env);
   const name = profile ?? (SIGNALBOX_PROFILE || current);

@@ -29,6 +29,13 @@ export function credentialsOf({ apiKey: given, session, token }: ClientOptions):
   return { authorization: `Bearer ${apiKey}` };
 }
 
+/** The service on this machine, at the port that `signalbox start` reads from the same variable. */
+export function localUrl(): string {
+  // Kubernetes sets a variable of this name to `tcp://…` for a service called signalbox.
+  const port = environment('SIGNALBOX_PORT')?.match(/^[1-9]\d{0,4}$/)?.[0] ?? '4500';
+  return `http://127.0.0.1:${port}`;
+}
+
 /** A variable of the environment that is set and not empty. There is none in a browser. */
 export function environment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };

@@ -247,6 +247,17 @@ describe('the API key', () => {
     vi.stubEnv('SIGNALBOX_URL', 'http://127.0.0.1:1');
     await new Signalbox({ baseUrl: url }).me();
     expect(seen).toHaveLength(3);
+    vi.stubEnv('SIGNALBOX_URL', '');
+    vi.stubEnv('SIGNALBOX_PORT', new URL(url).port);
+    await new Signalbox().me();
+    expect(seen).toHaveLength(4);
+    // As Kubernetes sets it for a service called signalbox.
+    vi.stubEnv('SIGNALBOX_PORT', 'tcp://10.0.0.1:4380');
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }));
+    await expect(new Signalbox({ fetch, maxRetries: 0 }).me()).rejects.toThrow(
+      /^connection_error: The service at http:\/\/127\.0\.0\.1:4500 can't .* ECONNREFUSED\. If it is elsewhere, set SIGNALBOX_URL/,
+    );
+    await expect(new Signalbox({ baseUrl: url, fetch, maxRetries: 0 }).me()).rejects.toThrow(/ECONNREFUSED$/);
     vi.stubEnv('SIGNALBOX_API_KEY', '');
     expect(() => new Signalbox({ baseUrl: url })).toThrow('set the environment variable SIGNALBOX_API_KEY');
   });

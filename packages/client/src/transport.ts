@@ -4,7 +4,7 @@
  * The API key is in a private field of this class and in no other object, so `util.inspect`, `JSON.stringify` and errors can't
  * show it.
  */
-import { credentialsOf, environment } from './credentials.ts';
+import { credentialsOf, environment, localUrl } from './credentials.ts';
 import { AuthenticationError, ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
 import { retryDelayMs } from './retry.ts';
 import { now, type Sleep, sleep } from './time.ts';
@@ -51,8 +51,8 @@ export interface BrowserSession {
 
 interface CommonOptions {
   /**
-   * The URL of the service, without `/api/v1`. Default: the environment variable `SIGNALBOX_URL`, else `http://127.0.0.1:4500`;
-   * with `session`, the origin of the page.
+   * The URL of the service, without `/api/v1`. Default: the environment variable `SIGNALBOX_URL`, else `http://127.0.0.1:4500`, or
+   * with the port in `SIGNALBOX_PORT`; with `session`, the origin of the page.
    */
   baseUrl?: string | undefined;
   /** How often a failed call is retried, if that is safe. Default: 2. */
@@ -117,6 +117,8 @@ export class Transport {
   readonly #tokens: TokenSource | undefined;
   readonly #fetchOptions: RequestInit;
   readonly #baseUrl: string;
+  /** Neither the program nor the environment says where the service is. */
+  readonly #isUrlAssumed: boolean;
   readonly #fetch: typeof globalThis.fetch;
   readonly #maxRetries: number;
   readonly #timeoutMs: number;
@@ -129,7 +131,9 @@ export class Transport {
     this.#tokens = token && new TokenSource(token);
     this.#fetchOptions = session ? { credentials: 'same-origin', cache: 'no-store' } : {};
     const defaultUrl = session ? ownOrigin() : environment('SIGNALBOX_URL');
-    this.#baseUrl = checkedBaseUrl(options.baseUrl || defaultUrl || 'http://127.0.0.1:4500');
+    const url = options.baseUrl || defaultUrl;
+    this.#baseUrl = checkedBaseUrl(url || localUrl());
+    this.#isUrlAssumed = !url;
     // Bound, because browsers and workers refuse to call fetch as a method of another object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
@@ -291,7 +295,7 @@ export class Transport {
       if (timedOut) {
         throw new TimeoutError({ status: 0, code: 'timeout', detail: `No response within ${timeoutMs} ms` });
       }
-      throw connectionError(error, new URL(url).origin);
+      throw connectionError(error, new URL(url).origin, this.#isUrlAssumed);
     } finally {
       timer.abort();
       if (!open) finish();
@@ -318,12 +322,12 @@ interface Exchange {
 }
 
 /** The error with which fetch rejected, as a ConnectionError; fetch puts the reason ("connect ECONNREFUSED …") in `cause`. */
-export function connectionError(error: unknown, origin?: string): ConnectionError {
+export function connectionError(error: unknown, origin?: string, isUrlAssumed = false): ConnectionError {
   const outer = error instanceof Error ? error : new Error(String(error));
   const { message, code } = (outer.cause ?? {}) as { message?: string; code?: string };
   // If a name has several addresses, the reason has only a code.
   const reason = message || code || outer.message;
-  const detail = `The service${origin === undefined ? '' : ` at ${origin}`} can't be reached or broke off: ${reason}`;
+  const detail = `The service${origin === undefined ? '' : ` at ${origin}`} can't be reached or broke off: ${reason}${isUrlAssumed ? '. If it is elsewhere, set SIGNALBOX_URL or baseUrl.' : ''}`;
   return new ConnectionError({ status: 0, code: 'connection_error', detail, cause: error });
 }
 

@@ -13,7 +13,7 @@ const login = command({
     '~/.config/signalbox/profiles.json (or below XDG_CONFIG_HOME), readable only by you. Without a terminal, the key is read from ' +
     'standard input. SIGNALBOX_API_KEY takes precedence over profiles.',
   options: {
-    url: { type: 'string', value: 'URL', about: `the service (${defaultUrl})`, variable: 'SIGNALBOX_URL' },
+    url: { type: 'string', value: 'URL', about: `the service (${defaultUrl()})`, variable: 'SIGNALBOX_URL' },
     profile: {
       type: 'string',
       value: 'NAME',
@@ -33,7 +33,7 @@ const login = command({
       throw new UsageError(`${name}: --profile must be letters, digits, ".", "_" and "-"`, `${name} --help`);
     const { profiles } = readProfiles(env);
     const known = values.url ?? (env.SIGNALBOX_URL || undefined);
-    const suggested = profiles.get(profile)?.url ?? defaultUrl;
+    const suggested = profiles.get(profile)?.url ?? defaultUrl(env);
     const url = known ?? (stdin.isTTY ? await ask(terminal, 'Service', suggested) : suggested);
     const origin = URL.canParse(url) && /^https?:/.test(url) ? new URL(url).href.replace(/\/$/, '') : undefined;
     if (!origin || /[?#]/.test(origin) || new URL(origin).username || new URL(origin).password) {

@@ -12,6 +12,7 @@ import {
 } from '@signalbox/server';
 import { command, type Options } from '../command.ts';
 import { logText } from '../log-text.ts';
+import { defaultUrl } from '../profiles.ts';
 import { columns } from '../text.ts';
 
 // The build of the console package.
@@ -98,6 +99,8 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
         ['API', `${url}/api/v1`],
         ['Console', setupLink ?? consoleUrl ?? ''],
         ['Reference', `${url}/docs`],
+        // Elsewhere programs and commands look for it at the default address.
+        ...(url === defaultUrl() ? [] : [['Programs', `export SIGNALBOX_URL=${url}`] as [string, string]]),
         ['Create key', `${where}npx signalbox keys create --name first --permission admin`],
       ]
     : [['API', 'not on this node (SIGNALBOX_ROLES)']];
