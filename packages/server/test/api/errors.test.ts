@@ -58,6 +58,34 @@ test.each([
   expect(JSON.stringify(problem)).not.toContain('hunter2');
 });
 
+test.each([
+  ['a number beyond a double', '{"output":{"a":[0,-1e400]}}', 'output.a[1]', 'must be a number of at most 1.8e308'],
+  [
+    'a field that is there twice',
+    '{"output":[{"a":{}},{"a":":\\"","\\u0061":1}]}',
+    'output[1].a',
+    'must be given once',
+  ],
+  ['a field of the body that is there twice', '{"output":1,"output":1}', 'output', 'must be given once'],
+])('JSON with %s is a 400 that names it, also with an Idempotency-Key', async (_title, json, path, said) => {
+  const message = expect.stringContaining(said);
+  for (const headers of [{}, { 'idempotency-key': 'json' }]) {
+    const results = '/sessions/ses_01k9xq3v7gf3pbt8zn5e6m2r4c/tool_results';
+    const problem = asProblem(await call('POST', results, { raw: json, headers }));
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ path, message }] });
+  }
+});
+
+test('what JSON allows and a body may not have is refused before a sign-in reads it', async () => {
+  const path = `${service.url}/console/api/sign_in`;
+  const headers = { origin: service.url, 'sec-fetch-site': 'same-origin' };
+  for (const fields of ['"email":"a@example.com","email":"b@example.com"', '"email":1e999', '"email":"\\ud800"']) {
+    const problem = asProblem(await send(service.url, 'POST', path, { raw: `{${fields},"password":"p"}`, headers }));
+    expect(problem.errors, fields).toEqual([{ path: 'email', message: expect.any(String) }]);
+    expect(problem.errors![0]!.message, fields).not.toContain('must be a string');
+  }
+});
+
 test.each<[string, object, string[]]>([
   ['two tools of one name', { tools: [tool('a'), tool('a')] }, ['tools[1].name']],
   [

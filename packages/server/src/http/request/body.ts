@@ -1,4 +1,4 @@
-// Reads the body of a request, which must be UTF-8 JSON, and discards the rest of a refused one.
+// Reads the body of a request, which must be UTF-8 JSON that can be kept as it is, and discards the rest of a refused one.
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { OVER } from '../../lib/aborted.ts';
@@ -6,6 +6,7 @@ import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 import { jsonErrorIndex, placeOf } from './json-error.ts';
+import { requireFaithful } from './json-value.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -43,6 +44,7 @@ export function readJsonStrictly(
       [wrong, value] = [error, parsed];
     });
     if (wrong) throw notJson(whatIsWrong(text));
+    requireFaithful(text, body, value);
     return value;
   });
 }

@@ -47,8 +47,8 @@ export function jsonErrorIndex(text: string): number | undefined {
   }
 }
 
-/** The index after the string that begins here. */
-function stringEnd(text: string, start: number): number | undefined {
+/** The index after the string that begins here; undefined if it does not end. */
+export function stringEnd(text: string, start: number): number | undefined {
   if (text[start] !== '"') return undefined;
   for (let at = start + 1; at < text.length; at += 1) {
     const c = text[at]!;

@@ -6,7 +6,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { ApiError } from '../../lib/api-error.ts';
-import { MAX_JSON_DEPTH } from '../../lib/text.ts';
+import { isFaithful, requireFaithfulValue } from './json-value.ts';
 
 /** The parts of a request as the server parsed them. */
 export interface RawInput {
@@ -24,17 +24,16 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
   const bodyRequired = body !== undefined && !body.Check({});
 
   return (raw) => {
-    if (params && !(params.Check(raw.params) && isText(raw.params))) {
+    if (params && !(params.Check(raw.params) && isFaithful(raw.params))) {
       // PUT would create the resource, so its name is invalid input. For other methods no resource of this name can exist.
       if (route.method === 'PUT') refuse(route.params!, raw.params);
       throw new ApiError('not_found', 'Not found. Check that the ID is complete.');
     }
     const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
-    refuseForbiddenText(converted);
+    requireFaithfulValue(converted);
     if (!query.Check(converted)) refuseErrors(fieldErrors(route.query ?? emptySchema, converted).map(inQuery));
 
     if (body && isTooLarge(route.body as SchemaObject, raw.body)) refuse(route.body!, raw.body);
-    if (raw.body !== undefined && raw.body !== null) refuseForbiddenText(raw.body);
     if (!body) {
       if (raw.body !== undefined && raw.body !== null && !isEmptyObject(raw.body)) {
         throw new ApiError('invalid_request', 'This request takes no body.', {
@@ -85,43 +84,4 @@ function refuseErrors(list: FieldError[]): never {
       errors: list,
     },
   );
-}
-
-/** PostgreSQL can't store NUL, and a lone surrogate has no UTF-8 form: both would be lost, or fail later. */
-function refuseForbiddenText(value: unknown): void {
-  const wrong = forbiddenText(value, 0);
-  if (wrong) throw new ApiError('invalid_request', `${wrong.path || 'body'}: ${wrong.message}`, { errors: [wrong] });
-}
-
-function isText(value: unknown): boolean {
-  return forbiddenText(value, 0) === undefined;
-}
-
-/** The path is built only for the value that is wrong: a body may have hundreds of thousands of values. */
-function forbiddenText(value: unknown, depth: number): FieldError | undefined {
-  if (typeof value === 'string') {
-    if (value.includes('\0')) return { path: '', message: 'must not contain the NUL character' };
-    if (!value.isWellFormed()) return { path: '', message: 'must be well-formed Unicode (it has a lone surrogate)' };
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (depth >= MAX_JSON_DEPTH) return { path: '', message: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` };
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      const wrong = forbiddenText(value[index], depth + 1);
-      if (wrong) return { ...wrong, path: pathOf(`[${index}]`, wrong.path) };
-    }
-    return undefined;
-  }
-  for (const key of Object.keys(value)) {
-    if (key.includes('\0') || !key.isWellFormed())
-      return { path: '', message: 'has a field whose name is not valid text' };
-    const wrong = forbiddenText((value as Record<string, unknown>)[key], depth + 1);
-    if (wrong) return { ...wrong, path: pathOf(key, wrong.path) };
-  }
-  return undefined;
-}
-
-function pathOf(step: string, inner: string): string {
-  return inner === '' || inner.startsWith('[') ? step + inner : `${step}.${inner}`;
 }
