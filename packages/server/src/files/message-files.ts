@@ -45,12 +45,17 @@ export async function messageParts(tx: Tx, holder: Holder, content: Content, now
   });
 }
 
-/** A session that continues the conversation of another uses its files too. */
-export function inheritUses(organizationId: string, fromSessionId: string, toSessionId: string): Sql {
+/** A session that continues the conversation of another uses the files that it shows. */
+export function inheritUses(
+  organizationId: string,
+  fromSessionId: string,
+  toSessionId: string,
+  fileIds: readonly string[],
+): Sql {
   return sql`
     insert into file_uses (organization_id, holder_id, file_id)
     select u.organization_id, ${toSessionId}, u.file_id from file_uses u
-    where u.organization_id = ${organizationId} and u.holder_id = ${fromSessionId}
+    where u.organization_id = ${organizationId} and u.holder_id = ${fromSessionId} and u.file_id = any(${[...fileIds]}::uuid[])
     on conflict do nothing`;
 }
 

@@ -15,12 +15,13 @@ import { inheritUses, messageParts } from '../files/message-files.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
-import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { formatId, newUuid, parseId, uuidOf } from '../lib/ids.ts';
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { announceNewSession, draftChange, newSession } from './new-session.ts';
 import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
+import { namedFiles } from './state/named-files.ts';
 import {
   readSession,
   type SessionRow,
@@ -81,7 +82,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     );
     const { row, statements, firstTurn } = session;
     for (const statement of [...statements, ...inheritTurns(row, origin, turn, lastPosition)]) tx.write(statement);
-    tx.write(inheritUses(organizationId, origin.sessionId, sessionId));
+    if (origin.usesFiles) await inheritFiles(tx, organizationId, origin.sessionId, sessionId);
     const from = { sessionId: formatId('ses', origin.sessionId), turn };
     tx.write(
       recordEvent(ctx, now, {
@@ -98,8 +99,16 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
   });
 }
 
+/** When the turns are inherited: the files of later turns are not the fork's. */
+async function inheritFiles(tx: Tx, organizationId: string, originId: string, forkId: string): Promise<void> {
+  const named = await tx.query<{ fileId: string }>(sql`
+    select distinct n.file_id as "fileId" from (${namedFiles(organizationId, forkId, { inTools: true })}) n`);
+  const fileIds = named.flatMap(({ fileId }) => parseId('file', fileId) ?? []);
+  tx.write(inheritUses(organizationId, originId, forkId, fileIds));
+}
+
 interface Origin {
-  origin: SessionRow;
+  origin: SessionRow & { usesFiles: boolean };
   /** The turn after which the fork continues. */
   turn: number;
   /** Of the last message of that turn. */
@@ -115,8 +124,11 @@ async function readOrigin(tx: Tx, organizationId: string, input: Input<'forkSess
     tx.query(sql`
       select 1 from sessions where organization_id = ${organizationId} and session_id = ${sessionId} for key share`),
     // The session and its last message in one snapshot: a retry may be adding messages to the turn.
-    tx.query<SessionRow & { finished: number; lastPosition: number | null; sources: number }>(sql`
-      select ${sessionColumns}, ${finished} as finished, (
+    tx.query<SessionRow & { finished: number; lastPosition: number | null; sources: number; usesFiles: boolean }>(sql`
+      select ${sessionColumns}, ${finished} as finished, exists (
+        select 1 from file_uses u
+        where u.organization_id = ${organizationId} and u.holder_id = s.session_id
+      ) as "usesFiles", (
         select max(m.position) from messages m
         where m.organization_id = ${organizationId} and m.session_id = s.session_id and m.turn = ${atTurn}
       ) as "lastPosition", (

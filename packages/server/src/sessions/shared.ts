@@ -10,6 +10,7 @@ import type { PoolContext } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { listMessages } from './messages.ts';
+import { namedFiles } from './state/named-files.ts';
 
 /** A page of a shared session, newest message first. */
 export interface SharedSession {
@@ -71,15 +72,20 @@ export async function openSharedFile(platform: SharePlatform, token: string, fil
   return file;
 }
 
-/** Files that its messages name; those that tools created only if the link shows tools. */
+/** Whether a message that the link shows names the file. With tools, the link shows all that the session uses. */
 function isShown(organizationId: string, { sessionId, includesTools }: Row, fileId: string): Sql {
+  const id = formatId('file', fileId);
+  // A queued message is shown as well.
+  const isSaid = sql`(
+    ${id} in (select n.file_id from (${namedFiles(organizationId, sessionId, { inTools: false, fileId: id })}) n)
+    or exists (
+      select 1 from session_inbox i
+      where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
+        and (i.body->'content')::jsonb @> ${JSON.stringify([{ type: 'file', fileId: id }])}::jsonb))`;
   return sql`
-    select 1 from files f
-    where f.organization_id = ${organizationId} and f.file_id = ${fileId}
-      and (f.session_id is null or ${includesTools})
-      and (f.session_id = ${sessionId} or exists (
-        select 1 from file_uses u
-        where u.organization_id = ${organizationId} and u.holder_id = ${sessionId} and u.file_id = f.file_id))`;
+    select 1 from file_uses u
+    where u.organization_id = ${organizationId} and u.holder_id = ${sessionId} and u.file_id = ${fileId}
+      and (${includesTools} or ${isSaid})`;
 }
 
 async function find({ db, clock }: SharePlatform, token: string): Promise<{ organizationId: string; row: Row }> {

@@ -1,4 +1,6 @@
 // Files in messages: what a message names exists in its environment, stays as long as it is used, and goes when it is not.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Content, FilePart } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,6 +16,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
+import { atFileEnd } from '../support/at-file-end.ts';
 import { noise, pdf, png, upload } from '../support/files.ts';
 import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -248,19 +251,90 @@ test('a message does not renew a file that it may not name', async () => {
   expect(row!.usedAt.getTime()).toBeLessThan(later.getTime());
 });
 
-test('a fork keeps the files of its origin, whichever is deleted first', async () => {
-  const { fileId: sent } = await upload(service, png);
-  const { sessionId } = await open(content(sent));
-  await ended(sessionId);
-  const created = (await createInSession(sessionId)).fileId;
-  const fork = await service.client.sessions.fork(sessionId, { closeOnIdle: true, input: 'again' });
-  await ended(fork.sessionId);
-  await service.client.sessions.delete(sessionId);
+/** An agent whose first step calls a client's tool and then a server's tool that returns a file. */
+async function agentWithTools(): Promise<string> {
+  const photos = createServer((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
+  atFileEnd(() => void photos.close());
+  await new Promise<void>((resolve) => photos.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(photos.address() as AddressInfo).port}/`;
+  const tool = { description: 'A file', inputSchema: { type: 'object' as const } };
+  const created = await service.client.agents.create({
+    name: 'Photographer',
+    model: {
+      provider: 'scripted',
+      model: 'x',
+      settings: { script: [{ toolCalls: ['scan', 'photo'].map((name) => ({ name, input: {} })) }, { text: 'ok' }] },
+    },
+    tools: [
+      { ...tool, type: 'client', name: 'scan' },
+      { ...tool, type: 'http', name: 'photo', request: { method: 'GET', url }, approval: 'never' },
+    ],
+  });
+  return created.agentId;
+}
+
+/** A session with a turn whose message has `sent`, whose client's tool returns `scanned`, and whose server's tool a new file. */
+async function sessionWithFiles(sent: string, scanned: string) {
+  const { sessions } = service.client;
+  const { sessionId } = await sessions.open({
+    agentId: await agentWithTools(),
+    environment: 'production',
+    input: content(sent),
+  });
+  let toolCallId = '';
+  await expect
+    .poll(async () => {
+      const { waitingFor } = await sessions.get(sessionId);
+      if (waitingFor?.type === 'toolResult') toolCallId = waitingFor.toolCallIds[0]!;
+      return toolCallId;
+    })
+    .not.toBe('');
+  await sessions.sendToolResult(sessionId, { toolCallId, output: [{ type: 'file', fileId: scanned }, 'a scan'] });
+  await expect.poll(async () => (await sessions.get(sessionId)).status).toBe('idle');
+  const { data } = await service.client.files.list({ environment: 'production' });
+  const created = data.find((file) => file.sessionId === sessionId)!.fileId;
+  return { sessionId, created };
+}
+
+test('a fork keeps the files of the turns that it has, and no others, whichever is deleted first', async () => {
+  const { client } = service;
+  const [sent, scanned, later] = (await Promise.all([1, 2, 3].map(() => upload(service, png)))).map(
+    ({ fileId }) => fileId,
+  ) as [string, string, string];
+  const { sessionId, created } = await sessionWithFiles(sent, scanned);
+  await client.sessions.sendMessage(sessionId, { content: content(later) });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  const early = await client.sessions.fork(sessionId, { atTurn: 1 });
+  const fork = await client.sessions.fork(early.sessionId);
+
+  const { token } = await client.sessions.createToken(fork.sessionId, { scopes: ['read', 'send'] });
+  const asUser = (path: string, init: RequestInit = {}) =>
+    service.fetch(`/api/v1${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    });
+  const opened: number[] = [];
+  // One after another: a token has few streams at once.
+  for (const fileId of [sent, scanned, created, later]) {
+    const response = await asUser(`/files/${fileId}/content`);
+    await response.body?.cancel();
+    opened.push(response.status);
+  }
+  expect(opened).toEqual([200, 200, 200, 404]);
+  const message = { method: 'POST', body: JSON.stringify({ content: content(later) }) };
+  expect((await asUser(`/sessions/${fork.sessionId}/messages`, message)).status).toBe(422);
+
+  const left = () => Promise.all([sent, scanned, created, later].map(exists));
+  for (const id of [sessionId, early.sessionId]) {
+    await client.sessions.cancel(id);
+    await client.sessions.delete(id);
+  }
   await maintain(31);
-  expect([await exists(sent), await exists(created)]).toEqual([true, true]);
-  await service.client.sessions.delete(fork.sessionId);
+  expect(await left()).toEqual([true, true, true, false]);
+  await client.sessions.cancel(fork.sessionId);
+  await client.sessions.delete(fork.sessionId);
   await maintain(63);
-  expect([await exists(sent), await exists(created)]).toEqual([false, false]);
+  expect(await left()).toEqual([false, false, false, false]);
 });
 
 test('a message keeps what it says of a file that was deleted', async () => {

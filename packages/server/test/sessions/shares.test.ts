@@ -146,6 +146,28 @@ test('a file that a tool created is opened only by a link that shows tool calls'
   expect([await open(false), await open(true)]).toEqual([404, 200]);
 });
 
+test('a file in the result of a client’s tool is opened only by a link that shows tool calls, unless a message names it too', async () => {
+  const { client } = service;
+  const script = [{ toolCalls: [{ name: 'look_up', input: {} }] }, { text: 'Found.' }];
+  const model = { provider: 'scripted' as const, model: 'demo', settings: { script } };
+  const { agentId } = await client.agents.create({ name: 'Scanner', model, tools: [lookUp] });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'Scan it' });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('waiting');
+  const { waitingFor } = await client.sessions.get(sessionId);
+  const { fileId } = await client.files.upload(new Blob(['scan']), { environment: 'staging', filename: 'scan.txt' });
+  const toolCallId = (waitingFor as { toolCallIds: string[] }).toolCallIds[0]!;
+  await client.sessions.sendToolResult(sessionId, { toolCallId, output: { type: 'file', fileId } });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  const tokens = await Promise.all(
+    [false, true].map(async (includesTools) => (await share(sessionId, { includesTools })).token),
+  );
+  const open = () =>
+    Promise.all(tokens.map(async (token) => (await stranger().post('/shares/file', { token, fileId })).status));
+  expect(await open()).toEqual([404, 200]);
+  await client.sessions.sendMessage(sessionId, { content: [{ type: 'file', fileId }] });
+  expect(await open()).toEqual([200, 200]);
+});
+
 test('a link shows what is said after it was created, and the pages of a long conversation', async () => {
   const { sessionId } = await openSession();
   const { token } = await share(sessionId);
