@@ -12,7 +12,7 @@ COPY . .
 # The console is built here, so none of its tools are in the image.
 FROM sources AS console
 RUN --mount=type=cache,target=/root/.npm \
-    npm ci --workspace @signalbox/console --no-audit --no-fund && node scripts/build-console.mjs
+    npm ci --workspace @signalbox/console --no-audit --no-fund && node packages/console/scripts/build.mjs
 
 # What the service needs at run time, in the versions of the lock file. Development dependencies are removed first, because npm would
 # install some of them as optional peers (170 MB).

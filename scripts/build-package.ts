@@ -28,7 +28,7 @@ export function buildPackage(source: string, folder: string): void {
   mkdirSync(folder, { recursive: true });
   const manifest = readManifest(source);
   if (existsSync(join(source, 'tsconfig.build.json'))) compile(source, folder);
-  if (manifest.name === '@signalbox/console') run(join(root, 'scripts/build-console.mjs'));
+  if (manifest.name === '@signalbox/console') run(join(source, 'scripts/build.mjs'));
   for (const [to, from] of Object.entries(manifest.build ?? {})) {
     // The hidden files of the console's build are for tests and for the next build.
     const filter = (path: string) => !/(\/(node_modules|data|\.[^/]*)|\.test\.ts)$/.test(path);

@@ -1,8 +1,8 @@
 // Which package and which folder may import which.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { importsOf, onlyTypes, root, server, sources } from './sources.ts';
+import { everything, importsOf, isTest, onlyTypes, root, type Source, server, sources } from './sources.ts';
 
 test('packages import only downward: cli > console and server > client > contract, react > client, and server > embedded-postgres', () => {
   const allowed: Record<string, string[]> = {
@@ -24,28 +24,67 @@ test('packages import only downward: cli > console and server > client > contrac
   expect(wrong).toEqual([]);
 });
 
-test('a package declares what it imports', () => {
+test('a published package depends on what it imports', () => {
   const wrong = sources.flatMap((source) => {
-    const [, own = ''] = source.file.split('/');
-    const manifest = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
-      dependencies?: Record<string, string>;
-      devDependencies?: Record<string, string>;
-      peerDependencies?: Record<string, string>;
-    };
+    const manifest = manifestAbove(source.file);
     // The console is published as a bundle that contains its dependencies.
-    const { dependencies = {} } = own === 'console' ? { dependencies: manifest.devDependencies } : manifest;
-    const { peerDependencies = {} } = manifest;
-    return (
-      importsOf(source)
-        // `virtual:` is what a plugin of Vite makes.
-        .filter((specifier) => !/^(node:|packages\/|virtual:)/.test(specifier))
-        .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0])
-        .filter((name) => !(name in dependencies || name in peerDependencies))
-        .map((name) => `${source.file} → ${name}`)
-    );
+    const { dependencies = {}, peerDependencies = {} } =
+      manifest.name === '@signalbox/console' ? { dependencies: manifest.devDependencies } : manifest;
+    return importedPackages(source)
+      .filter((name) => !(name in { ...dependencies, ...peerDependencies }))
+      .map((name) => `${source.file} → ${name}`);
   });
   expect(wrong).toEqual([]);
 });
+
+// Without it, a package that another one installs is found here, and missing where only this one is installed, as in the image.
+test('every file imports only what the manifest above it declares; a test may use the tools of the workspace as well', () => {
+  const workspace = manifestAbove('package.json');
+  const wrong = everything.filter(isInstalledHere).flatMap((source) => {
+    const own = manifestAbove(source.file);
+    const isOfWorkspace = own.name === workspace.name;
+    const declared = { ...declaredBy(own), ...(isTest(source) && declaredBy(workspace)) };
+    return importedPackages(source)
+      .filter((name) => !(name in declared || name === own.name || (isOfWorkspace && name.startsWith('@signalbox/'))))
+      .map((name) => `${source.file} → ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+interface Manifest {
+  name: string;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+}
+
+/** The nearest one, which decides what npm installs for the file. */
+function manifestAbove(file: string): Manifest {
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const path = join(root, folder, 'package.json');
+    if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+  }
+}
+
+const declaredBy = (manifest: Manifest) => ({
+  ...manifest.dependencies,
+  ...manifest.devDependencies,
+  ...manifest.optionalDependencies,
+  ...manifest.peerDependencies,
+});
+
+/** Not the programs of other products, which `bench/against/install.ts` installs elsewhere. */
+const isInstalledHere = ({ file }: Source) => !/^bench\/against\/.*\.mjs$/.test(file);
+
+/** Names of packages in static and dynamic imports. `virtual:` is what a plugin of Vite makes. */
+function importedPackages(source: Source): string[] {
+  const dynamic = [...source.text.matchAll(/\bimport\(\s*'([^']+)'/g)].map((match) => match[1]!);
+  const names = [...importsOf(source), ...dynamic]
+    .filter((specifier) => !/^(\.|node:|virtual:)/.test(specifier) && !existsSync(join(root, specifier)))
+    .flatMap((specifier) => /^(@[\w-]+\/)?[\w.-]+(?=\/|$)/.exec(specifier)?.[0] ?? []);
+  return [...new Set(names)];
+}
 
 test('the client loads a framework only with the adapter of that framework', () => {
   const client = new Map(

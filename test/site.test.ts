@@ -36,7 +36,7 @@ async function run(script: string, ...args: string[]): Promise<void> {
 
 // Ten seconds on an idle machine, and more than a minute on a busy one.
 beforeAll(async () => {
-  await run('scripts/build-console.mjs');
+  await run('packages/console/scripts/build.mjs');
   await run('node_modules/vitepress/bin/vitepress.js', 'build', 'docs', '--outDir', site);
 }, 600_000);
 afterAll(() => rmSync(site, { recursive: true }));

@@ -1,8 +1,7 @@
 // The chat as users have it: the example's own server, a real service and a real browser.
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../packages/console/test/support/axe.ts';
-import { browser } from '../../packages/console/test/support/browser.ts';
+import { browser, type Page } from '../../packages/console/test/support/browser.ts';
 import { type Clock, systemClock } from '../../packages/server/src/lib/clock.ts';
 import { startTestService, type TestService } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';

@@ -6,6 +6,8 @@ import type { Browser } from 'playwright-core';
 import { atFileEnd } from '../../../server/test/support/at-file-end.ts';
 import { launchChromium } from './chromium.ts';
 
+export type { Page } from 'playwright-core';
+
 let scratch: string | undefined;
 let launching: Promise<Browser> | undefined;
 

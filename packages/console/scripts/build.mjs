@@ -5,13 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const directory = `${root}packages/console/`;
 const stampFile = `${directory}dist/.stamp`;
 const sources = [
   'package-lock.json',
-  'scripts/build-console.mjs',
-  'packages/console/{index.html,reference.html,scalar.ts,operations.ts,vite.config.ts,package.json}',
+  'packages/console/{index.html,reference.html,scalar.ts,operations.ts,vite.config.ts,package.json,scripts/build.mjs}',
   'packages/{console,client,contract}/src/**/*',
 ];
 
