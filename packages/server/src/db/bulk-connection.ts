@@ -21,6 +21,8 @@ const SETTINGS = {
   ...pinnedSettings,
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
+  // The slow end acknowledges nothing while it does not read.
+  tcp_user_timeout: '0',
 };
 
 /** To the first host that is writable. Rejects with the error of the last one. */

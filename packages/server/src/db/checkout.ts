@@ -1,7 +1,7 @@
 // A connection that is checked out of the pool, and what its errors mean for the caller.
-import type { PoolClient } from 'pg';
-import { type Connection, READ_ONLY } from './connection.ts';
+import { READ_ONLY } from './connection.ts';
 import { isServerError, Pipeline, type PipelineOutcome, preparedOn, type Statement } from './pipeline.ts';
+import type { PooledConnection } from './pool.ts';
 
 /** No connection was available, or the one in use was lost. A retry may succeed; HTTP responds with 503. */
 export class DatabaseUnavailable extends Error {
@@ -47,9 +47,9 @@ function isRefused(error: unknown): boolean {
   return isServerError(error) && REFUSED.has(error.code);
 }
 
-/** For a failed attempt to connect. Errors such as a wrong password are thrown unchanged, all others as DatabaseUnavailable. */
+/** For a failed attempt to connect, for whatever reason: a password that was changed may be right again later. */
 export function throwConnectError(error: unknown): never {
-  throw isServerError(error) && !isLost(error) && !isRefused(error) ? error : new DatabaseUnavailable(error);
+  throw new DatabaseUnavailable(error);
 }
 
 /**
@@ -65,10 +65,10 @@ export function errorForCaller({ error, connectionLost }: PipelineOutcome, mayHa
 }
 
 export class CheckedOutConnection {
-  readonly #client: PoolClient & Connection;
+  readonly #client: PooledConnection;
   #broken = false;
 
-  constructor(client: PoolClient & Connection) {
+  constructor(client: PooledConnection) {
     this.#client = client;
     client.on('error', this.#breakage);
   }

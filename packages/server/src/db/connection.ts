@@ -10,8 +10,8 @@ import { Client, type ClientConfig } from 'pg';
 /** PostgreSQL's code for a statement that a read-only server refuses. */
 export const READ_ONLY = '25006';
 
-/** Results depend on these settings, and a role or a database may have others. */
-export const pinnedSettings: Readonly<Record<string, string>> = {
+/** What the server uses instead of the settings of its role or database: results depend on them. */
+const resultSettings: Readonly<Record<string, string>> = {
   array_nulls: 'on',
   bytea_output: 'hex',
   DateStyle: 'ISO, MDY',
@@ -23,6 +23,20 @@ export const pinnedSettings: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   transform_null_equals: 'off',
 };
+
+/**
+ * How the server notices that a node is gone, as after a failure of its machine or network. By default it takes two hours, and until
+ * then the connections of the node count towards the limit of the server. Without effect on a unix socket.
+ */
+const keepAliveSettings: Readonly<Record<string, string>> = {
+  tcp_keepalives_idle: '15',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  // For a response that is not acknowledged, which no keep-alive follows.
+  tcp_user_timeout: '30s',
+};
+
+export const pinnedSettings: Readonly<Record<string, string>> = { ...resultSettings, ...keepAliveSettings };
 
 /** The server can't be written to. */
 export class ReadOnlyServer extends Error {

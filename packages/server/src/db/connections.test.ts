@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import type { Client } from 'pg';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../test/support/postgres-proxy.ts';
 import { createDb, DatabaseUnavailable, type Db, type DbOptions } from './db.ts';
-import { createIdentityPool } from './identity-pool.ts';
+import { createIdentityPool, type IdentityPool } from './identity-pool.ts';
 
 let database: TestDatabase;
 let admin: Db;
@@ -54,6 +55,24 @@ async function secondsUntil(clock: ManualClock, awaited: Promise<unknown>): Prom
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return (clock.now().getTime() - startedAt) / 1000;
+}
+
+/** After it, a check is made anew. */
+async function aSecond(clock: ManualClock): Promise<void> {
+  clock.advance(1_000);
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** As better-auth does it. */
+async function askIdentity(pool: IdentityPool): Promise<void> {
+  const connection = await pool.connect();
+  await connection.query('select 1').finally(() => connection.release());
+}
+
+/** A URL of the database at these hosts, each with its port. */
+function urlOf(hosts: readonly string[]): string {
+  const { username, password, pathname } = new URL(database.url);
+  return `postgres://${username}${password && `:${password}`}@${hosts.join(',')}${pathname}?target_session_attrs=read-write`;
 }
 
 const outcomeOf = (attempt: Promise<unknown>) =>
@@ -131,14 +150,33 @@ describe('a database that hangs', () => {
     onTestFinished(() => proxy.close());
     const clock = createManualClock();
     const pool = createIdentityPool({ url: proxy.url, log: { warn() {} }, statementTimeoutMs: 60_000, clock });
-    await pool.query('select 1');
+    await askIdentity(pool);
     const proceed = proxy.hang();
-    const asked = outcomeOf(pool.query('select 1'));
+    const asked = outcomeOf(askIdentity(pool));
     expect(await secondsUntil(clock, asked)).toBeLessThanOrEqual(10);
     expect(await asked).toMatchObject({ code: 'ETIMEDOUT' });
     proceed();
-    await pool.query('select 1');
+    await clock.passWhile(askIdentity(pool));
     await pool.end();
+  });
+
+  test('fails every caller within 10 s and a check within 5 s, however many hosts are silent, and is used again', async () => {
+    const proxies = [await startPostgresProxy(database.url), await startPostgresProxy(database.url)];
+    onTestFinished(async () => void (await Promise.all(proxies.map((proxy) => proxy.close()))));
+    const proceeds = proxies.map((proxy) => proxy.hang());
+    const clock = createManualClock();
+    const db = createDb({ url: urlOf(proxies.map(({ url }) => new URL(url).host)), clock });
+    for (let times = 0; times < 3; times += 1) {
+      const asked = outcomeOf(db.query(sql`select 1`));
+      expect(await secondsUntil(clock, asked)).toBeLessThanOrEqual(10);
+      expect(await asked).toBeInstanceOf(DatabaseUnavailable);
+    }
+    const checked = outcomeOf(db.check());
+    expect(await secondsUntil(clock, checked)).toBeLessThanOrEqual(5);
+    expect(await checked).toBeInstanceOf(DatabaseUnavailable);
+    for (const proceed of proceeds) proceed();
+    expect(await clock.passWhile(db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+    await db.close();
   });
 });
 
@@ -197,15 +235,16 @@ describe('a read-only database', () => {
     const identity = createIdentityPool({ url: database.url, log: { warn() {} }, statementTimeoutMs: 0 });
     const client = await admin.connect();
     await alter('set default_transaction_read_only = on');
-    const attempts = [db.query(sql`select 1`), db.check(), db.connect(), identity.query('select 1')];
+    const attempts = [db.query(sql`select 1`), db.check(), db.connect(), askIdentity(identity)];
     for (const outcome of await Promise.all(attempts.map(outcomeOf))) {
       expect(outcome).toMatchObject({ message: expect.stringContaining('read-only') });
     }
     await client.query(`alter database ${name!.name} reset default_transaction_read_only`);
     await client.end();
-    await db.check();
+    // The result of a check is kept for a moment.
+    await vi.waitFor(() => db.check());
     expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
-    await identity.query('select 1');
+    await askIdentity(identity);
     await identity.end();
   });
 });
@@ -247,22 +286,111 @@ describe('too few connections', () => {
     expect(db.pool().total).toBe(2);
   });
 
-  test('callers wait for the node’s connections while the server accepts no more', async () => {
-    const role = `limited_${randomBytes(4).toString('hex')}`;
-    await admin.execute(sql`select 1`);
-    const client = await admin.connect();
-    await client.query(`create role ${role} login password 'limited' connection limit 2`);
-    const url = new URL(database.url);
-    url.username = role;
-    url.password = 'limited';
-    const db = createDb({ url: url.href, max: 10 });
-    const many = Array.from({ length: 40 }, (_, index) => db.query(sql`select ${index}::int as n, pg_sleep(0.01)`));
-    expect(await Promise.all(many)).toHaveLength(40);
-    // The server responds, and the node has connections: it is ready.
-    await db.check();
-    await db.close();
-    await client.query(`drop role ${role}`);
-    await client.end();
+  describe('because the server allows no more', () => {
+    let role: string;
+    let client: Client;
+    const alter = (text: string) => client.query(`alter role ${role} ${text}`);
+    const endAll = () =>
+      client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1', [role]);
+
+    beforeEach(async () => {
+      role = `limited_${randomBytes(4).toString('hex')}`;
+      client = await admin.connect();
+      await client.query(`create role ${role} login password 'limited' connection limit 2`);
+    });
+    afterEach(async () => {
+      await client.query(`drop role ${role}`);
+      await client.end();
+    });
+
+    async function limited(): Promise<{ db: Db; proxy: PostgresProxy; clock: ManualClock; warnings: string[] }> {
+      const proxy = await startPostgresProxy(database.url);
+      onTestFinished(() => proxy.close());
+      const url = new URL(proxy.url);
+      url.username = role;
+      url.password = 'limited';
+      const clock = createManualClock();
+      const warnings: string[] = [];
+      const log = { warn: (_: object, message: string) => warnings.push(message) };
+      const db = createDb({ url: url.href, max: 10, clock, log });
+      return { db, proxy, clock, warnings };
+    }
+
+    test('callers wait for the connections that the node has, which does not ask for more each time', async () => {
+      const { db, proxy, warnings } = await limited();
+      for (let times = 0; times < 3; times += 1) {
+        const many = Array.from({ length: 40 }, () => db.query(sql`select 1`));
+        expect(await Promise.all(many)).toHaveLength(40);
+      }
+      expect(proxy.opened).toBe(10);
+      expect(warnings).toEqual(['no further database connection; working with those that are open']);
+      // The server responds, and the node has connections: it is ready.
+      await db.check();
+      await db.close();
+    });
+
+    test('and the node has none: callers fail, it is not ready, and it asks for one about once a second', async () => {
+      const { db, proxy, clock } = await limited();
+      await db.query(sql`select 1`);
+      await alter('connection limit 0');
+      await endAll();
+      await vi.waitUntil(() => db.pool().total === 0, { interval: 1 });
+      const before = proxy.opened;
+      const startedAt = clock.now().getTime();
+      const outcomes = [];
+      for (let times = 0; times < 20; times += 1) {
+        const many = Array.from({ length: 5 }, () => outcomeOf(db.query(sql`select 1`)));
+        outcomes.push(...(await clock.passWhile(Promise.all(many))));
+      }
+      for (const outcome of outcomes)
+        expect(outcome).toMatchObject({ name: 'DatabaseUnavailable', cause: { code: '53300' } });
+      const seconds = (clock.now().getTime() - startedAt) / 1000;
+      // The first five together, and those with shorter pauses.
+      expect(proxy.opened - before).toBeLessThan(5 + 6 + seconds);
+      expect(await outcomeOf(db.check())).toMatchObject({ cause: { code: '53300' } });
+      await alter('connection limit 2');
+      expect(await clock.passWhile(db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
+      await aSecond(clock);
+      await db.check();
+      await db.close();
+    });
+
+    test('or because its password was changed: the node works with what it has, then fails as unavailable', async () => {
+      const { db, clock } = await limited();
+      await db.query(sql`select 1`);
+      await alter(`password 'changed'`);
+      const many = Array.from({ length: 10 }, () => db.query(sql`select 1`));
+      expect(await Promise.all(many)).toHaveLength(10);
+      await db.check();
+      await endAll();
+      await vi.waitUntil(() => db.pool().total === 0, { interval: 1 });
+      const asked = outcomeOf(db.query(sql`select 1`));
+      expect(await clock.passWhile(asked)).toMatchObject({ name: 'DatabaseUnavailable', cause: { code: '28P01' } });
+      await aSecond(clock);
+      expect(await outcomeOf(db.check())).toMatchObject({ cause: { code: '28P01' } });
+      await alter(`password 'limited'`);
+      await clock.passWhile(db.query(sql`select 1`));
+      await db.close();
+    });
+  });
+
+  test('callers that wait for one fail after 10 s, also if one of its callers never returns it', async () => {
+    const clock = createManualClock();
+    const db = dbWith({ max: 1, clock });
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const taken = Promise.withResolvers<void>();
+    const keeping = db.transaction(async (tx) => {
+      await tx.query(sql`select 1`);
+      taken.resolve();
+      await over;
+    });
+    await taken.promise;
+    const waiting = outcomeOf(db.query(sql`select 1`));
+    expect(await secondsUntil(clock, waiting)).toBe(10);
+    expect(await waiting).toBeInstanceOf(DatabaseUnavailable);
+    end();
+    await keeping;
+    expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
   });
 });
 
@@ -270,11 +398,7 @@ test('of several hosts the first that accepts connections is used, and the next 
   const [one, other] = await Promise.all([startPostgresProxy(database.url), startPostgresProxy(database.url)]);
   onTestFinished(() => other.close());
   const [first, second] = [new URL(one.url), new URL(other.url)];
-  const url = new URL(database.url);
-  const user = `${url.username}${url.password && `:${url.password}`}@`;
-  const db = dbWith({
-    url: `postgres://${user}127.0.0.1:1,${first.host},${second.host}${url.pathname}?target_session_attrs=read-write`,
-  });
+  const db = dbWith({ url: urlOf(['127.0.0.1:1', first.host, second.host]) });
   await db.query(sql`select 1`);
   expect([one.connections, other.connections]).toEqual([1, 0]);
   await one.close();

@@ -9,11 +9,11 @@
 // A sweep each second checks the connections that wait for the server. If one has waited for SUSPECT_SECONDS, a new connection is
 // opened as a probe. If the probe gets no response either, the database hangs, and everything that waits for it fails. A statement
 // fails in any case if the server stays silent for longer than the statement timeout.
-import { Pool, type PoolClient } from 'pg';
 import { OVER } from '../lib/aborted.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
-import { Connection, type Overloaded, pinnedSettings, ReadOnlyServer } from './connection.ts';
+import { Connection, pinnedSettings, ReadOnlyServer } from './connection.ts';
 import { isServerError } from './pipeline.ts';
+import { ConnectionPool, isRefusal, type PoolLog } from './pool.ts';
 import { urlsOf } from './url.ts';
 
 export interface ConnectionsOptions {
@@ -33,21 +33,15 @@ export interface ConnectionsOptions {
 const SWEEP_MS = 1_000;
 // Enough on a busy machine, and less than a caller waits for a connection.
 const OPEN_SECONDS = 8;
-// Less than the 5 s within which a node reports that it is not ready.
+// Less than the 5 s within which a node reports that it is not ready: for each host, and for all together.
 const CHECK_SECONDS = 3;
+const CHECK_MS = 4_000;
 const CLOSE_SECONDS = 3;
 // Long for a statement, short for a user. With the time of a probe it stays below the 10 s after which a request fails.
 const SUSPECT_SECONDS = 4;
 const PROBE_SECONDS = 4;
 // A busy server takes some time to report that it has cancelled a statement.
 const MARGIN_SECONDS = 5;
-// How long a caller waits while all connections of the pool are in use.
-const WAIT_MS = 10_000;
-const IDLE_MS = 60_000;
-// Replaces even busy connections, so that changes such as a new address in DNS take effect.
-const LIFETIME_SECONDS = 600;
-// How long a pool does not grow after the server refused it another connection.
-const NO_GROWTH_SECONDS = 10;
 
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -73,16 +67,18 @@ export class Connections {
     this.#urls = urlsOf(options.url);
   }
 
-  pool(max: number): ConnectionPool {
-    const pool = new ConnectionPool(this, max);
+  pool(max: number, log?: PoolLog): ConnectionPool {
+    const open = () => this.#attempt(() => this.#create().connect());
+    const isCurrent = (connection: Connection) => this.#current.has(connection);
+    const pool = new ConnectionPool({ open, isCurrent }, { max, clock: this.#clock, log });
     this.#pools.add(pool);
     return pool;
   }
 
   /** A connection outside of pools. The caller ends it. */
   direct(): Promise<Connection> {
-    return this.attempt(() => {
-      const connection = this.create();
+    return this.#attempt(() => {
+      const connection = this.#create();
       this.#direct.add(connection);
       return connection.connect();
     });
@@ -90,16 +86,20 @@ export class Connections {
 
   /** Resolves when a new connection reaches a writable server. */
   async check(): Promise<void> {
-    const connection = await this.attempt<Connection>(() => {
-      const connection = this.create();
+    const opened = this.#attempt(() => {
+      const connection = this.#create();
       this.#openSeconds.set(connection, CHECK_SECONDS);
       return connection.connect();
+    }).then((connection) => void connection.end());
+    const over = new AbortController();
+    const late = this.#clock.sleep(CHECK_MS, over.signal).then(() => {
+      throw new Error(`No response for ${CHECK_MS / 1000} s`);
     });
-    void connection.end();
+    await Promise.race([opened, late]).finally(() => over.abort(OVER));
   }
 
   /** Calls `open`, once more for each further host if it fails. */
-  async attempt<T>(open: () => Promise<T>): Promise<T> {
+  async #attempt(open: () => Promise<Connection>): Promise<Connection> {
     for (let others = this.#urls.length - 1; ; others -= 1) {
       const failures = this.#failures;
       try {
@@ -111,7 +111,7 @@ export class Connections {
   }
 
   /** `url`: of one host; default: the current host. */
-  create(url = this.#urls[this.#host]!): Connection {
+  #create(url = this.#urls[this.#host]!): Connection {
     const { applicationName = 'signalbox', statementTimeoutMs, idleInTransactionMs, isPooled = false } = this.#options;
     const settings = {
       ...pinnedSettings,
@@ -121,7 +121,7 @@ export class Connections {
     const connection = new Connection({ url, applicationName, settings: isPooled ? null : settings });
     connection.failedToOpen = (error) => {
       // If a server refuses a password or has no room, the other hosts would too.
-      if (isServerError(error) && !error.code.startsWith('57P')) return;
+      if (isRefusal(error)) return;
       this.#failures += 1;
       if (url === this.#urls[this.#host]) this.#host = (this.#host + 1) % this.#urls.length;
     };
@@ -134,10 +134,6 @@ export class Connections {
     });
     this.#startSweeping();
     return connection;
-  }
-
-  isCurrent(connection: Connection): boolean {
-    return this.#current.has(connection);
   }
 
   /** Every existing connection is replaced before its next use. Does nothing if `cause` is due to be replaced already. */
@@ -164,7 +160,7 @@ export class Connections {
     while (!ended.aborted) {
       await this.#clock.sleep(SWEEP_MS, ended).catch(() => {});
       if (ended.aborted) return;
-      for (const pool of this.#pools) pool.countDownNoGrowth();
+      for (const pool of this.#pools) pool.countSecond();
       const suspects = new Set<string>();
       for (const connection of [...this.#open]) {
         const silentSeconds = connection.countSilence();
@@ -189,7 +185,7 @@ export class Connections {
     if (this.#probed.has(url)) return;
     this.#probed.add(url);
     try {
-      const connection = this.create(url);
+      const connection = this.#create(url);
       this.#openSeconds.set(connection, PROBE_SECONDS);
       await connection.connect();
       void connection.end();
@@ -206,65 +202,6 @@ export class Connections {
   }
 }
 
-/** The server, the database or the role has reached its limit of connections. */
-export function hasTooManyConnections(error: unknown): boolean {
-  return isServerError(error) && error.code === '53300';
-}
-
 function isSilent(connection: Connection): boolean {
   return connection.state === 'open' && connection.silentSeconds >= SUSPECT_SECONDS;
-}
-
-/** Callers wait while all connections are in use, and while the server allows no further one. */
-export class ConnectionPool extends Pool {
-  readonly #connections: Connections;
-  readonly #max: number;
-  #noGrowthSeconds = 0;
-
-  constructor(connections: Connections, max: number) {
-    super({
-      Client: class {
-        constructor() {
-          // biome-ignore lint/correctness/noConstructorReturn: pg's pool makes its connections by `new`
-          return connections.create();
-        }
-      } as never,
-      max,
-      connectionTimeoutMillis: WAIT_MS,
-      idleTimeoutMillis: IDLE_MS,
-      maxLifetimeSeconds: LIFETIME_SECONDS,
-    });
-    this.#connections = connections;
-    this.#max = max;
-  }
-
-  override connect(callback?: unknown): Overloaded {
-    const taken = this.#take();
-    if (typeof callback !== 'function') return taken;
-    taken.then(
-      (client) => callback(undefined, client, client.release),
-      (error) => callback(error, undefined, () => {}),
-    );
-  }
-
-  async #take(): Promise<PoolClient & Connection> {
-    while (true) {
-      try {
-        const client = (await this.#connections.attempt(() => super.connect())) as PoolClient & Connection;
-        if (this.#connections.isCurrent(client)) return client;
-        client.release(true);
-      } catch (error) {
-        // Wait for one of the existing connections instead.
-        if (!hasTooManyConnections(error) || this.totalCount === 0) throw error;
-        this.options.max = this.totalCount;
-        this.#noGrowthSeconds = NO_GROWTH_SECONDS;
-      }
-    }
-  }
-
-  /** Call it once a second. */
-  countDownNoGrowth(): void {
-    this.#noGrowthSeconds -= 1;
-    if (this.#noGrowthSeconds <= 0) this.options.max = this.#max;
-  }
 }

@@ -441,11 +441,12 @@ describe('a database that cannot be reached', () => {
     await gone.close();
   });
 
-  test('is not DatabaseUnavailable if the name of the database is wrong: waiting does not help', async () => {
+  test('is DatabaseUnavailable, with the reason of the server, if it refuses the connection', async () => {
     const url = new URL(database.url);
     url.pathname = '/no_such_database';
     const wrong = createDb({ url: url.href });
-    await expect(wrong.query(sql`select 1`)).rejects.toMatchObject({ code: '3D000' });
+    const attempt = wrong.query(sql`select 1`);
+    await expect(attempt).rejects.toMatchObject({ name: 'DatabaseUnavailable', cause: { code: '3D000' } });
     await wrong.close();
   });
 

@@ -14,11 +14,12 @@ import type { Client } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { CheckedOutConnection, errorForCaller, throwConnectError } from './checkout.ts';
-import { Connections, hasTooManyConnections } from './connections.ts';
+import { Connections } from './connections.ts';
 import { GroupCommit } from './group-commit.ts';
 import { handled } from './handled.ts';
 import { createInsertMerger } from './merge-inserts.ts';
 import { type PipelineOutcome, rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
+import { isRefusal, type PoolLog } from './pool.ts';
 import { Transaction } from './transaction.ts';
 
 export { CANCELLED, DatabaseUnavailable } from './checkout.ts';
@@ -62,16 +63,12 @@ export interface BatchOptions {
   limitsLocks?: boolean;
 }
 
-export interface DbLog {
-  warn(fields: object, message: string): void;
-}
-
 export interface DbOptions {
   /** `postgres://…`; never logged. */
   url: string;
   /** The most connections the pool opens. */
   max?: number;
-  log?: DbLog;
+  log?: PoolLog;
   /** How long the server may work on a statement; 0 is no limit. Undefined leaves it to the settings of the server. */
   statementTimeoutMs?: number;
   /** How long a transaction may wait for its next statement; then the server ends its connection. */
@@ -99,11 +96,7 @@ const statements = channel('signalbox.statement');
 export function createDb(options: DbOptions): Db {
   const { log, max = DEFAULT_MAX_CONNECTIONS, isPooled = false, clock = systemClock } = options;
   const connections = new Connections(options);
-  const pool = connections.pool(max);
-  // The pool has already removed the connection. Without a listener, the event would end the process.
-  pool.on('error', (error) =>
-    log?.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),
-  );
+  const pool = connections.pool(max, log);
 
   // Names that are used move to the recent half. When that is full it becomes the older half, and names that were not used since the
   // last time are forgotten.
@@ -177,15 +170,13 @@ export function createDb(options: DbOptions): Db {
   async function check(): Promise<void> {
     try {
       await connections.check().catch((error) => {
-        // A server that allows no further connection still serves those that this node has.
-        if (!hasTooManyConnections(error) || pool.totalCount === 0) throwConnectError(error);
+        // A server that refuses a further connection still serves those that this node has.
+        if (!isRefusal(error) || pool.openCount === 0) throwConnectError(error);
       });
+    } finally {
       void clock.sleep(CHECK_KEPT_MS).then(() => {
         checking = undefined;
       });
-    } catch (error) {
-      checking = undefined;
-      throw error;
     }
   }
 

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { BinariesMissing, DirectoryInUse, PostgresError, UserUnsuitable } from '@signalbox/embedded-postgres';
 import { DatabaseUnavailable } from '../db/db.ts';
 import { SchemaRefused } from '../db/migrate.ts';
+import { isServerError } from '../db/pipeline.ts';
 import { DatabaseUnsuitable } from '../db/requirements.ts';
 import { MarkedNotToStart } from '../db/start-mark.ts';
 import { hostsAndDatabaseOf } from '../db/url.ts';
@@ -55,7 +56,8 @@ export function explainStart(
   const found = error instanceof DatabaseUnavailable ? error.cause : error;
   const { code = (found as { cause?: { code?: string } }).cause?.code ?? '', message } = found as NodeJS.ErrnoException;
   const known = reasons.find(({ pattern }) => pattern.test(code || message))?.reason;
-  const reason = known ?? (error instanceof DatabaseUnavailable ? unreachable(code || message) : undefined);
+  const unknown = isServerError(found) ? refusing(message) : unreachable(code || message);
+  const reason = known ?? (error instanceof DatabaseUnavailable ? unknown : undefined);
   if (!reason) return error;
   return new DatabaseNotUsable(
     `The database at ${hostsAndDatabaseOf(databaseUrl)} ${reason.replaceAll('$URL', variable)}`,
@@ -66,6 +68,8 @@ export function explainStart(
 }
 
 const unreachable = (reason: string) => `does not respond (${reason}). Is it running, and is $URL correct?`;
+
+const refusing = (reason: string) => `refuses the connection (${reason}). Its log may say more.`;
 
 /** The package knows neither the data directory nor DATABASE_URL. */
 function embeddedMessage(error: PostgresError): string {

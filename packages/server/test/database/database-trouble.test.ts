@@ -3,6 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import {
@@ -11,6 +12,7 @@ import {
   serverPidOf,
   spawnPostgres,
 } from '../../../embedded-postgres/test/support/postgres-process.ts';
+import { createDb } from '../../src/db/db.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { copyAsStandby } from '../support/standby.ts';
@@ -109,6 +111,17 @@ async function untilWritten(during: () => Promise<unknown>): Promise<void> {
   expect([...others].filter((status) => status !== 503)).toEqual([]);
 }
 
+test('a node that is gone without a word loses its connections on the server after half a minute', async () => {
+  const db = createDb({ url: primary.url });
+  // The values of the socket itself, which the operating system returns.
+  const [row] = await db.query(sql`
+    select current_setting('tcp_keepalives_idle')::int + current_setting('tcp_keepalives_interval')::int
+      * current_setting('tcp_keepalives_count')::int as "idleSeconds",
+      current_setting('tcp_user_timeout')::int as "unacknowledgedMs"`);
+  expect(row).toEqual({ idleSeconds: 30, unacknowledgedMs: 30_000 });
+  await db.close();
+});
+
 test('while the database is suspended requests get a 503, and it is used again when it resumes', async () => {
   expect([await post(), await ready()]).toEqual([201, 200]);
   const stopped = await processesOf(primary.dataDir);
@@ -120,7 +133,7 @@ test('while the database is suspended requests get a 503, and it is used again w
     for (const pid of stopped) process.kill(pid, 'SIGCONT');
   }
   await untilWritten(async () => {});
-  expect(await ready()).toBe(200);
+  await expect.poll(ready).toBe(200);
 });
 
 test('a request of a known caller waits once for a database that hangs, not once more to look the caller up', async () => {
@@ -160,7 +173,7 @@ test('while the database is read-only requests get a 503, and it is used again o
   expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(/^signalbox_database_up 0$/m);
   await set('off');
   await untilWritten(async () => {});
-  expect(await ready()).toBe(200);
+  await expect.poll(ready).toBe(200);
 });
 
 test('when the primary is gone and its standby is promoted, the standby is used, by a URL that names both', async () => {
@@ -168,5 +181,5 @@ test('when the primary is gone and its standby is promoted, the standby is used,
   expect(await post()).toBe(503);
   await expect.poll(ready).toBe(503);
   await untilWritten(() => ask(standby.url, 'select pg_promote()'));
-  expect(await ready()).toBe(200);
+  await expect.poll(ready).toBe(200);
 });

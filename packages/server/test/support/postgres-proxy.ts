@@ -17,6 +17,8 @@ export interface PostgresProxy {
   notificationsLost: number;
   /** The number of open connections. */
   readonly connections: number;
+  /** The number of connections since the start. */
+  readonly opened: number;
   /**
    * Forwards nothing and closes nothing from now on, as if the server hung or the network were cut: on all connections, or only on
    * the current ones. The returned function forwards what was withheld.
@@ -42,8 +44,10 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
   const gates = new Set<{ whenOpen: Promise<void> | undefined }>();
   let hanging: Promise<void> | undefined;
   let to = new URL(target);
+  let opened = 0;
 
   const server = createServer((client) => {
+    opened += 1;
     const upstream = connectTo(to);
     const gate = { whenOpen: hanging };
     gates.add(gate);
@@ -121,6 +125,9 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
     notificationsLost: 0,
     get connections() {
       return gates.size;
+    },
+    get opened() {
+      return opened;
     },
     hang(which = 'all') {
       const { promise, resolve } = Promise.withResolvers<void>();
