@@ -93,6 +93,38 @@ test('a writer whose epoch has moved on writes nothing and hears of it; its neig
   expect(await textOf(healthy)).toEqual(['kept']);
 });
 
+test('a writer whose row went back is fenced and writes nothing more', async () => {
+  const appender = createAppender(node.platform);
+  const head = await newHead();
+  for (const delta of ['one', 'two']) {
+    await appender.append(head, delta);
+    await until(async () => head.pending.length === 0 && !head.writing);
+  }
+  await goBack(head, 3);
+  for (const delta of ['three', 'four', 'five', 'six', 'seven']) await appender.append(head, delta);
+  await head.fenced;
+  await settled(appender);
+  expect(await textOf(head)).toEqual(['one']);
+  // The deltas are neither in the journal nor waiting, also if the row is put forward again.
+  await setNextSeq(head, 4);
+  await settled(appender);
+  expect(await textOf(head)).toEqual(['one']);
+});
+
+/** As after the promotion of a standby that had not received the last commits. */
+async function goBack(head: TextHead, nextSeq: number): Promise<void> {
+  await node.platform.db.execute(sql`
+    delete from segments
+    where organization_id = ${node.organizationId} and session_id = ${head.sessionId} and seq_to >= ${nextSeq}`);
+  await setNextSeq(head, nextSeq);
+}
+
+async function setNextSeq({ sessionId }: TextHead, nextSeq: number): Promise<void> {
+  await node.platform.db.execute(sql`
+    update sessions set next_seq = ${nextSeq}
+    where organization_id = ${node.organizationId} and session_id = ${sessionId}`);
+}
+
 test('of two heads of one session in one flush only the text of the writer is shown, and the other hears of it', async () => {
   const shown: string[] = [];
   const live = {

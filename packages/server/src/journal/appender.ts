@@ -185,7 +185,8 @@ export function createAppender(
 
   /**
    * A row that was not written was locked (the next flush writes it), or was written by a commit whose response was lost, or
-   * has another writer. The row itself says which.
+   * has another writer. The row itself says which. A row behind the head lacks commits that were acknowledged: the database is
+   * now a standby that had not received them, or was restored to an earlier time. What follows them can't be written either.
    */
   async function readAgain(missed: Batch[], now: Date): Promise<void> {
     type Found = { sessionId: string; epoch: number; turn: number; nextSeq: number };
@@ -208,7 +209,9 @@ export function createAppender(
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const { head, deltas } of missed) {
       const row = found.get(head.sessionId);
-      if (!row || row.epoch !== head.epoch || row.turn !== head.turn || row.nextSeq > head.nextSeq + deltas.length) {
+      const isBehind = row !== undefined && row.nextSeq < head.nextSeq;
+      const isAhead = row !== undefined && row.nextSeq > head.nextSeq + deltas.length;
+      if (!row || row.epoch !== head.epoch || row.turn !== head.turn || isBehind || isAhead) {
         dirty.delete(head);
         head.onFenced();
         continue;

@@ -202,7 +202,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       this.#waiting?.abort(OVER);
       const { readers, head } = this.#feed;
       readers.delete(this);
-      if (readers.size === 0) feeds.delete(head.sessionId);
+      if (readers.size === 0 && feeds.get(head.sessionId) === this.#feed) feeds.delete(head.sessionId);
     }
   }
 
@@ -327,10 +327,10 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  /** The session was deleted: its streams end. */
-  function endDeleted(sessionId: string): void {
-    const feed = feeds.get(sessionId);
-    if (!feed) return;
+  /** Ends the streams of a session that was deleted, or that lost chunks which they may have shown. */
+  function endFeed(feed: Feed): void {
+    feeds.delete(feed.head.sessionId);
+    recent.forget(feed.head.sessionId);
     feed.isOver = true;
     feed.end = beginning;
     for (const reader of feed.readers) wakeSoon(reader);
@@ -345,19 +345,21 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  /** Finds readers that are behind because a wake-up was lost. */
+  /** Finds readers that are behind because a wake-up was lost, and journals that are shorter than before. */
   async function look(): Promise<void> {
-    const heads = [...feeds.values()].map(({ head }) => head);
-    if (heads.length === 0 || stopping.signal.aborted) return;
+    const known = [...feeds.values()].map((feed) => ({ feed, end: feed.end }));
+    if (known.length === 0 || stopping.signal.aborted) return;
     await shards.eachInTime(
       'polling for missed stream wake-ups',
-      heads,
-      ({ organizationId }) => organizationId,
+      known,
+      ({ feed }) => feed.head.organizationId,
       lookAt,
     );
   }
 
-  async function lookAt(heads: readonly JournalInfo[]): Promise<void> {
+  /** `end`: where the journal ended before the look. It ends earlier only in a database that lost commits. */
+  async function lookAt(known: readonly { feed: Feed; end: Position }[]): Promise<void> {
+    const heads = known.map(({ feed }) => feed.head);
     const organizations = heads.map(({ organizationId }) => organizationId);
     const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
       select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq"
@@ -367,12 +369,12 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
           and x.session_id = h.sid
         limit 1) s`);
-    for (const { sessionId, turn, nextSeq } of rows) {
-      const feed = feeds.get(sessionId);
-      if (feed) moveEnd(feed, endOfJournal({ turn, nextSeq }));
+    const found = new Map(rows.map((row) => [row.sessionId, row]));
+    for (const { feed, end } of known) {
+      const row = found.get(feed.head.sessionId);
+      if (!row || comparePositions({ turn: row.turn, seq: row.nextSeq - 1 }, end) < 0) endFeed(feed);
+      else moveEnd(feed, endOfJournal(row));
     }
-    const found = new Set(rows.map(({ sessionId }) => sessionId));
-    for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
   }
 
   return {

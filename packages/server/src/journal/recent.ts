@@ -27,6 +27,8 @@ export interface Recent {
   /** Calls `make` unless it was called for this name before. It returns undefined if there is nothing to show. */
   text(following: Following, name: string, make: () => Text | undefined): Text | undefined;
   age(): void;
+  /** Drops the segments of a session. */
+  forget(sessionId: string): void;
   /** The size of the cache: at most twice the limit of a half, plus what was added last. */
   bytes(): number;
 }
@@ -101,6 +103,15 @@ export function createRecent(maxHalfBytes = MAX_HALF_BYTES): Recent {
     },
 
     age,
+    forget(sessionId) {
+      for (const half of [young, old]) {
+        for (const [key, { bytes }] of half.entries) {
+          if (!key.startsWith(sessionId)) continue;
+          half.entries.delete(key);
+          half.bytes -= bytes;
+        }
+      }
+    },
     bytes: () => young.bytes + old.bytes,
   };
 }

@@ -164,6 +164,30 @@ test('the stream of a deleted session ends, also on a node that received no wake
   for await (const _ of reader);
 });
 
+test('streams end if the database lost chunks that they showed, and new streams show what it has', async () => {
+  const sessionId = await world.open(await world.agent(), { input: undefined });
+  await sendMessage(world.ctx, { sessionId, content: 'lost' });
+  const signal = new AbortController().signal;
+  const reader = partsOf((await streamSession(world.ctx, { sessionId }))!, signal);
+  const { cursor } = (await reader.next()).value as StreamPart;
+  // As after the promotion of a standby that had not received the message.
+  const id = uuidOf('ses', sessionId);
+  const { organizationId, db } = world.ctx;
+  await db.execute(sql`delete from segments where organization_id = ${organizationId} and session_id = ${id}`);
+  await db.execute(sql`
+    update sessions set turn = 0, next_seq = 1 where organization_id = ${organizationId} and session_id = ${id}`);
+  for await (const _ of reader);
+  await expect(streamSession(world.ctx, { sessionId, cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+  await db.execute(sql`
+    insert into segments (organization_id, session_id, turn, seq_from, seq_to, body, created_at)
+    values (${organizationId}, ${id}, 1, 1, 1, '["new"]', now())`);
+  await db.execute(sql`
+    update sessions set turn = 1, next_seq = 2 where organization_id = ${organizationId} and session_id = ${id}`);
+  const after = partsOf((await streamSession(world.ctx, { sessionId }))!, signal);
+  expect(((await after.next()).value as StreamPart).json.toString()).toContain('new');
+  await after.return(undefined);
+});
+
 test('long chunks are read a few at a time, and lists and streams are still complete', async () => {
   const sessionId = await world.open(await world.agent(), { input: undefined });
   const place = { organizationId: world.ctx.organizationId, sessionId: uuidOf('ses', sessionId) };
