@@ -53,6 +53,7 @@ export const errorCodes = {
   url_not_allowed: [422, 'The URL is not allowed'],
   budget_invalid: [422, 'The budget is not valid'],
   rate_limited: [429, 'Too many requests'],
+  queue_full: [429, 'Too many messages wait for their turns'],
   key_budget_exceeded: [429, 'The budget of the key is used up'],
   budget_exceeded: [429, 'A budget of the organization is used up'],
   headers_too_large: [431, 'The headers are too large'],

@@ -182,6 +182,7 @@ export class Sessions {
    * `interrupted`, what it waits for is cancelled, and this message goes before queued ones.
    *
    * @throws ConflictError `session_ended`, `session_busy` (with `onBusy: 'reject'`), `agent_archived`
+   * @throws RateLimitError `queue_full`: 1,000 messages wait for their turns
    * @throws UnprocessableError `budget_invalid` if the budget is in money and the agent's model no longer has a price
    */
   sendMessage(sessionId: string, params: SendMessage, options?: RequestOptions): Promise<Result<'sendMessage'>> {

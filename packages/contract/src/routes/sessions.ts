@@ -206,6 +206,7 @@ export const sessionRoutes = table({
     errors: [
       'session_ended',
       'session_busy',
+      'queue_full',
       'agent_archived',
       'budget_invalid',
       'key_budget_exceeded',

@@ -10,7 +10,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { beginTurn, runOnIdle } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { addToInbox } from './state/inbox.ts';
+import { addToInbox, requireRoomInQueue } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { addRequester } from './state/requesters.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
@@ -21,7 +21,7 @@ import { requireTaken } from './taken-files.ts';
 /**
  * Begins the next turn: at once if the session is idle, else after the current turn. With `onBusy: "steer"` the current turn
  * is interrupted, and this message is next. 409 `session_ended` or `agent_archived`, 409 `session_busy` with `onBusy: "reject"`,
- * 422 `file_invalid` or `file_not_taken`, 422 `budget_invalid` if the budget is in money and the agent's model has no price.
+ * 429 `queue_full` if 1,000 messages wait for their turns, 422 `file_invalid` or `file_not_taken`, 422 `budget_invalid` if the budget is in money and the agent's model has no price.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -42,6 +42,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
           'With onBusy "queue" the message has its turn afterwards, with "steer" instead of the present one.';
         throw new ApiError('session_busy', `The session is ${row.status}. ${otherwise}`);
       }
+      requireRoomInQueue(row);
       const steer = input.onBusy === 'steer';
       const { traceParent } = ctx;
       const message = {

@@ -1,8 +1,10 @@
 // Turns and tools: what a session shows, in which order, and what the model gets.
+import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
+import { uuidOf } from '../../src/lib/ids.ts';
 import { type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
-import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
+import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
@@ -10,6 +12,7 @@ import {
   answering,
   clientTool,
   createWorld,
+  hanging,
   httpTool,
   is,
   outline,
@@ -150,6 +153,64 @@ test('a queued message is read only when its turn begins', async () => {
   proceed.resolve();
   await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 4);
   expect(reads).toEqual([1, 1, 1]);
+});
+
+test('a node reads each queued message once while a turn runs, not all of them with each one that arrives', async () => {
+  const reads = new Map<string, number>();
+  const platform = queryingBy(world.platform, async ({ text }, rows) => {
+    if (!text.includes('from session_inbox')) return;
+    for (const { inboxId } of rows as { inboxId?: string }[])
+      if (inboxId) reads.set(inboxId, (reads.get(inboxId) ?? 0) + 1);
+  });
+  const [begun, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await world.work({
+    platform,
+    ask: answering([{ calls: [['slow', {}]] }, { text: 'ok' }]),
+    run: async () => {
+      begun.resolve();
+      await hold.promise;
+      return { output: null };
+    },
+  });
+  const sessionId = await world.open(await world.agent([httpTool('slow', { approval: 'never' })]));
+  await begun.promise;
+  for (let n = 1; n <= 4; n += 1) {
+    await sendMessage(world.ctx, { sessionId, content: `${n}` });
+    await expect.poll(() => reads.size).toBe(n);
+  }
+  hold.resolve();
+  await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 5);
+  expect([...reads.values()]).toEqual([1, 1, 1, 1]);
+});
+
+test('a session with 1,000 queued messages refuses more, until one has begun', async () => {
+  const sessionId = await world.open(await world.agent());
+  const { organizationId, db } = world.ctx;
+  const id = uuidOf('ses', sessionId);
+  const send = () => sendMessage(world.ctx, { sessionId, content: 'one more' });
+  await send();
+  await db.execute(sql`
+    insert into session_inbox (organization_id, session_id, inbox_id, position, kind, body, created_at)
+    select organization_id, session_id, gen_random_uuid(), n, kind, body, created_at from session_inbox, generate_series(2, 1000) n
+    where organization_id = ${organizationId} and session_id = ${id}`);
+  await db.execute(sql`
+    update sessions set inbox = 1000 where organization_id = ${organizationId} and session_id = ${id}`);
+  await expect(send()).rejects.toMatchObject({ code: 'queue_full', status: 429, retryAfterSeconds: 5 });
+  await expect(sendMessage(world.ctx, { sessionId, content: 'x', onBusy: 'steer' })).rejects.toMatchObject({
+    code: 'queue_full',
+  });
+  const begun = Promise.withResolvers<void>();
+  await world.work({ ask: hanging('', begun.resolve) });
+  await begun.promise;
+  await interruptSession(world.ctx, { sessionId });
+  await expect
+    .poll(() =>
+      send().then(
+        () => true,
+        ({ code }) => code,
+      ),
+    )
+    .toBe(true);
 });
 
 test.each([

@@ -140,8 +140,11 @@ export function createActiveSession(
   /** False if more arrived while it was written. */
   async function showArrivals(operations: Operation[]): Promise<boolean> {
     arrived = Promise.withResolvers();
+    // All entries up to the last queued message are known: the others were shown and deleted, and new ones come after the last that
+    // is in the table.
+    const known = Math.max(0, ...queued.map(({ position }) => position));
     // In this order: the row must be at least as new as the decisions in the inbox, which may grant tools.
-    const entries = await readInbox(db, organizationId, sessionId);
+    const entries = await readInbox(db, organizationId, sessionId, known);
     const [current] = await db.query<Current>(sql`
       select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
       where organization_id = ${organizationId} and session_id = ${sessionId}`);
@@ -174,7 +177,7 @@ export function createActiveSession(
       };
       try {
         // A decision that arrived first wins, even if it is shown after the expiry.
-        await write(change, late.length > 0 ? [sql`inbox = ${entries.length}`] : []);
+        await write(change, late.length > 0 ? [sql`inbox = ${queued.length + entries.length}`] : []);
       } catch (error) {
         if (error instanceof Fenced && late.length > 0) return false;
         throw error;
@@ -182,9 +185,9 @@ export function createActiveSession(
       Object.assign(row, status.row);
     }
     for (const [index, operation] of operations.entries()) Object.assign(operation, after[index]);
-    queued = entries
-      .filter((entry) => entry.kind === 'message')
-      .toSorted((a, b) => Number(b.steer ?? false) - Number(a.steer ?? false));
+    queued = [...queued, ...entries.filter((entry) => entry.kind === 'message')].toSorted(
+      (a, b) => Number(b.steer ?? false) - Number(a.steer ?? false),
+    );
     if (row.stop) options.onStop(row.stop);
     return true;
   }

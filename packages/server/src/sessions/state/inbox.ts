@@ -6,6 +6,7 @@ import type { ApprovalProgress, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../db/db.ts';
 import { Fenced } from '../../journal/append.ts';
+import { ApiError } from '../../lib/api-error.ts';
 import { newUuid } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import type { SessionRow } from './session.ts';
@@ -34,7 +35,11 @@ export interface TurnInput {
 /** An entry as it is read: without the content of messages, which can be many and long. */
 export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'message'; steer: boolean | null }) & {
   inboxId: string;
+  position: number;
 };
+
+// Each message that is sent reads the number of entries, and each has a turn of its own: this many take hours.
+const MAX_QUEUED = 1_000;
 
 /** Adds an entry and returns its id, which for a message is the message id. The caller holds the row's lock. */
 export async function addToInbox(
@@ -61,13 +66,27 @@ export async function addToInbox(
   return inboxId;
 }
 
-/** All entries, oldest first. */
-export async function readInbox(db: Queryable, organizationId: string, sessionId: string): Promise<InboxEntry[]> {
-  const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
-    select inbox_id as "inboxId", kind,
+/** Throws 429 `queue_full`. */
+export function requireRoomInQueue({ inbox }: SessionRow): void {
+  if (inbox < MAX_QUEUED) return;
+  const detail = `The session has ${MAX_QUEUED} queued messages. Each has a turn of its own: wait until some have begun.`;
+  throw new ApiError('queue_full', detail, { retryAfterSeconds: 5 });
+}
+
+/** The entries after a position, oldest first. */
+export async function readInbox(
+  db: Queryable,
+  organizationId: string,
+  sessionId: string,
+  after = 0,
+): Promise<InboxEntry[]> {
+  const rows = await db.query<{ inboxId: string; position: number; kind: InboxBody['kind']; body: object }>(sql`
+    select inbox_id as "inboxId", position, kind,
       case when kind = 'message' then json_build_object('steer', body->'steer') else body end as body
-    from session_inbox where organization_id = ${organizationId} and session_id = ${sessionId} order by position`);
-  return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
+    from session_inbox
+    where organization_id = ${organizationId} and session_id = ${sessionId} and position > ${after}
+    order by position`);
+  return rows.map(({ inboxId, position, kind, body }) => ({ inboxId, position, kind, ...body }) as InboxEntry);
 }
 
 /** The message whose turn begins next. Throws `Fenced` if the session was deleted. */
