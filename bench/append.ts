@@ -160,6 +160,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
       wake: {
         publish: () => {},
         subscribe: () => () => {},
+        subscribeToEnvironment: () => () => {},
         hintCounts: () => ({ here: new Map(), elsewhere: new Map() }),
         close: async () => {},
       },

@@ -98,3 +98,20 @@ test('after its connection was lost, a node gets one hint that anything may have
   here.wake.publish('journal', hint);
   await expect.poll(() => there.heard).toEqual([{ topic: 'journal', hint }]);
 });
+
+test('a subscriber to an environment gets the commits of that environment alone, here and from other nodes', async () => {
+  const [here, there] = [await node(), await node()];
+  const organizationId = newUuid();
+  const commits = ['production', 'staging', 'production'].map((environment) =>
+    journalHint(organizationId, environment),
+  );
+  commits.push(journalHint(newUuid(), 'production'));
+  const received = [here, there].map(({ wake }) => {
+    const hints: unknown[] = [];
+    wake.subscribeToEnvironment({ organizationId, environment: 'production' }, (hint) => hints.push(hint));
+    return hints;
+  });
+  for (const hint of commits) here.wake.publish('journal', hint);
+  await expect.poll(() => there.heard.length).toBe(commits.length);
+  for (const hints of received) expect(hints).toEqual([commits[0], commits[2]]);
+});

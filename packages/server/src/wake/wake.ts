@@ -20,10 +20,17 @@ export interface Wake {
    * listens to other nodes was lost and is back. `here`: the hint was published on this node.
    */
   subscribe<T extends Topic>(topic: T, listener: (hint: Hints[T] | undefined, here: boolean) => void): () => void;
+  /**
+   * As `subscribe('journal', …)`, for one environment. There can be hundreds of these subscribers, and thousands of commits a
+   * second, so a commit calls only those of its environment.
+   */
+  subscribeToEnvironment(environment: Environment, listener: (hint: Hints['journal'] | undefined) => void): () => void;
   /** How many hints there were since the start, by topic: from this node, and from others. */
   hintCounts(): { here: ReadonlyMap<string, number>; elsewhere: ReadonlyMap<string, number> };
   close(): Promise<void>;
 }
+
+type Environment = Pick<Hints['journal'], 'organizationId' | 'environment'>;
 
 const CHANNEL = 'signalbox_wake';
 // Long enough to collect the hints of one flush of the journal, and short compared with a network round trip.
@@ -64,14 +71,18 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
       );
   }
 
+  /** Returns whether there are subscribers. */
+  function emit(topic: string, hint: unknown, isHere: boolean): boolean {
+    const isReceived = local.emit(topic, hint, isHere);
+    return (topic === 'journal' && local.emit(eventOf(hint as Environment), hint, isHere)) || isReceived;
+  }
+
   function receive(payload: string): void {
     const { origin: from, hints } = readPayload(payload);
     if (from === origin) return;
     for (const { topic, hint } of hints) {
       // A newer node may have topics that are unknown here.
-      if (local.listenerCount(topic) === 0) continue;
-      elsewhere.set(topic, (elsewhere.get(topic) ?? 0) + 1);
-      local.emit(topic, hint, false);
+      if (emit(topic, hint, false)) elsewhere.set(topic, (elsewhere.get(topic) ?? 0) + 1);
     }
   }
 
@@ -97,23 +108,30 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
     }
   }
 
+  function on<Hint>(event: string, listener: (hint: Hint | undefined, here: boolean) => void): () => void {
+    local.on(event, listener);
+    return () => local.off(event, listener);
+  }
+
   const listening = acrossNodes ? listen() : Promise.resolve();
   return {
     publish(topic, hint) {
       here.set(topic, (here.get(topic) ?? 0) + 1);
-      local.emit(topic, hint, true);
+      emit(topic, hint, true);
       if (!acrossNodes) return;
       gathered.add(topic, hint);
       sending ??= send();
     },
-    subscribe(topic, listener) {
-      local.on(topic, listener);
-      return () => local.off(topic, listener);
-    },
+    subscribe: on,
+    subscribeToEnvironment: (environment, listener) => on(eventOf(environment), listener),
     hintCounts: () => ({ here, elsewhere }),
     async close() {
       stop.abort(OVER);
       await Promise.all([listening, sending]);
     },
   };
+}
+
+function eventOf({ organizationId, environment }: Environment): string {
+  return `journal ${organizationId} ${environment}`;
 }

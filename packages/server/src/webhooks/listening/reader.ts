@@ -54,10 +54,9 @@ export async function* readEnvironment(
   signal: AbortSignal,
 ): AsyncGenerator<StreamPart> {
   const reader = new Reader(platform, listener, signal);
-  const unsubscribe = platform.wake.subscribe('journal', (hint) => {
-    if (!hint) reader.sweepNow();
-    else if (hint.organizationId === listener.organizationId && hint.environment === listener.environment)
-      reader.add(hint.sessionId);
+  const unsubscribe = platform.wake.subscribeToEnvironment(listener, (hint) => {
+    if (hint) reader.add(hint.sessionId);
+    else reader.sweepNow();
   });
   const forget = onceAborted(signal, () => reader.wakeUp());
   try {
