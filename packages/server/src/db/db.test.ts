@@ -97,6 +97,21 @@ describe('a transaction', () => {
     expect(await ids()).toEqual([1, 2]);
   });
 
+  test('is committed, and runs every afterCommit, also if one of them throws', async () => {
+    const order: string[] = [];
+    const value = await db.transaction(async (tx) => {
+      tx.afterCommit(() => {
+        throw new Error('no');
+      });
+      tx.afterCommit(() => order.push('second'));
+      await tx.execute(sql`insert into notes values (1)`);
+      return 'committed';
+    });
+    expect(value).toBe('committed');
+    expect(order).toEqual(['second']);
+    expect(await ids()).toEqual([1]);
+  });
+
   test('rolls back when its function throws, and runs no afterCommit', async () => {
     let ran = false;
     const failing = db.transaction(async (tx) => {

@@ -186,7 +186,7 @@ export function createDb(options: DbOptions): Db {
     execute: (sql) => handled(runAlone(sql).then(rowCount)),
 
     transaction: (fn) =>
-      handled(withConnection((connection) => new Transaction(connection, toStatement, command).run(fn))),
+      handled(withConnection((connection) => new Transaction(connection, toStatement, command, log).run(fn))),
 
     batch: <Row>(statements: readonly Sql[], options: BatchOptions = {}) => handled(runBatch<Row>(statements, options)),
 

@@ -4,7 +4,7 @@
 // passed to `write` is sent with the next awaited statement, or with COMMIT.
 import type { Sql } from 'sql-template-tag';
 import { type CheckedOutConnection, errorForCaller } from './checkout.ts';
-import type { Tx } from './db.ts';
+import type { DbLog, Tx } from './db.ts';
 import { handled } from './handled.ts';
 import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
 
@@ -18,6 +18,7 @@ export class Transaction {
   readonly #connection: CheckedOutConnection;
   readonly #toStatement: (sql: Sql) => Statement;
   readonly #command: (text: string) => Statement;
+  readonly #log: DbLog | undefined;
   readonly #afterCommit: (() => void)[] = [];
   #queue: Pending[] = [];
   #written: Pending[] = [];
@@ -38,8 +39,10 @@ export class Transaction {
     connection: CheckedOutConnection,
     toStatement: (sql: Sql) => Statement,
     command: (text: string) => Statement,
+    log?: DbLog,
   ) {
     this.#connection = connection;
+    this.#log = log;
     this.#toStatement = toStatement;
     this.#command = command;
   }
@@ -67,8 +70,19 @@ export class Transaction {
       // In a failed transaction, COMMIT succeeds with the tag ROLLBACK.
       if (tag !== 'COMMIT') throw rolledBack(this.#firstError);
     }
-    for (const fn of this.#afterCommit) fn();
+    this.#runAfterCommit();
     return value;
+  }
+
+  /** The change is committed, so an error must neither be reported as its failure nor keep the other functions from running. */
+  #runAfterCommit(): void {
+    for (const fn of this.#afterCommit) {
+      try {
+        fn();
+      } catch (error) {
+        this.#log?.warn({ err: error }, 'a function that follows a commit failed');
+      }
+    }
   }
 
   async #rollBack(): Promise<void> {
