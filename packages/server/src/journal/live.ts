@@ -349,12 +349,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   async function look(): Promise<void> {
     const known = [...feeds.values()].map((feed) => ({ feed, end: feed.end }));
     if (known.length === 0 || stopping.signal.aborted) return;
-    await shards.eachInTime(
-      'polling for missed stream wake-ups',
-      known,
-      ({ feed }) => feed.head.organizationId,
-      lookAt,
-    );
+    const what = 'polling for missed stream wake-ups';
+    await shards.eachInTime(what, known, ({ feed }) => feed.head.organizationId, lookAt);
   }
 
   /** `end`: where the journal ended before the look. It ends earlier only in a database that lost commits. */
