@@ -7,16 +7,17 @@ import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type BudgetRow, endOf, isReached, type Reach, readBudgets, startOf } from './budgets.ts';
 
-/** A budget that is used up. */
-export interface UsedUpBudget extends Reach {
+/** A budget with `stop`. */
+export interface StopBudget extends Reach {
   name: string;
   limitUsd: number;
+  isUsedUp: boolean;
   endsAt: Date;
 }
 
 export interface BudgetStops {
-  /** The budgets with `stop` that are used up now. */
-  usedUp(organizationId: string): Promise<UsedUpBudget[]>;
+  /** The organization's budgets with `stop`. */
+  of(organizationId: string): Promise<StopBudget[]>;
   /** A call of this node, until it is part of what was read. */
   add(organizationId: string, of: Reach, costUsd: number): void;
   /** The budgets of the organization have changed. */
@@ -36,14 +37,29 @@ export function createBudgetStops({ db, clock }: { db: Db; clock: Clock }): Budg
   const known = new Map<string, Known>();
   const reads = new Map<string, Promise<Known>>();
 
+  function beginRead(organizationId: string): Promise<Known> {
+    const reading = read(organizationId)
+      .then((found) => {
+        if (reads.get(organizationId) === reading) remember(organizationId, found);
+        return found;
+      })
+      .finally(() => {
+        if (reads.get(organizationId) === reading) reads.delete(organizationId);
+      });
+    reads.set(organizationId, reading);
+    return reading;
+  }
+
   async function read(organizationId: string): Promise<Known> {
     const now = clock.now();
-    const found = { budgets: await readBudgets(db, organizationId, now, sql`and b.stop`), readAt: now.getTime() };
+    return { budgets: await readBudgets(db, organizationId, now, sql`and b.stop`), readAt: now.getTime() };
+  }
+
+  function remember(organizationId: string, found: Known): void {
     known.delete(organizationId);
     known.set(organizationId, found);
     const [oldest] = known.keys();
     if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest);
-    return found;
   }
 
   function isFresh({ budgets, readAt }: Known): boolean {
@@ -53,23 +69,25 @@ export function createBudgetStops({ db, clock }: { db: Db; clock: Clock }): Budg
   }
 
   return {
-    async usedUp(organizationId) {
+    async of(organizationId) {
       let found = known.get(organizationId);
-      if (!found || !isFresh(found)) {
-        const reading = reads.get(organizationId) ?? read(organizationId).finally(() => reads.delete(organizationId));
-        reads.set(organizationId, reading);
-        found = await reading;
-      }
+      if (!found || !isFresh(found)) found = await (reads.get(organizationId) ?? beginRead(organizationId));
       if (found.budgets.length === 0) return [];
       const now = clock.now();
-      return found.budgets
-        .filter(({ spentUsd, limitUsd }) => isReached(spentUsd, limitUsd))
-        .map(({ period, ...budget }) => ({ ...budget, endsAt: endOf(period, now) }));
+      return found.budgets.map(({ period, ...budget }) => ({
+        ...budget,
+        isUsedUp: isReached(budget.spentUsd, budget.limitUsd),
+        endsAt: endOf(period, now),
+      }));
     },
     add(organizationId, of, costUsd) {
       for (const budget of known.get(organizationId)?.budgets ?? []) if (isFor(budget, of)) budget.spentUsd += costUsd;
     },
-    forget: (organizationId) => void known.delete(organizationId),
+    forget(organizationId) {
+      known.delete(organizationId);
+      // What it read may be older than the change, so it is not remembered.
+      reads.delete(organizationId);
+    },
   };
 }
 

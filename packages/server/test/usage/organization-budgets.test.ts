@@ -262,6 +262,24 @@ test('once it is used up, a budget with `stop` refuses sessions on every node, a
   expect(await ended((await open(service)).sessionId)).toMatchObject({ stopReason: 'endTurn' });
 });
 
+test('a budget with `stop` fails turns whose model has no price, which it could not stop', async () => {
+  const { client } = service;
+  await client.budgets.set('unpriced', { limitUsd: 1_000, period: 'month', environment: 'staging', stop: true });
+  const free = await client.agents.create({ name: 'Unpriced', model: 'scripted/free' });
+  const open = async (environment: string) =>
+    await ended((await client.sessions.open({ agentId: free.agentId, environment, input: 'go' })).sessionId);
+  expect(await open('staging')).toMatchObject({
+    stopReason: 'error',
+    error: {
+      code: 'budget_invalid',
+      message: 'The budget "unpriced" is in money, and no price is configured for scripted/free.',
+    },
+  });
+  expect(await open('production')).toMatchObject({ stopReason: 'endTurn' });
+  await client.budgets.delete('unpriced');
+  expect(await open('staging')).toMatchObject({ stopReason: 'endTurn' });
+});
+
 test('a fork counts for the key that creates it, whichever key opened the session', async () => {
   const { client } = service;
   const keys = await Promise.all(['a', 'b'].map((name) => client.keys.create({ name, permission: 'write' })));

@@ -288,7 +288,7 @@ async function requireOpenBudget(
   input: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   const { organizationId } = ctx;
-  const usedUp = await ctx.budgetStops.usedUp(organizationId);
+  const usedUp = (await ctx.budgetStops.of(organizationId)).filter(({ isUsedUp }) => isUsedUp);
   if (usedUp.length === 0) return;
   const named = await reachOf(ctx, input);
   // A fork counts for the key that creates it, and not for that of the session that it continues.

@@ -207,6 +207,8 @@ export function createClaimer(
   // ── Sessions that API calls of this node start ─────────────────────────────────────────────────────────────────────────────────
 
   function take(one: LocalStart): void {
+    // It was on its way when the node stopped: another node claims it once this one's lease has ended.
+    if (signal.aborted) return;
     const { row, operations, transcript } = one;
     if (transcript) {
       // A search found it before its commit was acknowledged.

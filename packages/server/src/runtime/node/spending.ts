@@ -81,16 +81,19 @@ export function createSpending(
   return {
     async refusal(modelCall, models) {
       const ofKey = keyId === null ? undefined : await keySpending.of(organizationId, keyId);
+      const stops = (await budgetStops.of(organizationId)).filter((stop) => isFor(stop, row));
       const unpriced = models.find((model) => !prices.has(model));
-      if (unpriced !== undefined && (ofKey || budget?.maxCostUsd !== undefined)) {
-        const whose = budget?.maxCostUsd === undefined ? 'budget of the API key' : 'budget';
+      const inMoney =
+        (budget?.maxCostUsd !== undefined && 'budget') ||
+        (ofKey && 'budget of the API key') ||
+        (stops[0] && `budget "${stops[0].name}"`);
+      if (unpriced !== undefined && inMoney) {
         return {
           code: 'budget_invalid',
-          message: `The ${whose} is in money, and no price is configured for ${unpriced}.`,
+          message: `The ${inMoney} is in money, and no price is configured for ${unpriced}.`,
         };
       }
-      if (ofKey && isSpent(ofKey)) return 'budgetReached';
-      if ((await budgetStops.usedUp(organizationId)).some((stop) => isFor(stop, row))) return 'budgetReached';
+      if ((ofKey && isSpent(ofKey)) || stops.some(({ isUsedUp }) => isUsedUp)) return 'budgetReached';
       if (!budget) return undefined;
       shared ??= await hasChildren();
       const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);
