@@ -4,9 +4,10 @@
 // passed to `write` is sent with the next awaited statement, or with COMMIT.
 import type { Sql } from 'sql-template-tag';
 import { type CheckedOutConnection, errorForCaller } from './checkout.ts';
-import type { DbLog, Tx } from './db.ts';
+import type { Tx } from './db.ts';
 import { handled } from './handled.ts';
 import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
+import type { PoolLog } from './pool.ts';
 
 interface Pending {
   statement: Statement;
@@ -18,7 +19,7 @@ export class Transaction {
   readonly #connection: CheckedOutConnection;
   readonly #toStatement: (sql: Sql) => Statement;
   readonly #command: (text: string) => Statement;
-  readonly #log: DbLog | undefined;
+  readonly #log: PoolLog | undefined;
   readonly #afterCommit: (() => void)[] = [];
   #queue: Pending[] = [];
   #written: Pending[] = [];
@@ -39,7 +40,7 @@ export class Transaction {
     connection: CheckedOutConnection,
     toStatement: (sql: Sql) => Statement,
     command: (text: string) => Statement,
-    log?: DbLog,
+    log?: PoolLog,
   ) {
     this.#connection = connection;
     this.#log = log;
