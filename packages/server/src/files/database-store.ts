@@ -5,7 +5,7 @@
 // they are counted after the last commit.
 import sql from 'sql-template-tag';
 import { DatabaseUnavailable, type Db } from '../db/db.ts';
-import { createFairGate } from '../lib/fair-gate.ts';
+import { createFairShare } from '../lib/fair-share.ts';
 import { piecesOf } from './pieces.ts';
 import type { FileStore } from './store.ts';
 
@@ -17,8 +17,8 @@ const MAX_WRITING = 4;
 const MAX_READING = 4;
 
 export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore {
-  const writing = createFairGate(MAX_WRITING);
-  const reading = createFairGate(MAX_READING);
+  const writing = createFairShare({ max: MAX_WRITING });
+  const reading = createFairShare({ max: MAX_READING });
 
   return {
     name: 'database',
@@ -27,7 +27,7 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
       let position = 0;
       let total = 0;
       for await (const { bytes, isLast } of piecesOf(content, PIECE_BYTES)) {
-        const leave = await writing.enter(organizationId);
+        const leave = await writing.take(organizationId);
         try {
           await db.batch([
             ...(isLast ? [] : [sql`set local synchronous_commit = off`]),
@@ -54,7 +54,7 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
         const position = Math.floor(at / PIECE_BYTES);
         const from = at - position * PIECE_BYTES;
         const length = Math.min(end - at, PIECE_BYTES - from, READ_BYTES);
-        const leave = await reading.enter(organizationId, signal);
+        const leave = await reading.take(organizationId, 1, signal);
         if (!leave) return;
         const [piece] = await db
           .query<{ bytes: Buffer }>(sql`

@@ -5,7 +5,7 @@
 import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import type { S3Location } from '../config/setting-values.ts';
 import { ApiError } from '../lib/api-error.ts';
-import { createFairGate } from '../lib/fair-gate.ts';
+import { createFairShare } from '../lib/fair-share.ts';
 import type { Log } from '../lib/log.ts';
 import { type Piece, piecesOf } from './pieces.ts';
 import type { FileKey, FileStore } from './store.ts';
@@ -21,7 +21,7 @@ type S3 = typeof import('@aws-sdk/client-s3');
 
 export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): FileStore {
   const { bucket, prefix } = location;
-  const gate = createFairGate(MAX_AT_ONCE);
+  const gate = createFairShare({ max: MAX_AT_ONCE });
   let loading: Promise<{ s3: S3; client: S3Client }> | undefined;
 
   /** Loaded by the first use: it takes 20 MB, which a node without files does not need. */
@@ -38,7 +38,7 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
   /** Sends requests to the store. A failure of the store is a 503, and is logged without what the store says: that may have keys. */
   async function request<T>(organizationId: string, act: (s3: S3, client: S3Client) => Promise<T>): Promise<T> {
     const { s3, client } = await load();
-    const leave = await gate.enter(organizationId);
+    const leave = await gate.take(organizationId);
     try {
       return await act(s3, client);
     } catch (error) {

@@ -8,14 +8,14 @@
 // A commit on this node puts its segments into the cache. Segments that another node committed are read once for all readers of their
 // session, together with those of other sessions, and put there too. The poll finds commits whose wake-up was lost.
 //
-// Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts). It limits how many read the journal or get a
+// Readers that are not at the end of their journal go through a gate (lib/fair-share.ts). It limits how many read the journal or get a
 // part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
-import { createFairGate } from '../lib/fair-gate.ts';
+import { createFairShare } from '../lib/fair-share.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginning, comparePositions, endOfJournal, formatCursor, type Position } from './cursor.ts';
@@ -93,7 +93,7 @@ export async function streamSession(ctx: Context, input: Input<'streamSession'>)
 export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock'>): Live {
   const feeds = new Map<string, Feed>();
   const recent = createRecent();
-  const gate = createFairGate(MAX_AT_ONCE);
+  const gate = createFairShare({ max: MAX_AT_ONCE });
   /** Reads of the journal in progress, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
@@ -255,7 +255,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   /** Once admitted by the gate, reads what follows the reader if it is not in memory. False if nothing follows. */
   async function waitAtGate(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
-    const leave = await gate.enter(feed.head.organizationId, signal);
+    const leave = await gate.take(feed.head.organizationId, 1, signal);
     if (!leave) return false;
     try {
       const isThere = recent.get(feed.head.sessionId, reader.at) !== undefined || (await readPage(feed, reader.at));
@@ -268,7 +268,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   }
 
   async function inPlace<T>(organizationId: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const leave = await gate.enter(organizationId, signal);
+    const leave = await gate.take(organizationId, 1, signal);
     // If the client has left instead, it does not see this error.
     if (!leave) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
     try {

@@ -2,7 +2,7 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EgressResponse } from '../../src/egress/egress.ts';
-import { createFairGate } from '../../src/lib/fair-gate.ts';
+import { createFairShare } from '../../src/lib/fair-share.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { Semaphore } from '../../src/lib/semaphore.ts';
 import {
@@ -284,7 +284,7 @@ test('an acknowledgement waits for the statement in progress, and is combined wi
   const loop = new SessionLoop({ ...world.platform, egress: { request } }, sender, {
     version: '0.0.0',
     random: () => 0,
-    long: createFairGate(1),
+    long: createFairShare({ max: 1 }),
     onStale() {},
     signal: sender.halted,
   });

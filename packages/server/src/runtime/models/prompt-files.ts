@@ -8,7 +8,7 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
 import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
-import { createByteBudget } from '../../lib/byte-budget.ts';
+import { createFairShare } from '../../lib/fair-share.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
@@ -22,7 +22,7 @@ const TEXT_MAX_BYTES = 256 * 1024;
 
 const MIB = 1024 * 1024;
 /** Each byte is in memory some four times: in base64, in the body of the request, in the bytes that are sent. */
-const budget = createByteBudget(64 * MIB, 32 * MIB);
+const budget = createFairShare({ max: 64 * MIB, maxOfOrganization: 32 * MIB });
 
 export type PromptPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 

@@ -3,6 +3,7 @@
 //
 // Waiting organizations take turns, and each has at most one thread at a time: its schemas can't block those of others.
 import { Worker } from 'node:worker_threads';
+import { createFairShare } from '../../lib/fair-share.ts';
 import type { Outcome, Task } from './judge.ts';
 
 /** The fewest with which one organization can't block another: the event loop needs the cores too. */
@@ -13,61 +14,25 @@ const IDLE_MS = 30_000;
 /** Limits the memory that a schema can take. */
 const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
-interface Job {
-  readonly organizationId: string;
-  readonly tasks: readonly Task[];
-  readonly outcomes: Outcome[];
-  end(): void;
-}
-
-/** The organization that has waited longest is first. */
-const waiting = new Map<string, Job[]>();
-const served = new Set<string>();
-const idle: Worker[] = [];
-let threads = 0;
+const share = createFairShare({ max: MAX_THREADS, maxOfOrganization: 1 });
+/** Threads without work, and the timers that end them. */
+const idle: { thread: Worker; end: NodeJS.Timeout }[] = [];
 
 /** In order. If a task takes too long, the outcome of it and of those after it is null. Never throws. */
 export async function runInThread(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
-  const { promise, resolve: end } = Promise.withResolvers<void>();
-  const job: Job = { organizationId, tasks, outcomes: [], end };
-  waiting.set(organizationId, [...(waiting.get(organizationId) ?? []), job]);
-  if (threads < MAX_THREADS) void serve();
-  await promise;
-  return tasks.map((_, index) => (index < job.outcomes.length ? job.outcomes[index] : null));
-}
-
-/** Runs jobs in a thread until none is waiting. */
-async function serve(): Promise<void> {
-  threads += 1;
-  let thread: Worker | undefined;
-  for (let job = nextJob(); job; job = nextJob()) {
-    served.add(job.organizationId);
-    try {
-      thread ??= idle.pop() ?? (await start());
-      if (!(await run(thread, job))) {
-        // The compilation of a pattern can't be interrupted, so the thread counts until it has ended.
-        const ended = thread.terminate();
-        thread = undefined;
-        await ended;
-      }
-    } catch {
-      // The thread could not be started. Its tasks are not evaluated.
-      thread = undefined;
-    }
-    served.delete(job.organizationId);
-    job.end();
+  const outcomes: Outcome[] = [];
+  const release = await share.take(organizationId);
+  try {
+    const thread = takeIdle() ?? (await start());
+    if (await run(thread, tasks, outcomes)) rest(thread);
+    // The compilation of a pattern can't be interrupted, so the thread counts until it has ended.
+    else await thread.terminate();
+  } catch {
+    // The thread could not be started. Its tasks are not evaluated.
+  } finally {
+    release!();
   }
-  threads -= 1;
-  if (thread) rest(thread);
-}
-
-function nextJob(): Job | undefined {
-  const found = [...waiting.keys()].find((organizationId) => !served.has(organizationId));
-  if (found === undefined) return undefined;
-  const [job, ...others] = waiting.get(found)!;
-  waiting.delete(found);
-  if (others.length > 0) waiting.set(found, others);
-  return job;
+  return tasks.map((_, index) => (index < outcomes.length ? outcomes[index] : null));
 }
 
 /** It has no environment variables, and its only output is outcomes. */
@@ -86,8 +51,8 @@ async function start(): Promise<Worker> {
   return thread;
 }
 
-/** False if the thread was stopped before it finished the job. */
-async function run(thread: Worker, { tasks, outcomes }: Job): Promise<boolean> {
+/** False if the thread was stopped before it finished the tasks. */
+async function run(thread: Worker, tasks: readonly Task[], outcomes: Outcome[]): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const hear = (outcome: Outcome) => {
     outcomes.push(outcome);
@@ -107,14 +72,18 @@ async function run(thread: Worker, { tasks, outcomes }: Job): Promise<boolean> {
   return isDone;
 }
 
+function takeIdle(): Worker | undefined {
+  const { thread, end } = idle.pop() ?? {};
+  clearTimeout(end);
+  return thread;
+}
+
 function rest(thread: Worker): void {
   thread.unref();
-  idle.push(thread);
-  const end = () => {
-    const index = idle.indexOf(thread);
-    if (index === -1) return;
-    idle.splice(index, 1);
+  const end = setTimeout(() => {
+    idle.splice(idle.indexOf(resting), 1);
     void thread.terminate();
-  };
-  setTimeout(end, IDLE_MS).unref();
+  }, IDLE_MS).unref();
+  const resting = { thread, end };
+  idle.push(resting);
 }

@@ -16,7 +16,7 @@
 
 import { OVER } from '../../lib/aborted.ts';
 import { coalesced } from '../../lib/coalesced.ts';
-import { createFairGate } from '../../lib/fair-gate.ts';
+import { createFairShare } from '../../lib/fair-share.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
 import {
@@ -79,7 +79,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
   const search = createDueSearch(shards, clock);
-  const long = createFairGate(MAX_LONG);
+  const long = createFairShare({ max: MAX_LONG });
   /** The nodes among which subscriptions were last distributed; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};

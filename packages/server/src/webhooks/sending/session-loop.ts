@@ -8,7 +8,7 @@
 // one epoch. If a statement finds another epoch, the loop stops, the subscription is read again, and its due sessions with it.
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { JournalOwner, Segment } from '../../journal/segment.ts';
-import type { FairGate } from '../../lib/fair-gate.ts';
+import type { FairShare } from '../../lib/fair-share.ts';
 import { gather } from '../../lib/gather.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
@@ -44,7 +44,7 @@ export interface LoopOptions {
   /** The time limit of an attempt; 15 s by default. */
   timeoutMs?: number;
   /** For what is longer than a delivery with several chunks. */
-  long: FairGate;
+  long: FairShare;
   /** Called when the subscription has changed since it was assigned. */
   onStale: () => void;
   /** Aborts the attempts in flight. */
@@ -189,7 +189,7 @@ export class SessionLoop {
   /** Waits until the session may have something long in memory. It may not if nothing more is sent. */
   async #enterLong(work: SessionWork): Promise<void> {
     const { organizationId } = this.#sender.assignment;
-    work.leaveLong = await this.#options.long.enter(organizationId, this.#sender.halted);
+    work.leaveLong = await this.#options.long.take(organizationId, 1, this.#sender.halted);
   }
 
   /** Updates the health of the destination after a failure; returns whether the subscription was disabled because of it. */
