@@ -1,6 +1,6 @@
 // From the commit of a chunk until its receiver has responded, with 200 sessions that get a chunk per second each, at different
 // times. The limit: a bare POST of the same bytes, as often.
-import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
+import type { EgressRequest } from '../packages/server/src/egress/exchange.ts';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, measurePairs, startChild } from './support/harness.ts';
 import { createPoster } from './support/poster.ts';

@@ -5,7 +5,7 @@
 // A session's next chunk is committed while its delivery is in flight, so there is always exactly one to send. The cost of these
 // commits is part of ours, and of the floor: every delivery needs a commit before it. The CPU time is that of this process,
 // which does both; compared with the floor, that of the database is added.
-import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
+import type { EgressRequest } from '../packages/server/src/egress/exchange.ts';
 import { startDeliveries } from './support/deliveries.ts';
 import { type Benchmark, growthPerSecond, measurePairs, ratePerSecond, startChild } from './support/harness.ts';
 import { createPoster } from './support/poster.ts';

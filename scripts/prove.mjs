@@ -19,6 +19,7 @@ const proofs = [
   { name: 'compactions', files: ['proofs/compactions.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
   { name: 'soak', files: ['proofs/soak.test.ts'], env: { SIGNALBOX_SOAK_MINUTES: '60' } },
+  { name: 'memory', files: ['proofs/memory.test.ts'], env: { SIGNALBOX_MEMORY_SESSIONS: '10' } },
   { name: 'poolers', files: ['proofs/poolers.test.ts'], env: { SIGNALBOX_POOLERS: '1' } },
   {
     name: 'upgrade',

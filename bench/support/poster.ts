@@ -1,6 +1,6 @@
 // The upper limit for webhooks: the bytes and headers of a delivery, sent with only `undici`.
 import { Pool } from 'undici';
-import type { EgressRequest } from '../../packages/server/src/egress/egress.ts';
+import type { EgressRequest } from '../../packages/server/src/egress/exchange.ts';
 
 /** Throws unless the receiver responds with 200. */
 export function createPoster(url: string, connections: number): (request: EgressRequest) => Promise<void> {

@@ -29,6 +29,8 @@ export interface Nodes {
   /** Suspends the process and its connections until `proceed`. */
   pause(index: number): void;
   proceed(index: number): void;
+  /** The process of a node. */
+  pid(index: number): number;
   /** Its id in the database. */
   nodeId(index: number): string;
   /** The index of the node that runs the session; -1 if none does. `databaseUrl`: a direct connection. */
@@ -89,6 +91,7 @@ export async function startNodes(
     replace,
     pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
     proceed: (index) => void nodes[index]!.child.kill('SIGCONT'),
+    pid: (index) => nodes[index]!.child.pid!,
     nodeId: (index) => nodes[index]!.nodeId,
     async driverOf(sessionId, databaseUrl) {
       const nodeId = await nodeOf(databaseUrl, sessionId);

@@ -22,6 +22,7 @@ import { createKeySpending } from './keys/spending.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
+import { createMemory } from './lib/memory.ts';
 import { version } from './lib/version.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMetrics } from './observe/metrics.ts';
@@ -196,6 +197,7 @@ async function startPlatform(
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
       files,
+      memory: createMemory(),
       offers,
       localRunners,
       knownVersions: new KnownVersions(),

@@ -10,6 +10,7 @@ import type { FileStores } from './files/stores.ts';
 import type { Live } from './journal/live.ts';
 import type { KeySpending } from './keys/spending.ts';
 import type { Clock } from './lib/clock.ts';
+import type { FairShare } from './lib/fair-share.ts';
 import type { Log } from './lib/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { Tracing } from './observe/tracing.ts';
@@ -36,6 +37,8 @@ export interface Platform {
   readonly keySpending: KeySpending;
   readonly budgetStops: BudgetStops;
   readonly files: FileStores;
+  /** Bytes from outside that are in memory, before they are stored or sent (lib/memory.ts). */
+  readonly memory: FairShare;
   readonly offers: Offers;
   readonly localRunners: LocalRunners;
   readonly knownVersions: KnownVersions;

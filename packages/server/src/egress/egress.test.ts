@@ -6,15 +6,9 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type DnsRecords, startDnsServer } from '../../test/support/dns-server.ts';
-import {
-  createEgress,
-  type Egress,
-  type EgressOptions,
-  type EgressRequest,
-  OPERATOR,
-  type OrganizationEgress,
-} from './egress.ts';
+import { createEgress, type Egress, type EgressOptions, OPERATOR, type OrganizationEgress } from './egress.ts';
 import { EgressError, type EgressErrorKind, UrlNotAllowed } from './errors.ts';
+import type { EgressRequest } from './exchange.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { parseEgressAllow } from './policy.ts';
 

@@ -4,7 +4,8 @@
  *
  *   check    checks a url when it is configured, so that a forbidden one is refused where its author sees it
  *   of       for whom requests are sent: an organization, which has its own connections
- *     request  one exchange, limited in time and bytes: webhooks and http tools
+ *     request  one exchange, limited in time and bytes: webhooks
+ *     open     the same, with a body that is read as it arrives: http tools
  *     fetch    the same guard as a `fetch` function, for AI SDK providers and other libraries: streaming responses
  *
  * `policy.ts` decides what may be reached. `connector.ts` enforces it below the connections (connections.ts), so no kind of request can
@@ -13,10 +14,21 @@
  * because the dispatcher is always our own; only the operator's proxy for this purpose is used (proxy.ts).
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
-import { onceAborted } from '../lib/aborted.ts';
-import { type Connection, Connections } from './connections.ts';
+import { Connections } from './connections.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
 import { EgressError, toEgressError, UrlNotAllowed } from './errors.ts';
+import {
+  CONNECTION_HEADERS,
+  type EgressRequest,
+  type EgressResponse,
+  Exchange,
+  type OpenRequest,
+  type OpenResponse,
+  openResponse,
+  type ResponseReader,
+  type Target,
+  wholeResponse,
+} from './exchange.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { type EgressPolicy, judgeUrl } from './policy.ts';
 
@@ -27,27 +39,6 @@ export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'p
   readonly connectTimeoutMs?: number;
   /** How many connections each organization has to an origin. Default: 1,024. */
   readonly maxPerOrigin?: number;
-}
-
-export interface EgressRequest {
-  readonly url: string;
-  readonly method: string;
-  /** Headers of the connection rather than the message (`Host`, `Connection`, …) are dropped. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer | null;
-  /** For the whole exchange: waiting for a connection, connecting, sending, and reading the whole response. */
-  readonly timeoutMs: number;
-  /** A longer response is cut here, and has `truncated`. It may depend on the response's status and headers. */
-  readonly maxResponseBytes: number | ((head: Pick<EgressResponse, 'status' | 'headers'>) => number);
-  readonly signal?: AbortSignal;
-}
-
-export interface EgressResponse {
-  readonly status: number;
-  /** Names in lower case; an array if the header occurs more than once. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
-  readonly truncated: boolean;
 }
 
 export interface Egress {
@@ -62,6 +53,8 @@ export interface Egress {
 export interface OrganizationEgress {
   /** Resolves with the response, whatever its status; rejects only with `EgressError`. */
   request(request: EgressRequest): Promise<EgressResponse>;
+  /** Resolves when the head of the response has arrived; rejects only with `EgressError`. */
+  open(request: OpenRequest): Promise<OpenResponse>;
   /**
    * As `globalThis.fetch`, but redirects are returned, not followed. Rejects with a `TypeError` whose `cause` is an `EgressError`, or
    * with the signal's reason. Time and size are not limited; the caller has to limit them.
@@ -94,31 +87,7 @@ const CONNECTION_LIFETIME_MS = 300_000;
 /** How many checked urls are cached: a url that is used often, such as a receiver's, is checked once. */
 const MAX_KNOWN_URLS = 1_000;
 
-const NOTHING = Buffer.alloc(0);
-
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-
-/** Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that follow from the url and the body. */
-export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-/** The parts of an allowed url. */
-interface Target {
-  readonly origin: string;
-  readonly path: string;
-}
 
 export function createEgress(options: EgressOptions): Egress {
   const {
@@ -159,138 +128,24 @@ export function createEgress(options: EgressOptions): Egress {
     return target;
   }
 
+  async function send<T>(organizationId: string, request: OpenRequest, reader: ResponseReader<T>): Promise<T> {
+    const target = knownToBeAllowed(request.url);
+    if (!METHODS.has(request.method)) throw new EgressError('protocol', 'the HTTP method is not supported');
+    new Exchange(request, connections, reader).start(organizationId, target);
+    return await reader.response;
+  }
+
   return {
     check(url) {
       allowed(url);
     },
     of: (organizationId) => ({
-      async request(request) {
-        const target = knownToBeAllowed(request.url);
-        if (!METHODS.has(request.method)) throw new EgressError('protocol', 'the HTTP method is not supported');
-        return await new Promise<EgressResponse>((resolve, reject) => {
-          new Exchange(request, connections, resolve, reject).start(organizationId, target);
-        });
-      },
+      request: (request) => send(organizationId, request, wholeResponse(request)),
+      open: (request) => send(organizationId, request, openResponse()),
       fetch: guardedFetch(connections, organizationId, allowed),
     }),
     close: () => connections.destroy(),
   };
-}
-
-/** One `request`: undici's handler and the limits around it. It ends exactly once. */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #request: EgressRequest;
-  readonly #connections: Connections;
-  readonly #resolve: (response: EgressResponse) => void;
-  readonly #reject: (error: EgressError) => void;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
-  #maxBytes = 0;
-  #status = 0;
-  #headers: EgressResponse['headers'] = {};
-  #connection: Connection | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #forgetSignal = (): void => {};
-  #ended = false;
-
-  constructor(
-    request: EgressRequest,
-    connections: Connections,
-    resolve: (response: EgressResponse) => void,
-    reject: (error: EgressError) => void,
-  ) {
-    this.#request = request;
-    this.#connections = connections;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  start(organizationId: string, { origin, path }: Target): void {
-    const { method, headers = {}, body = null, timeoutMs, signal } = this.#request;
-    if (signal?.aborted) {
-      this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
-      return;
-    }
-    if (signal) {
-      this.#forgetSignal = onceAborted(signal, () => this.#fail(new EgressError('aborted', 'the signal was aborted')));
-    }
-    this.#timer = setTimeout(
-      () => this.#fail(new EgressError('timeout', `no response within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    this.#connections.lend(organizationId, origin, (connection) => {
-      this.#connection = connection;
-      // Our own timer covers both.
-      connection.client.dispatch(
-        { path, method, headers: ofMessage(headers), body, headersTimeout: 0, bodyTimeout: 0 },
-        this,
-      );
-    });
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // It ended while it waited for a connection, so nothing may be sent.
-    if (this.#ended) controller.abort(new EgressError('aborted', 'the request ended before it was sent'));
-  }
-
-  onResponseStart(_controller: unknown, status: number, headers: EgressResponse['headers']): void {
-    this.#status = status;
-    this.#headers = headers;
-    const { maxResponseBytes } = this.#request;
-    this.#maxBytes = typeof maxResponseBytes === 'number' ? maxResponseBytes : maxResponseBytes({ status, headers });
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = this.#maxBytes - this.#bytes;
-    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    this.#bytes += chunk.length;
-    if (chunk.length <= room) return;
-    this.#succeed(true);
-    // Keeping the connection would require reading the rest of the response, so it is closed.
-    controller.abort(new EgressError('aborted', 'the response is longer than the limit'));
-  }
-
-  onResponseEnd(): void {
-    this.#connections.giveBack(this.#connection!);
-    this.#succeed(false);
-  }
-
-  onResponseError(_controller: unknown, error: Error): void {
-    this.#connections.giveBack(this.#connection!);
-    this.#fail(toEgressError(error));
-  }
-
-  #succeed(truncated: boolean): void {
-    if (!this.#end()) return;
-    const [first = NOTHING] = this.#chunks;
-    const body = this.#chunks.length <= 1 ? first : Buffer.concat(this.#chunks);
-    this.#resolve({ status: this.#status, headers: this.#headers, body, truncated });
-  }
-
-  #fail(error: EgressError): void {
-    if (!this.#end()) return;
-    this.#controller?.abort(error);
-    this.#reject(error);
-  }
-
-  #end(): boolean {
-    if (this.#ended) return false;
-    this.#ended = true;
-    clearTimeout(this.#timer);
-    this.#forgetSignal();
-    return true;
-  }
-}
-
-/** Headers of the message, as undici takes them. */
-function ofMessage(headers: Readonly<Record<string, string>>): string[] {
-  const flat: string[] = [];
-  for (const name in headers) {
-    if (!CONNECTION_HEADERS.has(name.toLowerCase())) flat.push(name, headers[name]!);
-  }
-  return flat;
 }
 
 /** The dispatcher of undici's `fetch`. */

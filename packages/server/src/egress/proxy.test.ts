@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createEgress, type EgressRequest, type OrganizationEgress } from './egress.ts';
+import { createEgress, type OrganizationEgress } from './egress.ts';
 import { EgressError } from './errors.ts';
+import type { EgressRequest } from './exchange.ts';
 import { parseEgressAllow } from './policy.ts';
 import { parseEgressProxy } from './proxy.ts';
 

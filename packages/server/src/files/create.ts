@@ -24,16 +24,12 @@ export async function createFile(
   platform: Pick<Platform, 'db' | 'clock' | 'files' | 'log'>,
   source: EventSource,
   { environment, sessionId, filename, mediaType }: ToolFile,
-  content: Uint8Array | AsyncIterable<Uint8Array>,
+  content: AsyncIterable<Uint8Array>,
 ): Promise<FilePart> {
   const { organizationId } = source;
   const name = filename === undefined ? null : filenameFromTool(filename);
   const file = { organizationId, environment, filename: name, claimedType: mediaType, sessionId };
-  const received = await receiveFile(platform, file, content instanceof Uint8Array ? whole(content) : content);
+  const received = await receiveFile(platform, file, content);
   await platform.db.transaction((tx) => keepFile(tx, platform, source, received));
   return filePart(received);
-}
-
-async function* whole(content: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield content;
 }

@@ -85,6 +85,7 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
 
   return {
     name: 's3',
+    writeBytes: 2 * PART_BYTES,
 
     write: (file, content) => writeParts(file, piecesOf(content, PART_BYTES)),
 

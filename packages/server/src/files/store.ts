@@ -15,8 +15,10 @@ export interface ByteRange {
 export interface FileStore {
   /** Stored with each file, so that a file is found where it was written. */
   readonly name: string;
+  /** What `write` has in memory at most: the piece that arrives, and its copy in the request that stores it. */
+  readonly writeBytes: number;
   /**
-   * Stores the bytes as they arrive, holding 1 MiB, or 5 MiB for S3. When it resolves, they are as durable as a commit that follows. If it rejects,
+   * Stores the bytes as they arrive. When it resolves, they are as durable as a commit that follows. If it rejects,
    * a part may be stored; `remove` deletes it.
    */
   write(file: FileKey, content: AsyncIterable<Uint8Array>): Promise<void>;

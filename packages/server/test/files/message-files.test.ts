@@ -1,6 +1,7 @@
 // Files in messages: what a message names exists in its environment, stays as long as it is used, and goes when it is not.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import type { Content, FilePart } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -78,7 +79,7 @@ async function storedBytes() {
 async function createInSession(sessionId: string, filename = 'chart.png'): Promise<FilePart> {
   const source = systemSource(uuidOf('org', service.organizationId));
   const file = { environment: 'production', sessionId: uuidOf('ses', sessionId), filename, mediaType: 'text/plain' };
-  return await createFile(platformIn(0), source, file, png);
+  return await createFile(platformIn(0), source, file, Readable.from([png]));
 }
 
 test('a message says what its files are, in the session’s first input and in later messages', async () => {

@@ -1,5 +1,6 @@
 // Files in requests to models, over the wire: each provider gets images and PDF files in its own format, and a description of every file
 // that its model does not get.
+import { Readable } from 'node:stream';
 import type { FilePart, Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemSource } from '../../src/events/record.ts';
@@ -134,7 +135,7 @@ const store = (content: Uint8Array, filename?: string, mediaType?: string): Prom
     base.platform,
     systemSource(base.organizationId),
     { environment: 'production', sessionId: sessionUuid, filename, mediaType },
-    content,
+    Readable.from([content]),
   );
 
 const described = ({ fileId, mediaType, bytes, filename }: FilePart, why?: string) =>

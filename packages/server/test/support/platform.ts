@@ -16,6 +16,7 @@ import { createKeySpending } from '../../src/keys/spending.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { createMemory } from '../../src/lib/memory.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
@@ -89,6 +90,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
       files: createFileStores(db, log, { maxFileMegabytes: 0 }),
+      memory: createMemory(),
       offers,
       localRunners: createLocalRunners(),
       knownVersions: new KnownVersions(),

@@ -1,15 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import type { HttpRequest, HttpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Egress, OrganizationEgress } from '../../src/egress/egress.ts';
 import { setSecret } from '../../src/environments/secrets.ts';
 import { createHttpTool } from '../../src/runtime/tools/http-tool.ts';
+import type { SaveFile } from '../../src/runtime/tools/returned-file.ts';
 import type { ToolRun } from '../../src/runtime/tools/tool.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
+const MIB = 1024 * 1024;
 const SECRET = 'sk/4711 "x"';
 
 interface Received {
@@ -322,6 +326,28 @@ describe('a response', () => {
     });
   });
 
+  test('that turns out not to be text after a mebibyte is a file', async () => {
+    const bytes = Buffer.alloc(2 * MIB, 'x');
+    bytes[bytes.length - 1] = 0xff;
+    const saved: number[] = [];
+    const saveFile: SaveFile = async ({ content }) => {
+      saved.push((await buffer(content)).length);
+      return 'saved';
+    };
+    const headers = { 'content-type': 'application/octet-stream' };
+    reply = (_request, response) => response.writeHead(200, headers).end(bytes);
+    await outcomeOf(toolRun({}, { saveFile }));
+    expect(saved).toEqual([2 * MIB]);
+    // A character that is cut off at the end.
+    reply = (_request, response) => response.writeHead(200, headers).end(Buffer.from('aé').subarray(0, 2));
+    await outcomeOf(toolRun({}, { saveFile }));
+    expect(saved).toEqual([2 * MIB, 2]);
+  });
+
+  test('of an empty file is nothing', async () => {
+    expect(await outcomeAfter('', { 'content-type': 'image/png' })).toEqual({ output: null });
+  });
+
   test.each([
     [404, 'no such order', 'HTTP 404: no such order'],
     [500, '', 'HTTP 500'],
@@ -370,12 +396,12 @@ describe('a request that fails', () => {
 
   test('has the time limit of its tool, or 30 s', async () => {
     const given: number[] = [];
-    const request: OrganizationEgress['request'] = async ({ timeoutMs }) => {
+    const open: OrganizationEgress['open'] = async ({ timeoutMs }) => {
       given.push(timeoutMs);
-      return { status: 204, headers: {}, body: Buffer.alloc(0), truncated: false };
+      return { status: 204, headers: {}, body: Readable.from([]) };
     };
     const { egress } = base.platform;
-    const of: Egress['of'] = (organizationId) => ({ ...egress.of(organizationId), request });
+    const of: Egress['of'] = (organizationId) => ({ ...egress.of(organizationId), open });
     const run = createHttpTool({ ...base.platform, egress: { ...egress, of } });
     for (const tool of [{ timeoutSeconds: 300 }, {}]) await run(toolRun({}, {}, tool), never);
     expect(given).toEqual([300_000, 30_000]);

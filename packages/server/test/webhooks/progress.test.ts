@@ -1,7 +1,7 @@
 // The statements that advance deliveries, also those of a node that was overtaken.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { EgressResponse } from '../../src/egress/egress.ts';
+import type { EgressResponse } from '../../src/egress/exchange.ts';
 import { createFairShare } from '../../src/lib/fair-share.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { Semaphore } from '../../src/lib/semaphore.ts';

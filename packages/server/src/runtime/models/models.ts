@@ -22,7 +22,7 @@ export function createCatalog(
 
 /** `keys`: the operator's keys, used for agents whose environment has none. */
 export function createModels(
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files'>,
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
   keys: ProviderKeys = {},
 ): AskModel {
   const ifAvailable = createAvailability(platform.clock);

@@ -1,15 +1,15 @@
 // The files of a transcript in a request to a model.
 //
 // The transcript names its files. Their bytes are loaded for one request, the newest first, as far as the request may have them, and are
-// in memory only until the request is sent. How many bytes a node has in memory for that is bounded, and so is each organization's part.
+// in memory only until the request is sent (lib/memory.ts).
 //
 // A file that the model does not get is described instead: one that it does not take, that was deleted, or that no longer fits. A
 // conversation therefore never fails because of a file that it has.
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
 import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
-import { createFairShare } from '../../lib/fair-share.ts';
 import { uuidOf } from '../../lib/ids.ts';
+import { holdMemory } from '../../lib/memory.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
 import { filesOf } from './file-parts.ts';
@@ -20,9 +20,8 @@ const FILES_MAX = 50;
 /** A model reads text without end badly. More of it is for tools. */
 const TEXT_MAX_BYTES = 256 * 1024;
 
-const MIB = 1024 * 1024;
-/** Each byte is in memory some four times: in base64, in the body of the request, in the bytes that are sent. */
-const budget = createFairShare({ max: 64 * MIB, maxOfOrganization: 32 * MIB });
+/** How often each byte is in memory: in base64, in the body of the request, in the bytes that are sent. */
+const COPIES = 4;
 
 export type PromptPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
@@ -38,23 +37,23 @@ export interface PromptFiles {
 
 /** Throws a retryable ModelFailure if files can't be read now, and the signal's reason. */
 export async function loadPromptFiles(
-  platform: Pick<Platform, 'db' | 'files'>,
+  platform: Pick<Platform, 'db' | 'files' | 'memory'>,
   call: ModelCall,
   signal: AbortSignal,
 ): Promise<PromptFiles> {
   const { notes, wanted } = chooseFiles(call);
   const contents = new Map<string, string>();
   const bytes = wanted.reduce((sum, file) => sum + sizeOf(file), 0);
-  const release = bytes === 0 ? () => {} : await budget.take(call.organizationId, bytes, signal);
-  signal.throwIfAborted();
+  const held = holdMemory(platform.memory, call.organizationId, signal);
+  if (bytes > 0) await held.take(COPIES * bytes);
   try {
     if (wanted.length > 0) await loadContents(platform, call, wanted, { notes, contents }, signal);
   } catch (error) {
-    release!();
+    held.release();
     signal.throwIfAborted();
     throw error instanceof ModelFailure ? error : unreadable();
   }
-  return promptFiles({ notes, contents }, release!);
+  return promptFiles({ notes, contents }, held.release);
 }
 
 /** The same for a request that is shown and not sent: a placeholder in place of each content. */

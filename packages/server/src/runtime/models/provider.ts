@@ -52,7 +52,7 @@ export const NO_KEY = 'set-by-the-connection';
 
 export function createProviderModel(
   provider: Provider,
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files'>,
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
   keys: ProviderKeys,
 ): AskModel {
   async function* askOnce(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {

@@ -16,12 +16,22 @@ export function withFileStorage(context: TurnContext, run: RunTool): RunTool {
   context.createdFiles = files;
   return (call, signal) => {
     const saveFile: SaveFile = async ({ content, mediaType, filename }) => {
+      let failure: { error: unknown } | undefined;
+      async function* watched(): AsyncGenerator<Uint8Array> {
+        try {
+          yield* content;
+        } catch (error) {
+          failure = { error };
+          throw error;
+        }
+      }
       try {
         const file = { environment, sessionId, mediaType, filename };
-        const part = await createFile(platform, agentSource(context), file, content);
+        const part = await createFile(platform, agentSource(context), file, watched());
         files.set(call.operationId, [...(files.get(call.operationId) ?? []), part]);
         return part;
       } catch (error) {
+        if (failure) throw failure.error;
         if (error instanceof ApiError) return `it was not stored: ${error.message}`;
         platform.log.warn({ ...logIds(context), err: error }, 'a file that a tool returned could not be stored');
         return 'it could not be stored';

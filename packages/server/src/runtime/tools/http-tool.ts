@@ -5,27 +5,26 @@
 //
 // A secret is only sent to hosts on its own list. A server may return it in its response (echoes, error pages that show the
 // request), but the model never gets it: secrets are redacted before any other code reads the response.
-import { type HttpTool, inputMediaOf } from '@signalbox/contract';
-import type { EgressResponse, OrganizationEgress } from '../../egress/egress.ts';
+import type { HttpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
+import type { OpenRequest, ResponseHead } from '../../egress/exchange.ts';
 import { parseJson } from '../../lib/json.ts';
+import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
-import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
+import { header, isCompressed, lengthOf, type Received, rawHeader, receive, TooLong } from './http-response.ts';
 import type { Redact } from './redact.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
-import { beginningOf, RESPONSE_MAX_BYTES, shownJson, shownText, TOO_LONG, withoutResponse } from './result.ts';
+import { beginningOf, shownJson, shownText, withoutResponse } from './result.ts';
 import { ReturnedFile, storeFiles } from './returned-file.ts';
 import { storedResponse } from './stored-response.ts';
 import type { RenderedRequest } from './template.ts';
-import type { RunTool, SentRequest, ToolOutcome } from './tool.ts';
+import type { RunTool, SentRequest, ToolOutcome, ToolRun } from './tool.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
 /** Of a request that is shown to people. */
 const SHOWN_BODY_MAX_CHARACTERS = 64 * 1024;
-/** Of a file in a response: it is in memory until it is stored. */
-const FILE_MAX_MIB = 8;
 
-export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress'>): RunTool {
+export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'files' | 'memory'>): RunTool {
   return async (run, signal) => {
     signal.throwIfAborted();
     const tool = run.tool.source;
@@ -35,9 +34,22 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
     run.onRequest?.(sentRequest(request));
-    const response = await send(platform.egress.of(run.organizationId), run.operationId, tool, request, signal);
-    if (!(response instanceof EgressError)) run.onResponse?.(stored(response, request.redact));
-    return await storeFiles(httpOutcome(response, request.redact), request.redact, run.saveFile);
+    const held = holdMemory(platform.memory, run.organizationId, signal);
+    try {
+      const egress = platform.egress.of(run.organizationId);
+      const response = await egress.open(openRequest(run.operationId, tool, request, signal));
+      try {
+        return await read(run, response, request.redact, () => receive(response, held, platform.files.own.writeBytes));
+      } finally {
+        response.body.destroy();
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof EgressError) return withoutResponse(error);
+      throw error;
+    } finally {
+      held.release();
+    }
   };
 }
 
@@ -50,100 +62,85 @@ function sentRequest({ method, url, headers, body, redact }: PreparedRequest): S
   };
 }
 
-/** The result of a call has the whole body unless the call failed. */
-function stored(response: EgressResponse, redact: Redact): StoredResponse {
-  const { status, body } = response;
-  const isInResult = (status >= 200 && status < 300) || body.length === 0 || body.length > RESPONSE_MAX_BYTES;
-  const text = isInResult ? undefined : (textOf(response) ?? undefined);
-  return storedResponse(response, body.length, redact, text);
-}
-
-async function send(
-  egress: OrganizationEgress,
+function openRequest(
   operationId: string,
   { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: HttpTool,
   { method, url, headers, body }: RenderedRequest,
   signal: AbortSignal,
-): Promise<EgressResponse | EgressError> {
+): OpenRequest {
   // The key is the service's promise to the tool's server, so neither the template nor the model can set it.
   const own = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
+  return {
+    method,
+    url,
+    headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
+    body,
+    timeoutMs: timeoutSeconds * 1000,
+    signal,
+  };
+}
+
+/** Reads the response, stores its file, and returns the result. Throws `EgressError`. */
+async function read(
+  { onResponse, saveFile }: ToolRun,
+  head: ResponseHead,
+  redact: Redact,
+  receiveBody: () => Promise<Received>,
+): Promise<ToolOutcome> {
+  const { status } = head;
+  const report = (bytes: number, text?: string) => onResponse?.(storedResponse(head, bytes, redact, text));
   try {
-    return await egress.request({
-      method,
-      url,
-      headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
-      body,
-      timeoutMs: timeoutSeconds * 1000,
-      maxResponseBytes: (head) => (isFile(head) ? FILE_MAX_MIB * 1024 * 1024 : RESPONSE_MAX_BYTES),
-      signal,
-    });
+    const received = await receiveBody();
+    if (received.content) {
+      return await storeFiles({ output: fileIn(head, received.content, redact) }, redact, saveFile, report);
+    }
+    const text = textOf(head, received.text);
+    // The result of a call has the whole body unless the call failed.
+    report(received.text.length, isSuccess(head) || received.text.length === 0 ? undefined : (text ?? undefined));
+    return textOutcome(head, received.text, text, redact);
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof EgressError) return error;
-    throw error;
+    if (!(error instanceof TooLong)) throw error;
+    report(error.bytes);
+    return { error: `HTTP ${status}: ${error.message}.` };
   }
 }
 
-function httpOutcome(response: EgressResponse | EgressError, redact: Redact): ToolOutcome {
-  if (response instanceof EgressError) return withoutResponse(response);
-  const { status, body, truncated } = response;
-  const ok = status >= 200 && status < 300;
-  if (truncated && isFile(response)) return { error: `HTTP ${status}: the file is larger than ${FILE_MAX_MIB} MiB.` };
-  if (truncated) return { error: `HTTP ${status}: the response is ${TOO_LONG}.` };
+function textOutcome(head: ResponseHead, body: Buffer, text: string | null, redact: Redact): ToolOutcome {
+  const { status } = head;
   if (status >= 300 && status < 400) return { error: `HTTP ${status}: redirects are not followed.` };
-  if (body.length === 0) return ok ? { output: null } : { error: `HTTP ${status}` };
-
-  const text = textOf(response);
-  if (ok && isFile(response) && (text === null || isMedia(response))) return { output: fileIn(response, redact) };
-  if (body.length > RESPONSE_MAX_BYTES) return { error: `HTTP ${status}: the response is ${TOO_LONG}.` };
+  if (body.length === 0) return isSuccess(head) ? { output: null } : { error: `HTTP ${status}` };
   if (text === null) return { error: `HTTP ${status}: the response is not UTF-8 text, so it was not read.` };
   const shown = shownText(text, redact);
-  const value = isJson(response) ? parseJson(shown) : undefined;
+  const value = isJson(head) ? parseJson(shown) : undefined;
   const output = value === undefined ? shown : shownJson(value, redact);
-  if (ok) return { output };
+  if (isSuccess(head)) return { output };
   return { error: `HTTP ${status}: ${beginningOf(typeof output === 'string' ? output : JSON.stringify(output))}` };
 }
 
-type Head = Pick<EgressResponse, 'status' | 'headers'>;
-
-function rawHeader({ headers }: Head, name: string): string {
-  return [headers[name] ?? ''].flat()[0]?.trim() ?? '';
+function isSuccess({ status }: ResponseHead): boolean {
+  return status >= 200 && status < 300;
 }
 
-function header(head: Head, name: string): string {
-  return rawHeader(head, name).toLowerCase();
-}
-
-function isMedia(head: Head): boolean {
-  const media = inputMediaOf(header(head, 'content-type'));
-  return media !== null && media !== 'text';
-}
-
-/** Whether the body may be a file: an image, a PDF, audio, or other bytes if it turns out not to be text. */
-function isFile(head: Head): boolean {
-  const { status } = head;
-  if (status < 200 || status >= 300 || !['', 'identity'].includes(header(head, 'content-encoding'))) return false;
-  const type = header(head, 'content-type');
-  return isMedia(head) || (inputMediaOf(type) === null && /^(image|video|font|application)\//.test(type));
-}
-
-function fileIn(response: EgressResponse, redact: Redact): ReturnedFile {
-  const mediaType = header(response, 'content-type');
-  const [, name] = /filename="?([^";]+)/i.exec(rawHeader(response, 'content-disposition')) ?? [];
+function fileIn(head: ResponseHead, content: AsyncIterable<Uint8Array>, redact: Redact): ReturnedFile {
+  const mediaType = header(head, 'content-type');
+  const [, name] = /filename="?([^";]+)/i.exec(rawHeader(head, 'content-disposition')) ?? [];
   const filename = name === undefined ? undefined : shownText(name, redact);
-  const file = { content: response.body, mediaType, filename };
-  return new ReturnedFile(file, { type: 'file', mediaType: shownText(mediaType, redact) });
+  const length = lengthOf(head);
+  return new ReturnedFile(
+    { content, mediaType, filename },
+    { type: 'file', mediaType: shownText(mediaType, redact), ...(Number.isFinite(length) && { bytes: length }) },
+  );
 }
 
-function isJson(response: EgressResponse): boolean {
-  return /^(application\/json|[^;]*\+json|text\/json)\s*(;|$)/.test(header(response, 'content-type'));
+function isJson(head: ResponseHead): boolean {
+  return /^(application\/json|[^;]*\+json|text\/json)\s*(;|$)/.test(header(head, 'content-type'));
 }
 
-/** Null if the bytes are not plain UTF-8 text: compressed although we did not ask for that, an image, another charset. */
-function textOf(response: EgressResponse): string | null {
-  if (!['', 'identity'].includes(header(response, 'content-encoding'))) return null;
+/** Null if the bytes are not plain UTF-8 text: compressed, an image, another charset. */
+function textOf(head: ResponseHead, body: Buffer): string | null {
+  if (isCompressed(head)) return null;
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(response.body);
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
     return null;
   }

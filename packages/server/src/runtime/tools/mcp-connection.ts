@@ -12,14 +12,12 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import type { OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { version } from '../../lib/version.ts';
 import { OPERATION_ID } from './mcp-call.ts';
 import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
-import { createMcpFetch, type McpExchange } from './mcp-fetch.ts';
+import { createMcpFetch, type McpCallWatch, type McpNetwork } from './mcp-fetch.ts';
 
 /** The revision that a server used last time, so that it need not be negotiated again. */
 export type KnownRevision = PriorDiscovery;
@@ -31,8 +29,7 @@ export interface McpCall {
   input: unknown;
   /** `op_…` */
   operationId: string;
-  /** Called with the response's head, if there is one. */
-  onExchange?: (exchange: McpExchange) => void;
+  watch: McpCallWatch;
 }
 
 /** Every method throws `EgressError`, an error of mcp-failure.ts, or the signal's reason. */
@@ -63,7 +60,7 @@ const AS_IT_CAME = {
 
 /** Throws what the methods of a connection throw. */
 export async function connectMcp(
-  platform: { egress: OrganizationEgress; clock: Clock },
+  network: McpNetwork,
   { url, headers }: McpServer,
   known: KnownRevision | undefined,
   signal: AbortSignal,
@@ -83,9 +80,9 @@ export async function connectMcp(
     },
   );
   // By operation: calls share the connection.
-  const watching = new Map<string, (exchange: McpExchange) => void>();
+  const watching = new Map<string, McpCallWatch>();
   const transport = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: createMcpFetch(platform, url, headers, (operationId, exchange) => watching.get(operationId)?.(exchange)),
+    fetch: createMcpFetch(network, url, headers, (operationId) => watching.get(operationId)),
   });
   const forget = onceAborted(signal, () => void transport.close());
   try {
@@ -115,8 +112,8 @@ export async function connectMcp(
       const request = { method: 'tools/list' as const, params: cursor === undefined ? {} : { cursor } };
       return await ask((options) => client.request(request, AS_IT_CAME, options), signal);
     },
-    async call({ name, inputSchema, input, operationId, onExchange }, signal) {
-      if (onExchange) watching.set(operationId, onExchange);
+    async call({ name, inputSchema, input, operationId, watch }, signal) {
+      watching.set(operationId, watch);
       const params = { name, arguments: input as Record<string, unknown>, _meta: { [OPERATION_ID]: operationId } };
       return await ask((asked) => {
         const options = {

@@ -15,6 +15,7 @@ import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json.ts';
+import { COPIES_OF_TEXT, type HeldMemory, UNCOUNTED_BYTES } from '../../lib/memory.ts';
 import { startDeadline } from './deadline.ts';
 import { McpResponseError } from './mcp-failure.ts';
 import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
@@ -59,12 +60,28 @@ const ASIDE_TIMEOUT_SECONDS = 2;
 
 const METHOD_NOT_FOUND = -32601;
 
+/** What concerns the exchange of one call. */
+export interface McpCallWatch {
+  /** Holds the response until the call is over. */
+  readonly held: HeldMemory;
+  /** Called with the response's head, if there is one. */
+  readonly onExchange?: ((exchange: McpExchange) => void) | undefined;
+}
+
+/** What the requests of one connection need. */
+export interface McpNetwork {
+  readonly egress: OrganizationEgress;
+  readonly clock: Clock;
+  /** Holds the response to a message that is not a call. */
+  hold(signal: AbortSignal): HeldMemory;
+}
+
 /** `headers` are the agent's, for every request; the protocol's own headers take precedence. */
 export function createMcpFetch(
-  { egress, clock }: { egress: OrganizationEgress; clock: Clock },
+  { egress, clock, hold }: McpNetwork,
   url: string,
   headers: Readonly<Record<string, string>>,
-  onCall: (idempotencyKey: string, exchange: McpExchange) => void = () => {},
+  watchOf: (idempotencyKey: string) => McpCallWatch | undefined = () => undefined,
 ): Fetch {
   const underWay = new Map<MessageId, AbortController>();
 
@@ -100,7 +117,10 @@ export function createMcpFetch(
     const cancelled = new AbortController();
     underWay.set(message.id, cancelled);
     const signal = init.signal ? AbortSignal.any([init.signal, cancelled.signal]) : cancelled.signal;
-    const exchange = new Exchange(send, clock, { ...init, signal }, message.id, signal);
+    const sentHeaders = Object.fromEntries(new Headers(init.headers));
+    const watch = watchOf(sentHeaders['idempotency-key'] ?? '');
+    const held = watch?.held ?? hold(signal);
+    const exchange = new Exchange(send, clock, { ...init, signal }, message.id, signal, held);
     try {
       const response = await exchange.receive();
       return message.method === 'server/discover' ? asVerdict(response) : response;
@@ -110,10 +130,9 @@ export function createMcpFetch(
       throw error;
     } finally {
       underWay.delete(message.id);
-      const sentHeaders = Object.fromEntries(new Headers(init.headers));
-      const key = sentHeaders['idempotency-key'];
+      if (!watch) held.release();
       const { received } = exchange;
-      if (key !== undefined && received) onCall(key, { message: String(init.body), sentHeaders, ...received });
+      if (received) watch?.onExchange?.({ message: String(init.body), sentHeaders, ...received });
     }
   };
 }
@@ -141,6 +160,7 @@ class Exchange {
   readonly #init: RequestInit;
   readonly #id: MessageId;
   readonly #signal: AbortSignal;
+  readonly #held: HeldMemory;
   #streamBytes = 0;
   #requestsOfServer = 0;
   #lastEventId: string | undefined;
@@ -155,12 +175,14 @@ class Exchange {
     init: RequestInit,
     id: MessageId,
     signal: AbortSignal,
+    held: HeldMemory,
   ) {
     this.#send = send;
     this.#clock = clock;
     this.#init = init;
     this.#id = id;
     this.#signal = signal;
+    this.#held = held;
   }
 
   /** The head of the first response, and what has come of it; undefined if there was none. */
@@ -193,9 +215,15 @@ class Exchange {
       length += chunk.byteLength;
       if (length > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
       bytes.push(chunk);
+      await this.#hold(length);
     }
     this.#bytes = length;
     return messageIn(Buffer.concat(bytes).toString('utf8'));
+  }
+
+  /** Before more than a little is in memory. How long the response is, is known only at its end. */
+  async #hold(bytes: number): Promise<void> {
+    if (bytes > UNCOUNTED_BYTES) await this.#held.take(COPIES_OF_TEXT * RESPONSE_MAX_BYTES);
   }
 
   /** Finds the response among the messages of one value: older servers may send several. */
@@ -271,6 +299,7 @@ class Exchange {
         this.#streamBytes += chunk.byteLength;
         if (this.#streamBytes > STREAM_MAX_BYTES)
           throw new McpResponseError('its event stream reached 8 MiB without a response');
+        await this.#hold(this.#streamBytes);
         parser.feed(decoder.decode(eventLines(chunk), { stream: true }));
         if (message !== undefined) return message;
       }

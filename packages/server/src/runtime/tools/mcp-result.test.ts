@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { mcpOutcome } from './mcp-result.ts';
 import { createRedaction } from './redact.ts';
@@ -69,7 +70,7 @@ test.each<[string, unknown, unknown]>([
   ['an error without text', { isError: true, content: [] }, { error: 'The tool failed without a message.' }],
   ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
 ])('%s', async (_title, result, outcome) => {
-  expect(await storeFiles(mcpOutcome(result, plain), plain)).toEqual(outcome);
+  expect(await storeFiles(mcpOutcome(result, plain), plain, undefined)).toEqual(outcome);
 });
 
 test('images, audio and resources of bytes are files, also next to structured content', async () => {
@@ -78,7 +79,7 @@ test('images, audio and resources of bytes are files, also next to structured co
     type: 'file' as const,
     fileId: 'file_1',
     mediaType: mediaType ?? 'application/octet-stream',
-    bytes: content.length,
+    bytes: (await buffer(content)).length,
     ...(filename !== undefined && { filename }),
   });
   const stored = async (result: unknown) => (await storeFiles(mcpOutcome(result, plain), plain, save)).output;
@@ -94,9 +95,10 @@ test('images, audio and resources of bytes are files, also next to structured co
 
 test('a file with a secret, and one beyond the limit of a result, are described and not stored', async () => {
   const redact = createRedaction({ TOKEN: 'sk-4711' });
-  const saved: ReturnedFile['file'][] = [];
-  const save = async (file: ReturnedFile['file']) => {
-    saved.push(file);
+  let saved = 0;
+  const save = async ({ content }: ReturnedFile['file']) => {
+    await buffer(content);
+    saved += 1;
     return 'it was not stored: full';
   };
   const secret = { ...image, data: Buffer.from('\0PNG sk-4711').toString('base64') };
@@ -105,9 +107,9 @@ test('a file with a secret, and one beyond the limit of a result, are described 
     { type: 'image', mimeType: 'image/png', bytes: 12, note: 'it contains a secret, so it was not stored' },
     { type: 'image', mimeType: 'image/png', bytes: 100, note: 'it was not stored: full' },
   ]);
-  expect(saved).toHaveLength(1);
+  expect(saved).toBe(1);
   await storeFiles(mcpOutcome({ content: Array(30).fill(image) }, plain), plain, save);
-  expect(saved).toHaveLength(21);
+  expect(saved).toBe(21);
 });
 
 test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResult: 1 }]])(

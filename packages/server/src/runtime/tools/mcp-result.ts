@@ -62,12 +62,17 @@ function fileIn(part: Part, redact: Redact): ReturnedFile | undefined {
   if (base64 === undefined) return undefined;
   const { data, blob, ...rest } = part;
   const { mimeType, uri } = part;
+  const text = typeof base64 === 'string' ? base64 : '';
   const file = {
-    content: typeof base64 === 'string' ? Buffer.from(base64, 'base64') : Buffer.alloc(0),
+    content: decoded(text),
     mediaType: typeof mimeType === 'string' ? mimeType : undefined,
     filename: typeof uri === 'string' ? shownText(uri, redact) : undefined,
   };
-  return new ReturnedFile(file, shownJson(rest, redact) as Part);
+  return new ReturnedFile(file, { ...(shownJson(rest, redact) as Part), bytes: Buffer.byteLength(text, 'base64') });
+}
+
+async function* decoded(base64: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(base64, 'base64');
 }
 
 /** Base64 means nothing to a model that reads text, and would fill its context. */

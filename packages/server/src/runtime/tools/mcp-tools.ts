@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto';
 import type { McpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
 import { orAborted } from '../../lib/aborted.ts';
+import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
@@ -60,8 +61,10 @@ interface KeptList {
   revision: KnownRevision | undefined;
 }
 
-export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): McpTools {
-  const { clock, egress, log } = platform;
+export function createMcpTools(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log' | 'memory'>,
+): McpTools {
+  const { clock, egress, log, memory } = platform;
   const lists = new Map<string, KeptList>();
   const pool = new McpPool(clock, KEEP_MS);
   const closing = new AbortController();
@@ -91,7 +94,8 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     signal: AbortSignal,
   ): Promise<McpConnection> {
     const { connectMcp } = await import('./mcp-connection.ts');
-    return await connectMcp({ egress: egress.of(organizationId), clock }, request, revision, signal);
+    const hold = (signal: AbortSignal) => holdMemory(memory, organizationId, signal);
+    return await connectMcp({ egress: egress.of(organizationId), clock, hold }, request, revision, signal);
   }
 
   async function connect(
@@ -151,11 +155,12 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     for (let mayRepeat = true; ; mayRepeat = false) {
       const lease = await pool.take(JSON.stringify([sessionId ?? operationId, key]), open, signal);
       if (sessionId === undefined) lease.discard();
+      const held = holdMemory(memory, run.organizationId, signal);
       try {
         onSent();
         const name = tool.remoteName ?? tool.name;
         const onExchange = (exchange: McpExchange) => onResponse?.(storedExchange(exchange, request.redact));
-        const sent = { name, inputSchema: tool.inputSchema, input, operationId, onExchange };
+        const sent = { name, inputSchema: tool.inputSchema, input, operationId, watch: { held, onExchange } };
         const outcome = mcpOutcome(await lease.connection.call(sent, signal), request.redact);
         return await storeFiles(outcome, request.redact, saveFile);
       } catch (error) {
@@ -165,6 +170,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         // A server that does not know the session has not run the call.
         if (!isGone || !lease.kept || !mayRepeat) throw error;
       } finally {
+        held.release();
         lease.release();
       }
     }

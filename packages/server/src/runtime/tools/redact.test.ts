@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { anyText } from '../../../test/support/any-text.ts';
-import { createRedaction, createStreamRedaction } from './redact.ts';
+import { createRedaction, createSearch, createStreamRedaction } from './redact.ts';
 
 describe('a secret is found', () => {
   const value = 'a/b+c "d" é\\%(x)';
@@ -61,6 +62,28 @@ test('a long secret that repeats itself is found, and not by a regular expressio
 
 test('without secrets a text is not changed', () => {
   expect(createRedaction({})('text')).toBe('text');
+});
+
+test('a secret is found in bytes that arrive in chunks, however it is split, and nothing is searched without one', () => {
+  const value = 'sk/4711-returned';
+  const redact = createRedaction({ T: value });
+  for (const form of [value, encodeURIComponent(value), Buffer.from(value).toString('hex')]) {
+    const bytes = Buffer.concat([randomBytes(100), Buffer.from(form), randomBytes(100)]);
+    for (const size of [1, 7, 100, 1000]) {
+      const contains = createSearch(redact);
+      const found: number[] = [];
+      for (let at = 0; at < bytes.length; at += size) if (contains(bytes.subarray(at, at + size))) found.push(at);
+      const end = 100 + form.length - 1;
+      expect(found[0], `${form} in chunks of ${size}`).toBe(end - (end % size));
+    }
+  }
+  const contains = createSearch(redact);
+  expect(contains(Buffer.from(value.slice(0, -1)))).toBe(false);
+  expect(contains(Buffer.from(`.${value.slice(1)}`))).toBe(false);
+  const text = vi.spyOn(Buffer.prototype, 'toString');
+  createSearch(createRedaction({}))(Buffer.from(value));
+  expect(text).not.toHaveBeenCalled();
+  text.mockRestore();
 });
 
 describe('in a text that arrives in pieces', () => {

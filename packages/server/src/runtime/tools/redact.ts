@@ -8,7 +8,11 @@ declare const redacted: unique symbol;
  */
 export type Redacted = string & { readonly [redacted]: true };
 
-export type Redact = (text: string) => Redacted;
+export interface Redact {
+  (text: string): Redacted;
+  /** The length of the longest text that is replaced; 0 if none is. */
+  readonly maxLength: number;
+}
 
 /** Our own text around a server's, which must have been redacted. */
 export function said(words: TemplateStringsArray, ...values: readonly (Redacted | number)[]): Redacted {
@@ -28,7 +32,7 @@ export function createRedaction(values: Readonly<Record<string, string>>): Redac
       for (const form of forms) if (form !== '' && !nameOf.has(form)) nameOf.set(form, name);
     }
   }
-  if (nameOf.size === 0) return (text) => text as Redacted;
+  if (nameOf.size === 0) return Object.assign((text: string) => text as Redacted, { maxLength: 0 });
   // The longest first: a secret may begin with another. Marks are not searched.
   const forms = [...nameOf.keys()].sort((a, b) => b.length - a.length);
   const long = forms.filter((form) => form.length > LONG_CHARACTERS).map(prefixesOf);
@@ -45,7 +49,7 @@ export function createRedaction(values: Readonly<Record<string, string>>): Redac
       .map((part) => redact(part, at + 1))
       .join(mark(form));
   }
-  return (text) => redact(text, 0) as Redacted;
+  return Object.assign((text: string) => redact(text, 0) as Redacted, { maxLength: forms[0]!.length });
 }
 
 /** What is between the occurrences of a form. The work is proportional to the length of the text, whatever the form looks like. */
@@ -61,6 +65,17 @@ function between(text: string, { form, fallback }: Pattern): string[] {
     pattern.matched = 0;
   }
   return [...parts, text.slice(from)];
+}
+
+/** Finds what `redact` replaces in bytes that arrive in chunks, between which it may be split. Returns whether a chunk completes one. */
+export function createSearch(redact: Redact): (chunk: Uint8Array) => boolean {
+  let tail = '';
+  return (chunk) => {
+    if (redact.maxLength === 0) return false;
+    const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1');
+    tail = text.slice(Math.max(0, text.length + 1 - redact.maxLength));
+    return redact(text) !== text;
+  };
 }
 
 /** Longer forms are not searched as parts of the regular expression, whose work is proportional to the lengths of text and form. */

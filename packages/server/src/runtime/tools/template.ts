@@ -22,7 +22,7 @@
  * This file sends nothing and reads no secrets itself. Errors name a placeholder, never a value.
  */
 import type { EndUser } from '@signalbox/contract';
-import { CONNECTION_HEADERS } from '../../egress/egress.ts';
+import { CONNECTION_HEADERS } from '../../egress/exchange.ts';
 import { hasPlaceholder, lonePlaceholder, type Placeholder, splitPlaceholders, strayBraces } from './placeholders.ts';
 
 export interface RequestTemplate {

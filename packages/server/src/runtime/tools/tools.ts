@@ -11,7 +11,9 @@ export interface Tools {
   close(): Promise<void>;
 }
 
-export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): Tools {
+export function createTools(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log' | 'files' | 'memory'>,
+): Tools {
   const http = createHttpTool(platform);
   const mcp = createMcpTools(platform);
   const runners: Record<Exclude<Extract<TurnTool, { runsAs: 'here' }>['source'], MockSource>['type'], RunTool> = {

@@ -7,7 +7,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deliveryHeaders, type Envelope, replayWindowSeconds, testReceiverUrl } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { EgressRequest, EgressResponse, OrganizationEgress } from '../../egress/egress.ts';
+import type { OrganizationEgress } from '../../egress/egress.ts';
+import type { EgressRequest, EgressResponse } from '../../egress/exchange.ts';
 import { newUuid, uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import { type Assignment, activeSecrets, readAssignment } from './assignments.ts';

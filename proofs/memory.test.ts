@@ -1,0 +1,91 @@
+// The memory of a node does not grow with what its tools return: one organization has many calls at once, each with a result as large as a
+// tool may return, and the node stays within its bounds, while it serves another organization.
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Signalbox } from '@signalbox/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
+import { type Nodes, startNodes } from './support/nodes.ts';
+
+const MIB = 1024 * 1024;
+const SESSIONS = Number(process.env.SIGNALBOX_MEMORY_SESSIONS ?? 2);
+const CALLS = 20;
+/** A quarter of a small node of 1 GiB for what tools return, and some for the garbage. Without a bound, 40 files took 700 MiB. */
+const MAX_GROWTH_MIB = 350;
+const QUIET = { timeout: 600_000, interval: 200 };
+
+const kinds: Record<string, { type: string; body: Buffer }> = {
+  files: { type: 'image/png', body: Buffer.alloc(8 * MIB, 0xff) },
+};
+
+let database: TestDatabase;
+let nodes: Nodes;
+let served = 0;
+const listener: RequestListener = (request, response) => {
+  served += 1;
+  const { type, body } = kinds[request.url!.slice(1)]!;
+  response.writeHead(200, { 'content-type': type }).end(body);
+};
+const server = createServer(listener);
+
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  database = await createTestDatabase();
+}, 60_000);
+afterAll(async () => {
+  await nodes?.end();
+  server.closeAllConnections();
+  server.close();
+  await database.drop();
+});
+
+test.runIf(process.platform === 'linux').for(Object.keys(kinds))(
+  `${SESSIONS} sessions with ${CALLS} calls at once that return large %s`,
+  { timeout: 900_000 },
+  async (kind) => {
+    await nodes?.end();
+    nodes = await startNodes(1, database.url);
+    const [client] = nodes.clients;
+    const { port } = server.address() as AddressInfo;
+    const script = [
+      { text: 'Wait.', toolCalls: Array.from({ length: CALLS }, () => ({ name: 'look' })) },
+      { text: 'Done.' },
+    ];
+    const { agentId } = await client!.agents.create({
+      name: kind,
+      model: { provider: 'scripted', model: 'any', settings: { script } },
+      tools: [
+        {
+          type: 'http',
+          name: 'look',
+          description: 'look',
+          inputSchema: { type: 'object' },
+          request: { method: 'GET', url: `http://127.0.0.1:${port}/${kind}` },
+          approval: 'never',
+        },
+      ],
+    });
+    const open = () => client!.sessions.open({ agentId, environment: 'production', input: 'Look.' });
+    const before = await residentMib('VmRSS');
+    served = 0;
+    const sessions = await Promise.all(Array.from({ length: SESSIONS }, open));
+    // A client that does not retry fails with the node.
+    const other = new Signalbox({ baseUrl: nodes.urls[0]!, apiKey: nodes.apiKey, maxRetries: 0 });
+    const statuses = () => Promise.all(sessions.map(({ sessionId }) => other.sessions.get(sessionId)));
+    await expect
+      .poll(async () => (await statuses()).map(({ status, error }) => error?.code ?? status), QUIET)
+      .toEqual(sessions.map(() => 'idle'));
+    const peak = await residentMib('VmHWM');
+    console.log(`${kind}: from ${before.toFixed()} to at most ${peak.toFixed()} MiB`);
+    expect([served, nodes.errors]).toEqual([SESSIONS * CALLS, []]);
+    expect(peak - before).toBeLessThan(MAX_GROWTH_MIB);
+  },
+);
+
+/** `VmHWM`: the most so far. */
+async function residentMib(what: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const status = await readFile(`/proc/${nodes.pid(0)}/status`, 'utf8');
+  return Number(new RegExp(`^${what}:\\s+(\\d+) kB$`, 'm').exec(status)![1]) / 1024;
+}
