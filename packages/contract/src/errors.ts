@@ -26,6 +26,7 @@ export const errorCodes = {
   ip_not_allowed: [403, 'This is not allowed from this address'],
   not_found: [404, 'Not found'],
   link_invalid: [404, 'The link is not valid'],
+  method_not_allowed: [405, 'The path does not take this method'],
   request_timeout: [408, 'The request did not arrive in time'],
   conflict: [409, 'The state of the resource does not allow this'],
   email_taken: [409, 'An account with this email already exists'],

@@ -9,7 +9,7 @@ import {
   type ToolApproval,
 } from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
-import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
+import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../runtime/schemas/schemas.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
@@ -187,8 +187,7 @@ function checkUrl(egress: Egress, url: string, path: string): void {
     egress.check(url.replaceAll(/\{\{[^}]*\}\}/g, 'x'));
   } catch (error) {
     if (!(error instanceof UrlNotAllowed)) throw error;
-    throw new ApiError('url_not_allowed', `${path}: ${whatUrlsMustBe}`, {
-      errors: [{ path, message: whatUrlsMustBe }],
-    });
+    const message = allowedUrlsHint(url);
+    throw new ApiError('url_not_allowed', `${path}: ${message}`, { errors: [{ path, message }] });
   }
 }

@@ -55,12 +55,18 @@ export class EgressError extends Error {
   }
 }
 
-/**
- * The user's message for a refused url. It is the same for every reason, because the reason could reveal something about the
- * operator's network.
- */
-export const whatUrlsMustBe =
+const RULE =
   'must be an https URL at a public address, without user info and fragment; the operator can allow others in SIGNALBOX_EGRESS_ALLOW';
+
+/**
+ * The user's message for a refused url. It depends on nothing but the text of the url, because the reason could reveal something about
+ * the operator's network.
+ */
+export function allowedUrlsHint(url: string): string {
+  const host = URL.parse(url)?.hostname ?? '';
+  const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+  return isLoopback ? `${RULE}: 127.0.0.1 for programs on the machine of the service` : RULE;
+}
 
 /** A url that is refused before anything is looked up. */
 export class UrlNotAllowed extends EgressError {

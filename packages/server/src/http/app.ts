@@ -39,6 +39,7 @@ import { createSlowBodies } from './request/slow-bodies.ts';
 import { createStalledReaders } from './request/stalled-readers.ts';
 import { createStreams } from './request/streams.ts';
 import { factsOf, recordRequest } from './request/telemetry.ts';
+import { requireNoSlashAtEnd, unknownRoute } from './request/unknown-route.ts';
 import { createUnreadBound } from './request/unread-bound.ts';
 
 // How long a stop waits for requests in flight; then their connections are closed.
@@ -129,8 +130,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     slowBodies.watch(request.raw);
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
-    if (request.is404)
-      throw new ApiError('not_found', `There is no route ${request.method} ${pathOf(request.raw)}. See /docs.`);
+    const path = pathOf(request.raw);
+    requireNoSlashAtEnd(request.method, path, API_PREFIX);
+    if (request.is404) throw unknownRoute(request.method, path, API_PREFIX);
   });
   app.addHook('preParsing', async (request, reply) => requirePlainBody(request, reply));
   // A client that keeps connections uses another node for its next request, and the stop need not wait for any of them.

@@ -12,8 +12,9 @@ import type { Clock } from '../lib/clock.ts';
 import { gather } from '../lib/gather.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
 import { grantOf, type StoredGrant, scopesOf } from './access.ts';
+import { whatIsWrong } from './malformed-secret.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
-import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
+import { type ParsedSecret, parseSecret, SECRET_LENGTH, sameHash } from './secret.ts';
 import { type SessionTokenClaims, secretTagOf } from './session-token.ts';
 
 /** A valid key. */
@@ -332,7 +333,7 @@ function secretOf(authorization: string | undefined): ParsedSecret {
   const [, bearer] = /^Bearer +([^\s]+)$/i.exec(authorization.trim()) ?? [];
   const secret = bearer && parseSecret(bearer);
   if (!secret) {
-    throw new ApiError('malformed_token', 'Send `Authorization: Bearer sbk_…` with the complete secret.');
+    throw new ApiError('malformed_token', whatIsWrong(authorization, SECRET_LENGTH));
   }
   return secret;
 }

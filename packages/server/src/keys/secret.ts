@@ -19,6 +19,9 @@ const CHECKSUM_LENGTH = 6;
 const PATTERN = new RegExp(`^sb[kirs]_[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 const PREVIEW_TAIL = 4;
 
+/** Characters of a complete secret. */
+export const SECRET_LENGTH = PREFIX_LENGTH + 2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH;
+
 /** A secret that names its key (or invitation, or reset). It proves nothing until its hash has been compared. */
 export interface ParsedSecret {
   organizationId: string;

@@ -8,14 +8,21 @@ export class ApiError extends Error {
   readonly status: number;
   readonly errors: readonly FieldError[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** The methods that the path takes. */
+  readonly allow: readonly string[] | undefined;
 
   /** `detail` tells the caller what is wrong and what to send instead. */
-  constructor(code: ErrorCode, detail: string, more: { errors?: FieldError[]; retryAfterSeconds?: number } = {}) {
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    more: { errors?: FieldError[]; retryAfterSeconds?: number; allow?: readonly string[] } = {},
+  ) {
     super(detail);
     this.code = code;
     this.status = errorCodes[code][0];
     this.errors = more.errors;
     this.retryAfterSeconds = more.retryAfterSeconds;
+    this.allow = more.allow;
   }
 }
 

@@ -19,7 +19,7 @@ import {
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
+import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventDraft, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
@@ -246,9 +246,12 @@ function checkUrl(ctx: Context, url: string): void {
     ctx.egress.check(url);
   } catch (error) {
     if (!(error instanceof UrlNotAllowed)) throw error;
-    throw new ApiError('url_not_allowed', `url: ${whatUrlsMustBe}`, {
-      errors: [{ path: 'url', message: whatUrlsMustBe }],
-    });
+    const hint = allowedUrlsHint(url);
+    const isOfMachine = hint !== allowedUrlsHint('');
+    const message = isOfMachine
+      ? `${hint}, or use \`signalbox listen --forward-to ${url}\`, which needs neither`
+      : hint;
+    throw new ApiError('url_not_allowed', `url: ${message}`, { errors: [{ path: 'url', message }] });
   }
 }
 

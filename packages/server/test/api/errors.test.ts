@@ -401,7 +401,7 @@ test('an empty body with a JSON content type counts as no body', async () => {
 test('checks run in an order that reveals nothing to strangers', async () => {
   const nowhere = await send(service.url, 'GET', '/nowhere');
   expect(asProblem(nowhere).code).toBe('not_found');
-  expect(asProblem(await send(service.url, 'PUT', '/api_keys')).code).toBe('not_found');
+  expect(asProblem(await send(service.url, 'PUT', '/api_keys')).code).toBe('method_not_allowed');
   const unknown = await send(service.url, 'POST', '/api_keys', { raw: 'x', headers: { 'content-type': 'text/plain' } });
   expect(asProblem(unknown).code).toBe('missing_token');
   const reader = (await call('POST', '/api_keys', { body: key })).json.apiKey.secret;
@@ -429,6 +429,37 @@ test('an unknown path is a 404, whatever its form; a malformed URL is a 400', as
     body: { value: 'x', allowedHosts: ['a.example'] },
   });
   expect(asProblem(put)).toMatchObject({ status: 400, errors: [{ path: 'name' }] });
+});
+
+test('the refusal of a request that no route takes says what is wrong with its path or method', async () => {
+  const detailOf = async (method: string, path: string) => {
+    const response = await call(method, path);
+    const { status, detail } = asProblem(response);
+    return [status, detail, response.headers.get('allow')];
+  };
+  expect(await detailOf('PUT', '/sessions')).toEqual([
+    405,
+    'There is no route PUT /api/v1/sessions: this path takes GET, HEAD, POST.',
+    'GET, HEAD, POST',
+  ]);
+  expect(await detailOf('GET', '/sessions/ses_x/cancel')).toEqual([405, expect.anything(), 'POST']);
+  expect(await detailOf('GET', '/agents/')).toEqual([404, expect.stringMatching(/slash at its end/), null]);
+  expect(await detailOf('GET', '/nowhere/')).toEqual([404, expect.stringMatching(/slash at its end/), null]);
+  expect(await detailOf('GET', `${service.url}/api/v2/agents`)).toEqual([
+    404,
+    expect.stringContaining('begin with /api/v1/'),
+    null,
+  ]);
+  expect(await detailOf('GET', '/sessions/agt_x')).toEqual([
+    404,
+    expect.stringContaining('Not found: sessionId must look like "ses_'),
+    null,
+  ]);
+  expect(await detailOf('GET', '/agents/Greeter')).toEqual([
+    404,
+    expect.stringContaining('Not found: agentId must look like "agt_'),
+    null,
+  ]);
 });
 
 test('only the webhook paths work without the prefix as well', async () => {
@@ -482,7 +513,7 @@ test('HEAD responds to every path as GET does, without a body; for a stream with
     ]);
   }
   expect((await send(service.url, 'HEAD', '/agents')).status).toBe(401);
-  expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(404);
+  expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(405);
 });
 
 test('an impossible asset path of the console is a 404, and no error is logged', async () => {

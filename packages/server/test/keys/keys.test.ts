@@ -67,6 +67,23 @@ test('each way in which a key can fail has its code, and the response names the 
   expect((await me(undefined)).headers.get('www-authenticate')).toBe('Bearer');
 });
 
+test.each([
+  ['the word is missing', (key: string) => key, 'The word `Bearer` is missing'],
+  ['another scheme', (key: string) => `Token ${key}`, 'The scheme is not `Bearer`'],
+  ['nothing after it', () => 'Bearer', 'nothing after'],
+  ['quotation marks', (key: string) => `Bearer "${key}"`, 'quotation marks'],
+  ['a space in it', (key: string) => `Bearer ${key.slice(0, 20)} ${key.slice(20)}`, 'white space'],
+  ['cut off', (key: string) => `Bearer ${key.slice(0, -2)}`, '85 characters instead of 87'],
+  ['a wrong character', (key: string) => `Bearer ${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`, 'A character'],
+  ['a signing secret', () => 'Bearer whsec_x', 'signing secret of a webhook subscription'],
+  ['the key of a provider', () => 'Bearer sk-x', 'API key of a model provider'],
+  ['anything else', () => 'Bearer x', 'API keys begin with `sbk_`'],
+])('the refusal of a malformed key says what is wrong, and repeats nothing of it: %s', async (_, header, text) => {
+  const response = await send(service.url, 'GET', '/me', { headers: { authorization: header(service.adminKey) } });
+  expect(response.json).toMatchObject({ code: 'malformed_token', detail: expect.stringContaining(text) });
+  expect(response.text).not.toContain(service.adminKey.slice(20, 60));
+});
+
 test('a key expires by the database’s clock, even if a node’s clock is an hour slow or fast', async () => {
   const HOUR_MS = 3600_000;
   const nodeOff = (ms: number) =>

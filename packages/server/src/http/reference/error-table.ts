@@ -19,7 +19,8 @@ function errorTable(routes: Record<string, Route>): string {
   const rows = (Object.keys(errorCodes) as ErrorCode[]).map((code) => {
     const [status, title] = errorCodes[code];
     const names = operations.filter(({ codes }) => codes.includes(code)).map(({ name }) => name);
-    return `| \`${code}\` | ${status} | ${title} | ${where(names, operations.length)} |`;
+    const ofPath = code === 'method_not_allowed' ? 'other methods of a path' : undefined;
+    return `| \`${code}\` | ${status} | ${title} | ${ofPath ?? where(names, operations.length)} |`;
   });
   return ['| code | status | title | operations |', '|---|---|---|---|', ...rows, ''].join('\n');
 }

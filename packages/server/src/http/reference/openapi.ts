@@ -115,7 +115,7 @@ const tags: Record<string, string> = {
   Overview: 'Counts of what is happening now.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
   People:
-    'Who can sign in to the console, and the links that admit them. Only for signed-in users: API keys are refused.',
+    'Who can sign in to the console, and the links that admit them: only for signed-in users. API keys can read the organization and set the origins of its web pages.',
 };
 
 /**

@@ -23,6 +23,7 @@ export function problemOf(error: ApiError, requestId: string): Problem {
 /** Responds with a refusal. */
 export function sendProblem(reply: FastifyReply, error: ApiError, requestId: string): FastifyReply {
   if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer');
+  if (error.allow) reply.header('Allow', error.allow.join(', '));
   if (error.retryAfterSeconds !== undefined) reply.header('Retry-After', error.retryAfterSeconds);
   return reply
     .code(error.status)

@@ -55,7 +55,12 @@ export function requireTokenScope(
 
 function requireAllowed(allowedOrigins: readonly string[], origin: string): void {
   if (isAllowedOrigin(allowedOrigins, origin)) return;
-  throw new ApiError('origin_not_allowed', 'Pages of this origin may not use session tokens of this organization.');
+  // As long as a browser's: this header is the client's own text.
+  const shown = origin.length <= 300 ? origin : 'this origin';
+  throw new ApiError(
+    'origin_not_allowed',
+    `Pages of ${shown} may not use session tokens of this organization. Add the origin to its allowedOrigins (PUT /api/v1/organization).`,
+  );
 }
 
 /** The key may have lost a scope since. */

@@ -27,7 +27,8 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
     if (params && !(params.Check(raw.params) && isFaithful(raw.params))) {
       // PUT would create the resource, so its name is invalid input. For other methods no resource of this name can exist.
       if (route.method === 'PUT') refuse(route.params!, raw.params);
-      throw new ApiError('not_found', 'Not found. Check that the ID is complete.');
+      const [wrong] = fieldErrors(route.params, raw.params);
+      throw new ApiError('not_found', `Not found: ${wrong ? `${wrong.path} ${wrong.message}` : 'check the path'}.`);
     }
     const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
     requireFaithfulValue(converted);
