@@ -240,6 +240,8 @@ create table sessions (
   -- Who gave the session input: `user:` or `api_key:` and the id of everyone who opened it, sent it a message or a result, or ran a
   -- step of it as a worker. A child has its parent's as well, a fork its origin's.
   requesters text[] default '{}'::text[] not null,
+  -- How many characters the worker that has claimed the session's step has appended.
+  appended_characters integer default 0 not null,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),

@@ -11,6 +11,9 @@ import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 /** A session with a step that a worker has claimed; `nodeId` is the worker turn's id. */
 export type ClaimedSession = SessionRow & { nodeId: string };
 
+/** With the characters that the worker has appended. */
+export type AppendedSession = ClaimedSession & { appendedCharacters: number };
+
 /** 409 `turn_lost`. */
 export function turnLost(): ApiError {
   return new ApiError('turn_lost', 'The turn has ended, or another worker has it.');
@@ -21,7 +24,7 @@ export function readClaimedSession(
   db: Queryable,
   organizationId: string,
   workerTurnId: string,
-): Promise<ClaimedSession> {
+): Promise<AppendedSession> {
   return selectClaimedSession(db, organizationId, workerTurnId, empty);
 }
 
@@ -35,10 +38,10 @@ async function selectClaimedSession(
   organizationId: string,
   workerTurnId: string,
   lock: Sql,
-): Promise<ClaimedSession> {
+): Promise<AppendedSession> {
   // Nodes are in the same column, but without a queue: a node's id can't be used as a worker turn's.
-  const [row] = await db.query<ClaimedSession>(sql`
-    select ${sessionColumns} from sessions s
+  const [row] = await db.query<AppendedSession>(sql`
+    select ${sessionColumns}, s.appended_characters as "appendedCharacters" from sessions s
     where s.organization_id = ${organizationId} and s.node_id = ${workerTurnId} and s.queue is not null ${lock}`);
   if (!row) throw turnLost();
   return row;

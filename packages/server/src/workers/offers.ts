@@ -315,7 +315,7 @@ async function claimOffered(
           values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claimId ?? null})
           on conflict (claim) do nothing`),
         tx.query<SessionRow>(sql`
-          update sessions s set epoch = s.epoch + 1, node_id = ${workerTurnId}
+          update sessions s set epoch = s.epoch + 1, node_id = ${workerTurnId}, appended_characters = 0
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
             and s.node_id is null and s.queue = ${queue} and s.stop is null and s.runnable_at > ${now}
           returning ${sessionColumns}`),

@@ -30,10 +30,12 @@ import {
   updateOperation,
 } from '../sessions/state/operations.ts';
 import { addRequester } from '../sessions/state/requesters.ts';
+import { SHOWN_TEXT_MAX_CHARACTERS } from '../sessions/state/shown-text.ts';
 import { callOfWorker, type Submission, storeSubmission } from '../sessions/state/submission.ts';
 import { cacheWrites } from '../usage/cache-writes.ts';
 import { modelName, roundUsd } from '../usage/prices.ts';
 import {
+  type AppendedSession,
   type ClaimedSession,
   deleteClaimLease,
   endClaimPatch,
@@ -115,7 +117,7 @@ export async function heartbeatWorkerTurn(
   return { leaseExpiresAt: lease!.expiresAt.toISOString() };
 }
 
-/** When this resolves, the text is in the journal and on its way to readers. 409 `turn_lost`, `conflict`. */
+/** When this resolves, the text is in the journal and on its way to readers. 400 if it is too long; 409 `turn_lost`, `conflict`. */
 export async function appendToWorkerTurn(
   ctx: PoolContext,
   input: Input<'appendToWorkerTurn'>,
@@ -127,6 +129,8 @@ export async function appendToWorkerTurn(
   const after = input.after === undefined ? { turn, seq: nextSeq - 1 } : parseCursor(input.after);
   const cursor = formatCursor({ turn, seq: after.seq + items.length });
   if (items.length === 0) return { cursor };
+  const characters = items.reduce((sum, item) => sum + charactersOf(item), 0);
+  const appended = sql`s.appended_characters + ${characters}::integer`;
   if (after.turn === turn && after.seq === nextSeq - 1) {
     try {
       await commitTransition(
@@ -134,8 +138,9 @@ export async function appendToWorkerTurn(
         { ...row },
         {
           runs: [{ turn, items }],
-          patch: [],
+          patch: [sql`appended_characters = ${appended}`],
           conditions: [
+            sql`${appended} <= ${SHOWN_TEXT_MAX_CHARACTERS}`,
             // Only a model's response has text; client calls have results.
             sql`exists (
             select 1 from operations o
@@ -152,12 +157,26 @@ export async function appendToWorkerTurn(
   }
   const current = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
   if (input.after !== undefined && (await isAppended(ctx, current, after, items))) return { cursor };
+  const isAtEnd = after.turn === current.turn && after.seq === current.nextSeq - 1;
+  if (isAtEnd && current.appendedCharacters + characters > SHOWN_TEXT_MAX_CHARACTERS) throw tooLong(current);
   throw new ApiError(
     'conflict',
-    after.turn === current.turn && after.seq === current.nextSeq - 1
+    isAtEnd
       ? "This worker turn is for running its pendingCalls; text is only allowed in a model's response."
       : `after: the journal ends at ${formatCursor({ turn: current.turn, seq: current.nextSeq - 1 })}.`,
   );
+}
+
+/** A delta of text, reasoning or the input of a call. */
+type ShownItem = Extract<Item, string | { delta: string }>;
+
+function charactersOf(item: ShownItem): number {
+  return (typeof item === 'string' ? item : item.delta).length;
+}
+
+function tooLong({ appendedCharacters }: AppendedSession): ApiError {
+  const message = `must leave the response at most ${SHOWN_TEXT_MAX_CHARACTERS} characters long: it has ${appendedCharacters}`;
+  return invalidField('deltas', message);
 }
 
 /** What is written of the deltas: reasoning and tool input only if the agent shows them. */
@@ -165,10 +184,10 @@ async function shownItems(
   ctx: Context,
   { organizationId, agentId, agentVersion, nodeId }: ClaimedSession,
   deltas: readonly WorkerDelta[],
-): Promise<Item[]> {
+): Promise<ShownItem[]> {
   if (deltas.every((delta) => typeof delta === 'string')) return [...deltas];
   const shows = await readDefinition(ctx.db, organizationId, agentId, agentVersion!);
-  return deltas.flatMap((delta): Item[] => {
+  return deltas.flatMap((delta): ShownItem[] => {
     if (typeof delta === 'string') return [delta];
     if (delta.type === 'reasoning') {
       return shows.showReasoning ? [{ type: 'reasoning.chunk', delta: delta.delta }] : [];

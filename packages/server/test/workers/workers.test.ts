@@ -480,6 +480,31 @@ test('text that is repeated after a lost response is appended once; text for ano
   expect(textOf(await until(session, isIdle))).toBe('ab');
 });
 
+test('an append that would make a response longer than 4,000,000 characters is refused, and the step can still be completed', async () => {
+  const session = await open([], { showReasoning: true });
+  const first = (await claim())!;
+  const { workers } = service.client;
+  const refused = { status: 400, errors: [{ path: 'deltas', message: expect.stringContaining('4000000 characters') }] };
+  await service.db.execute(sql`
+    update sessions set appended_characters = 3999994 where session_id = ${uuidOf('ses', session.sessionId)}`);
+  const after = await workers.append(first.workerTurnId, {
+    deltas: [{ type: 'reasoning', delta: 'Hm.' }, 'abc'],
+    after: first.cursor,
+  });
+  await expect(workers.append(first.workerTurnId, { deltas: ['d'], after })).rejects.toMatchObject(refused);
+  // The next worker starts anew.
+  await expireLease(first.workerTurnId);
+  const second = (await claim())!;
+  const repeated = { deltas: ['abc'], after: second.cursor };
+  const cursor = await workers.append(second.workerTurnId, repeated);
+  await service.db.execute(sql`
+    update sessions set appended_characters = 4000000 where session_id = ${uuidOf('ses', session.sessionId)}`);
+  expect(await workers.append(second.workerTurnId, repeated)).toBe(cursor);
+  await expect(workers.append(second.workerTurnId, { deltas: ['d'] })).rejects.toMatchObject(refused);
+  await workers.complete(second.workerTurnId);
+  expect(textOf(await until(session, isIdle))).toContain('abc');
+});
+
 test('a claim that is repeated after a lost response returns the same step', async () => {
   const { agentId } = await open();
   await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
@@ -797,11 +822,15 @@ function lookedFor(): Promise<void> {
   return promise;
 }
 
-test('an endless response fails the turn and is not read into memory', async () => {
+test('an endless response that nodes of a release without this limit stored fails the turn and is not read into memory', async () => {
   const session = await open();
   const { workerTurnId } = (await claim())!;
   const deltas = Array.from({ length: 9 }, () => 'a'.repeat(100_000));
-  for (let at = 0; at < 5; at += 1) await service.client.workers.append(workerTurnId, { deltas });
+  for (let at = 0; at < 5; at += 1) {
+    await service.db.execute(sql`
+      update sessions set appended_characters = 0 where session_id = ${uuidOf('ses', session.sessionId)}`);
+    await service.client.workers.append(workerTurnId, { deltas });
+  }
   await service.client.workers.complete(workerTurnId, {});
   await until(session, isFailed);
   expect((await statusOf(session)).error).toEqual({

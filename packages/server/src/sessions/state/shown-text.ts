@@ -10,7 +10,7 @@ export interface TurnOfSession {
   turn: number;
 }
 
-/** More than any model produces. The text of a worker has no other limit than the turn's time, and is read into memory here. */
+/** More than any model produces. What would make the response of a worker longer is refused (workers/worker-turns.ts). */
 export const SHOWN_TEXT_MAX_CHARACTERS = 4_000_000;
 
 // A worker's segment can be as long as a request.
