@@ -2,6 +2,7 @@
 
 import { KnownVersions } from './agents/known-versions.ts';
 import { createAnalytics } from './analytics/recorder.ts';
+import { createKeySpending } from './budgets/key-spending.ts';
 import { createBudgetStops } from './budgets/stops.ts';
 import { type Config, oidcOf } from './config/config.ts';
 import { createDb, type Db } from './db/db.ts';
@@ -18,7 +19,6 @@ import { createApp } from './http/app.ts';
 import { createMonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
-import { createKeySpending } from './keys/spending.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';

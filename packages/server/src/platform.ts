@@ -1,6 +1,7 @@
 // The services that every part of a node receives.
 import type { KnownVersions } from './agents/known-versions.ts';
 import type { Analytics } from './analytics/recorder.ts';
+import type { KeySpending } from './budgets/key-spending.ts';
 import type { BudgetStops } from './budgets/stops.ts';
 import type { Db } from './db/db.ts';
 import type { Shards } from './db/shards.ts';
@@ -8,7 +9,6 @@ import type { Egress } from './egress/egress.ts';
 import type { EventWatch } from './events/watch.ts';
 import type { FileStores } from './files/stores.ts';
 import type { Live } from './journal/live.ts';
-import type { KeySpending } from './keys/spending.ts';
 import type { Clock } from './lib/clock.ts';
 import type { FairShare } from './lib/fair-share.ts';
 import type { Log } from './lib/log.ts';

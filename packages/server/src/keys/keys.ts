@@ -1,6 +1,7 @@
 // API keys. A secret is created here, returned once, and stored only as a hash.
 import type { ApiKey, ApiKeyWithSecret, Event, Input, Permission, Result, Scope } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
+import { spentToday } from '../budgets/key-spending.ts';
 import type { Queryable, Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
@@ -23,7 +24,6 @@ import {
 } from './access.ts';
 import { creatorsOf } from './creators.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
-import { spentToday } from './spending.ts';
 
 interface Row extends KeyAccess {
   keyId: string;

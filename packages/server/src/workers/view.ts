@@ -1,6 +1,7 @@
 // A worker turn as the API shows it: all that a worker needs to run the step.
 import type { CallOutcome, Message, PendingCall, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import type { Definition } from '../agents/agents.ts';
 import { readDefinition } from '../agents/read-definition.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
@@ -14,8 +15,18 @@ import type { Offer } from '../sessions/state/submission.ts';
 import { viewEntry } from '../sessions/state/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
 
+/** A claimed step, with what it takes to run it. */
+export interface ClaimedStep {
+  row: ClaimedSession;
+  definition: Definition;
+  operations: readonly Operation[];
+  modelCall: Operation;
+  loaded: Loaded<unknown>;
+  leaseExpiresAt: Date;
+}
+
 /** 409 `turn_lost` if the claim was lost in the meantime. */
-export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise<WorkerTurn> {
+export async function readClaimedStep(ctx: Context, row: ClaimedSession): Promise<ClaimedStep> {
   const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
   const [operations, [loaded], definition, [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
@@ -27,6 +38,18 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
   if (!lease) throw turnLost();
   const modelCall = operations.findLast(({ kind }) => kind === 'model');
   if (!modelCall) throw new Error('A session names a step that is not there');
+  return { row, definition, operations, modelCall, loaded: loaded!, leaseExpiresAt: lease.expiresAt };
+}
+
+export function viewWorkerTurn({
+  row,
+  definition,
+  operations,
+  modelCall,
+  loaded,
+  leaseExpiresAt,
+}: ClaimedStep): WorkerTurn {
+  const { sessionId, agentId, agentVersion, turn, nodeId } = row;
   const { tools = [], unavailable = [] } = (modelCall.input ?? {}) as Partial<Offer>;
   const { step } = modelCall;
   return {
@@ -40,7 +63,7 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     step,
     cursor: formatCursor({ turn, seq: row.nextSeq - 1 }),
     instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
-    messages: messagesOf(loaded!),
+    messages: messagesOf(loaded),
     tools,
     pendingCalls: callsOf(operations, step)
       .filter(({ status }) => status === 'running')
@@ -54,7 +77,7 @@ export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise
     showToolInput: definition.showToolInput,
     metadata: row.metadata,
     endUser: viewEndUser(row),
-    leaseExpiresAt: lease.expiresAt.toISOString(),
+    leaseExpiresAt: leaseExpiresAt.toISOString(),
     deadlineAt: row.turnDeadline?.toISOString() ?? null,
   };
 }

@@ -9,9 +9,10 @@
 // The turn machine does not distinguish workers from models: it reads a submission (sessions/state/submission.ts) as it reads a
 // model's response. Tool calls, approvals, budgets and the end of a turn are the same for both.
 import { createHash } from 'node:crypto';
-import type { Input, Result, WorkerDelta } from '@signalbox/contract';
+import type { Input, Result, WorkerDelta, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { readDefinition } from '../agents/read-definition.ts';
+import { modelsOf, readDefinition } from '../agents/read-definition.ts';
+import { createSpending } from '../budgets/session-spending.ts';
 import type { Tx } from '../db/db.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';
@@ -47,9 +48,11 @@ import {
   turnLost,
 } from './claims.ts';
 import { type ClaimRequest, findEarlierClaim, LEASE_SECONDS } from './offers.ts';
-import { viewWorkerTurn } from './view.ts';
+import { readClaimedStep, viewWorkerTurn } from './view.ts';
 
 const DEFAULT_WAIT_SECONDS = 20;
+/** Between a step that a budget refuses and the next claim: another node may know what was spent so much later (budgets/stops.ts). */
+const PAUSE_MS = 1_000;
 
 /**
  * Waits for a step on the queue and claims it. A retry with the same `Idempotency-Key` returns the step that the first request
@@ -72,19 +75,43 @@ export async function claimWorkerTurn(
     sessionId: input.sessionId && uuidOf('ses', input.sessionId),
     turn,
   };
-  const row =
-    (await findEarlierClaim(ctx.db, request)) ??
-    (await ctx.offers.claim(request, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
-  if (!row) return { workerTurn: null };
+  const { clock, signal = new AbortController().signal } = ctx;
+  const until = clock.now().getTime() + waitSeconds * 1000;
+  const leftMs = () => Math.max(0, until - clock.now().getTime());
+  for (;;) {
+    const row = (await findEarlierClaim(ctx.db, request)) ?? (await ctx.offers.claim(request, leftMs(), signal));
+    if (!row) return { workerTurn: null };
+    const claimed = await readUnlessLost(ctx, row as ClaimedSession, signal);
+    if (claimed !== 'refused') return { workerTurn: claimed };
+    await clock.sleep(Math.min(PAUSE_MS, leftMs()), signal).catch(() => {});
+    if (leftMs() === 0 || signal.aborted) return { workerTurn: null };
+  }
+}
+
+/**
+ * Null if the claim was lost. `refused`: a budget was used up while the step waited in its queue, for hours if no worker runs, so the node
+ * that has it now ends the turn.
+ */
+async function readUnlessLost(
+  ctx: PoolContext,
+  row: ClaimedSession,
+  signal: AbortSignal,
+): Promise<WorkerTurn | 'refused' | null> {
   try {
-    const workerTurn = await viewWorkerTurn(ctx, row as ClaimedSession);
-    ctx.signal?.throwIfAborted();
-    return { workerTurn };
+    const step = await readClaimedStep(ctx, row);
+    const { modelCall, definition } = step;
+    const refusal =
+      modelCall.status === 'pending' &&
+      (await createSpending(ctx, row).refusal(modelCall, modelsOf(definition).map(modelName)));
+    signal.throwIfAborted();
+    if (!refusal) return viewWorkerTurn(step);
+    await releaseClaim(ctx, row);
+    return 'refused';
   } catch (error) {
     // Otherwise the step would be lost until the lease expires.
     await releaseClaim(ctx, row).catch(() => {});
     // An earlier request with the same key may have released it when its client left. There may be another step to claim.
-    if (ctx.signal?.aborted || (error instanceof ApiError && error.code === 'turn_lost')) return { workerTurn: null };
+    if (signal.aborted || (error instanceof ApiError && error.code === 'turn_lost')) return null;
     throw error;
   }
 }

@@ -2,8 +2,8 @@
 import type { UpdateKey } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createKeySpending } from '../../src/budgets/key-spending.ts';
 import { createRequestLimits } from '../../src/keys/request-limits.ts';
-import { createKeySpending } from '../../src/keys/spending.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { compactUsage } from '../../src/usage/compact.ts';
 import { createPrices } from '../../src/usage/prices.ts';

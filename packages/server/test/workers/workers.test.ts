@@ -391,6 +391,23 @@ test('the budget and the limit of steps are checked before a step is offered', a
   expect(await statusOf(byLimit)).toMatchObject({ stopReason: 'maxSteps', usage: { steps: 3 } });
 });
 
+test('a budget that is used up while a step waits in its queue ends the turn when the step is claimed, and another step is claimed', async () => {
+  const byBudget = await open();
+  const { agentId } = byBudget;
+  const { budgets, sessions, workers } = service.client;
+  await budgets.set('waited', { limitUsd: 5, period: 'month', environment: 'production', agentId, stop: true });
+  const first = (await claim())!;
+  const waiting = await sessions.open({ agentId, environment: 'production', input: 'go' });
+  await expect.poll(async () => (await statusOf(waiting)).status).toBe('running');
+  const elsewhere = await sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await workers.complete(first.workerTurnId, { usage: { inputTokens: 1, outputTokens: 1, costUsd: 5 } });
+  await until(byBudget, isIdle);
+  expect((await claim())!.sessionId).toBe(elsewhere.sessionId);
+  await until(waiting, isIdle);
+  expect(await statusOf(waiting)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 0 } });
+  await budgets.delete('waited');
+});
+
 test('a worker runs as many turns at once as it is configured to, and one that waits for an approval does not count', async () => {
   const session = await open([shopTool('refund', { approval: 'always' })]);
   const { agentId } = session;

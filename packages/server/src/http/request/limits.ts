@@ -21,9 +21,9 @@ import type { ErrorCode, Route, RouteName, SchemaObject } from '@signalbox/contr
 import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import type { Reach } from '../../budgets/budgets.ts';
+import { isSpent, secondsLeftToday } from '../../budgets/key-spending.ts';
 import { isFor } from '../../budgets/stops.ts';
 import { createRequestLimits } from '../../keys/request-limits.ts';
-import { isSpent, secondsLeftToday } from '../../keys/spending.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
@@ -265,7 +265,7 @@ export async function requireBudgets(
 
 /**
  * Throws 429 `key_budget_exceeded` if the sessions of the key have cost what they can in a day. Sessions that are running end their turns
- * at the next model call (runtime/node/spending.ts).
+ * at the next model call (budgets/session-spending.ts).
  */
 async function requireKeyBudget(ctx: Context): Promise<void> {
   const { keySpending, clock, organizationId, keyId, maxCostUsdPerDay } = ctx;

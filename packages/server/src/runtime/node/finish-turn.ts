@@ -3,6 +3,7 @@ import type { SessionError } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { currentVersion } from '../../agents/agents.ts';
 import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
+import type { Spending } from '../../budgets/session-spending.ts';
 import { Fenced } from '../../journal/append.ts';
 import type { Appender } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
@@ -29,7 +30,6 @@ import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
 import type { TurnEnd, TurnEvent } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
-import type { Spending } from './spending.ts';
 import { recordTurnEnd } from './telemetry.ts';
 import {
   agentEvent,

@@ -1,12 +1,12 @@
 // How a compaction is stored: before it starts, and with its summary, its chunk and what it used when it is over.
 import sql from 'sql-template-tag';
+import type { Spending } from '../../budgets/session-spending.ts';
 import { formatId } from '../../lib/ids.ts';
 import { insertCompaction, untilTurn } from '../../sessions/state/compactions.ts';
 import { insertOperation, type PricedUsage, updateOperation } from '../../sessions/state/operations.ts';
 import { insertUsage, usagePatch } from '../../usage/usage.ts';
 import type { TurnEvent, TurnState } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
-import type { Spending } from './spending.ts';
 import type { TurnContext } from './turn-context.ts';
 
 type Compacted = Extract<TurnEvent, { type: 'compacted' }>;

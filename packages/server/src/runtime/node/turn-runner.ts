@@ -18,6 +18,7 @@
 import type { Model } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { type createDefinitionCache, modelsOf } from '../../agents/read-definition.ts';
+import { createSpending } from '../../budgets/session-spending.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -56,7 +57,6 @@ import { modelResponseChange } from './model-response.ts';
 import { offerStep, responderOf } from './offer-step.ts';
 import { responseItems } from './response-items.ts';
 import { withFileStorage } from './save-files.ts';
-import { createSpending } from './spending.ts';
 import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';

@@ -4,17 +4,17 @@
 // row, and running calls count: `maxSteps` is never exceeded. What a call costs in tokens and money is known only with its
 // response, so calls that are running when that limit is reached still finish.
 //
-// A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (keys/spending.ts), and
-// budgets with `stop` all sessions that they are for (budgets/stops.ts).
+// A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (key-spending.ts), and
+// budgets with `stop` all sessions that they are for (stops.ts).
 import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { isFor } from '../../budgets/stops.ts';
-import { isSpent } from '../../keys/spending.ts';
-import type { Platform } from '../../platform.ts';
-import type { Operation, PricedUsage } from '../../sessions/state/operations.ts';
-import type { SessionRow } from '../../sessions/state/session.ts';
-import { roundUsd } from '../../usage/prices.ts';
-import type { ReportedUsage } from '../models/model.ts';
+import type { Platform } from '../platform.ts';
+import type { ReportedUsage } from '../runtime/models/model.ts';
+import type { Operation, PricedUsage } from '../sessions/state/operations.ts';
+import type { SessionRow } from '../sessions/state/session.ts';
+import { roundUsd } from '../usage/prices.ts';
+import { isSpent } from './key-spending.ts';
+import { isFor } from './stops.ts';
 
 export interface Spending {
   /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
