@@ -97,6 +97,8 @@ create table idempotency_records (
   -- The whole response if it contains a secret, encrypted with the caller's own credential.
   sealed_body bytea,
   expires_at timestamptz not null,
+  -- The sessions, files and end users that the request or its response names, so that erasing an end user finds it. Null in rows of older code.
+  subjects text[],
   constraint idempotency_records_pkey primary key (organization_id, caller_id, idempotency_key)
 ) with (autovacuum_analyze_scale_factor=0.5, autovacuum_vacuum_scale_factor=0.02);
 create index idempotency_records_expiry on idempotency_records (expires_at);

@@ -249,22 +249,44 @@ test('an id of any characters is erased by its path, and only that one', async (
   for (const id of ['.', '..']) await expect(open(id)).rejects.toMatchObject({ code: 'invalid_request' });
 });
 
-test('a stored response of a schedule is erased in whatever order its request named the end user', async () => {
+/** Requests about an end user, each with an `Idempotency-Key` of its own that begins with `whose`. */
+async function repeatable(client: Signalbox, agentId: string, whose: string, id: string): Promise<void> {
+  const environment = 'production';
+  const named = (what: string) => ({ idempotencyKey: `${whose} ${what}` });
+  const endUser = { name: MARKER, id };
+  const { sessionId } = await client.sessions.open({ agentId, environment, endUser }, named('session'));
+  await client.sessions.share(sessionId, { title: `With {"${MARKER}` }, named('share'));
+  await client.schedules.create({ agentId, environment, cron: '0 9 1 1 *', endUser }, named('schedule'));
+  await client.sessions.createToken(sessionId, { scopes: ['read'] }, named('token'));
+  await client.sessionTokens.create({ agentId, environment, endUser, scopes: ['read'] }, named('own token'));
+  const request = { method: 'GET' as const, url: 'http://127.0.0.1:1/?user={{session.endUser.id}}' };
+  const tool = { type: 'http' as const, name: 'look', description: 'd', inputSchema: {}, request };
+  await client.agents.testTool(environment, { tool, input: {}, endUser }, named('tool test'));
+}
+
+test('stored responses about an end user are erased, whatever they show, and no others', async () => {
   const { service, client, agentId } = await startWithAgent();
-  const schedule = { agentId, environment: 'production', cron: '0 9 1 1 *' };
-  await client.schedules.create({ ...schedule, endUser: { name: MARKER, id: ID } }, { idempotencyKey: 'once' });
-  expect(await tablesWith(service.db, [ID, MARKER])).toContain('idempotency_records');
+  await repeatable(client, agentId, 'theirs', ID);
+  await repeatable(client, agentId, 'not theirs', 'another');
+  const keys = async () => {
+    const rows = await service.db.query<{ key: string }>(sql`
+      select r.idempotency_key as key from idempotency_records r where r.idempotency_key like '%theirs %'`);
+    return rows.map(({ key }) => key);
+  };
+  expect(await keys()).toHaveLength(12);
   await client.endUsers.erase(ID);
   await finished(client, ID);
-  expect(await tablesWith(service.db, [ID, MARKER])).toEqual([]);
+  expect((await keys()).filter((key) => key.startsWith('theirs'))).toEqual([]);
+  expect(await keys()).toHaveLength(6);
+  expect(await tablesWith(service.db, [ID])).toEqual([]);
 });
 
-test('the stored response of a link to a session of theirs is erased', async () => {
+test('responses that nodes of the previous release stored are erased if they say whose they are', async () => {
   const { service, client, agentId } = await startWithAgent();
-  const opening = { agentId, environment: 'production', endUser: { id: ID } };
-  const { sessionId } = await client.sessions.open(opening);
-  await client.sessions.share(sessionId, { title: `With {"${MARKER}` }, { idempotencyKey: 'once' });
-  expect(await tablesWith(service.db, [ID, MARKER])).toContain('idempotency_records');
+  await repeatable(client, agentId, 'theirs', ID);
+  await service.db.execute(sql`
+    delete from idempotency_records where idempotency_key ~ 'token|tool'`);
+  await service.db.execute(sql`update idempotency_records set subjects = null`);
   await client.endUsers.erase(ID);
   await finished(client, ID);
   expect(await tablesWith(service.db, [ID, MARKER])).toEqual([]);

@@ -1,53 +1,45 @@
-// Deletes stored responses (idempotency.ts) that show something of an end user who is erased, before they expire.
-//
-// Every response with a session, a schedule or a worker turn says for whom it is, with the id first. One with an approval or a file
-// does not; it is deleted if that approval's session or that file is gone.
+// Deletes the records of idempotent requests (idempotency.ts) that are about an end user who is erased, before they expire: those that name
+// the end user, and those that name a session or a file that is gone.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
-import { uuidOf } from '../../lib/ids.ts';
+import { parseId } from '../../lib/ids.ts';
+import { endUserSubject } from './record-subjects.ts';
 
 interface Found {
   callerId: string;
   idempotencyKey: string;
-  isOfEndUser: boolean;
-  sessionId: string | null;
-  fileId: string | null;
+  subjects: string[];
 }
 
 const BATCH = 1_000;
 const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** After everything else of the end user is deleted. Reads the responses of the organization once, some at a time. */
+/** After everything else of the end user is deleted. Reads the records of the organization once, some at a time. */
 export async function eraseResponses(
   db: Db,
   organizationId: string,
   endUserId: string,
   signal: AbortSignal,
 ): Promise<void> {
+  const endUser = endUserSubject(endUserId);
   const shown = `"endUser":{"id":${JSON.stringify(endUserId)}`;
   let after = { callerId: ZERO_UUID, idempotencyKey: '' };
   for (let found = BATCH; found === BATCH && !signal.aborted; ) {
+    // Nodes of the previous release store no subjects. Its responses say for whom they are, or of which session or file.
     const page = await db.query<Found>(sql`
       select r.caller_id as "callerId", r.idempotency_key as "idempotencyKey",
-        coalesce(strpos(r.body, ${shown}) > 0, false) as "isOfEndUser",
-        substring(r.body from '^\\{"(?:approval|share)":\\{[^{]*?"sessionId":"(ses_[0-9a-z]{26})"') as "sessionId",
-        substring(r.body from '^\\{"file":\\{[^{]*?"fileId":"(file_[0-9a-z]{26})"') as "fileId"
+        coalesce(r.subjects, array_remove(array[
+          case when strpos(r.body, ${shown}) > 0 then ${endUser} end,
+          substring(r.body from '^\\{"(?:approval|share)":\\{[^{]*?"sessionId":"(ses_[0-9a-z]{26})"'),
+          substring(r.body from '^\\{"file":\\{[^{]*?"fileId":"(file_[0-9a-z]{26})"')], null)) as subjects
       from idempotency_records r
       where r.organization_id = ${organizationId}
         and (r.caller_id, r.idempotency_key) > (${after.callerId}, ${after.idempotencyKey})
       order by r.caller_id, r.idempotency_key limit ${BATCH}`);
     found = page.length;
     after = page.at(-1) ?? after;
-    const [sessions, files] = await Promise.all([
-      existing(db, organizationId, 'session', idsOf(page, 'ses', 'sessionId')),
-      existing(db, organizationId, 'file', idsOf(page, 'file', 'fileId')),
-    ]);
-    const erased = page.filter(
-      ({ isOfEndUser, sessionId, fileId }) =>
-        isOfEndUser ||
-        (sessionId !== null && !sessions.has(uuidOf('ses', sessionId))) ||
-        (fileId !== null && !files.has(uuidOf('file', fileId))),
-    );
+    const gone = await goneOf(db, organizationId, page);
+    const erased = page.filter(({ subjects }) => subjects.some((subject) => subject === endUser || gone.has(subject)));
     if (erased.length === 0) continue;
     await db.execute(sql`
       delete from idempotency_records r
@@ -56,25 +48,27 @@ export async function eraseResponses(
   }
 }
 
-function idsOf(page: readonly Found[], prefix: 'ses' | 'file', field: 'sessionId' | 'fileId'): string[] {
-  return page.flatMap((one) => (one[field] === null ? [] : [uuidOf(prefix, one[field])]));
-}
-
-async function existing(
-  db: Db,
-  organizationId: string,
-  what: 'session' | 'file',
-  ids: readonly string[],
-): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await db.query<{ id: string }>(
-    what === 'session'
-      ? sql`
+/** The sessions and files that the records name and that do not exist. */
+async function goneOf(db: Db, organizationId: string, page: readonly Found[]): Promise<Set<string>> {
+  const subjects = page.flatMap((record) => record.subjects);
+  const named = (prefix: 'ses' | 'file') =>
+    new Map(subjects.flatMap((id) => [parseId(prefix, id) ?? []].flat().map((uuid) => [uuid, id] as const)));
+  const [sessions, files] = [named('ses'), named('file')];
+  const existing = await Promise.all([
+    sessions.size === 0
+      ? []
+      : db.query<{ id: string }>(sql`
         select s.session_id as id from sessions s
-        where s.organization_id = ${organizationId} and s.session_id = any(${[...ids]}::uuid[])`
-      : sql`
+        where s.organization_id = ${organizationId} and s.session_id = any(${[...sessions.keys()]}::uuid[])`),
+    files.size === 0
+      ? []
+      : db.query<{ id: string }>(sql`
         select f.file_id as id from files f
-        where f.organization_id = ${organizationId} and f.file_id = any(${[...ids]}::uuid[])`,
-  );
-  return new Set(rows.map(({ id }) => id));
+        where f.organization_id = ${organizationId} and f.file_id = any(${[...files.keys()]}::uuid[])`),
+  ]);
+  for (const { id } of existing.flat()) {
+    sessions.delete(id);
+    files.delete(id);
+  }
+  return new Set([...sessions.values(), ...files.values()]);
 }

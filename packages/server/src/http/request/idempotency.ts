@@ -16,6 +16,7 @@ import type { Context, PoolContext } from '../../lib/context.ts';
 import type { Platform } from '../../platform.ts';
 import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
 import { problemOf } from './errors.ts';
+import { subjectsOf } from './record-subjects.ts';
 
 /** A response as text, and whether it repeats the first one. */
 export interface IdempotentResponse {
@@ -79,7 +80,7 @@ export async function actOnce(
   if (route.actsOutside || route.each) return await actOutsideOnce(ctx, route, request, fingerprint, act);
   try {
     return await ctx.db.transaction(async (tx) => {
-      if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
+      if (!(await insertRecord(tx, ctx, request, fingerprint))) {
         return await replay(tx, ctx, request, place, fingerprint);
       }
       const { status, value } = await outcome(ctx, route, tx, act);
@@ -87,7 +88,8 @@ export async function actOnce(
       const shown = route.reveals && status < 400 ? JSON.stringify(withoutSecret(value, route.reveals)) : whole;
       const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
       tx.write(sql`
-        update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed}
+        update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed},
+          subjects = ${subjectsOf(request, value)}
         where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
       return { status, body: whole, replayed: false };
     });
@@ -105,7 +107,8 @@ export async function actAsPlanned(
   planned: PlannedChange<unknown>,
 ): Promise<IdempotentResponse | undefined> {
   const response = { status: route.status, body: JSON.stringify(planned.result), replayed: false };
-  const record = request && requireRow(insertOf(ctx, request.key, fingerprintOf(request), response));
+  const known = request && { ...response, subjects: subjectsOf(request, planned.result) };
+  const record = request && requireRow(insertOf(ctx, request.key, fingerprintOf(request), known!));
   const statements = record ? [record, ...planned.statements] : planned.statements;
   return (await commitPlanned(ctx, ctx.organizationId, { ...planned, statements })) ? response : undefined;
 }
@@ -138,7 +141,7 @@ async function actOutsideOnce(
   let isFirst = false;
   const known = await ctx.db
     .transaction(async (tx) => {
-      isFirst = await insertRecord(tx, ctx, request.key, fingerprint);
+      isFirst = await insertRecord(tx, ctx, request, fingerprint);
       return isFirst ? undefined : await replay(tx, ctx, request, place, fingerprint, route.each !== undefined);
     })
     .catch((error: unknown) => {
@@ -156,15 +159,16 @@ async function actOutsideOnce(
   });
   const body = JSON.stringify(value);
   await ctx.db.query(sql`
-    update idempotency_records set status = ${status}, body = ${body}
+    update idempotency_records set status = ${status}, body = ${body}, subjects = ${subjectsOf(request, value)}
     where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
   return { status, body, replayed: false };
 }
 
-async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buffer): Promise<boolean> {
+async function insertRecord(tx: Tx, ctx: Context, request: IdempotentRequest, fingerprint: Buffer): Promise<boolean> {
+  const running = { status: null, body: null, subjects: subjectsOf(request) };
   const [, inserted] = await Promise.all([
     tx.query(sql`set local lock_timeout = '20ms'`),
-    tx.execute(insertOf(ctx, key, fingerprint, { status: null, body: null })),
+    tx.execute(insertOf(ctx, request.key, fingerprint, running)),
     tx.query(sql`set local lock_timeout = 0`),
   ]);
   return inserted === 1;
@@ -175,16 +179,17 @@ function insertOf(
   ctx: Context,
   key: string,
   fingerprint: Buffer,
-  { status, body }: { status: number | null; body: string | null },
+  { status, body, subjects }: { status: number | null; body: string | null; subjects: string[] },
 ): Sql {
   const now = ctx.clock.now();
   const expiresAt = new Date(now.getTime() + KEPT_MS);
   return sql`
-    insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, status, body, expires_at)
-    values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${status}, ${body}, ${expiresAt})
+    insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, status, body, subjects,
+      expires_at)
+    values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${status}, ${body}, ${subjects}, ${expiresAt})
     on conflict (organization_id, caller_id, idempotency_key) do update
       set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, sealed_body = null,
-        expires_at = excluded.expires_at
+        subjects = excluded.subjects, expires_at = excluded.expires_at
       where r.expires_at <= ${now}
     returning 1`;
 }
