@@ -11,6 +11,10 @@ export function nameIn(hash: string): string | undefined {
   }
 }
 
+export function isCodeIn({ components }: OpenApiDocument, name: string): boolean {
+  return Object.hasOwn(components.examples, name);
+}
+
 /** The fragment that Scalar gives to an operation. */
 export function slugOf({ paths }: OpenApiDocument, operationId: string): string | undefined {
   for (const [path, methods] of Object.entries(paths)) {

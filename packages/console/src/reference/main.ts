@@ -2,7 +2,7 @@
 // the reader types stays in this page's memory.
 import scalarUrl from 'virtual:scalar';
 import { chosenTheme } from '../theme.ts';
-import { nameIn, scrollToCode, slugOf } from './anchors.ts';
+import { isCodeIn, nameIn, scrollToCode, slugOf } from './anchors.ts';
 import type { OpenApiDocument } from './document.ts';
 import './reference.css';
 
@@ -30,7 +30,7 @@ async function open(): Promise<void> {
   const wanted = nameIn(location.hash) ?? '';
   // Scalar would throw.
   if (nameIn(location.hash) === undefined) history.replaceState(null, '', location.pathname);
-  const isCode = wanted in content.components.examples;
+  const isCode = isCodeIn(content, wanted);
   const slug = isCode ? 'description/errors' : slugOf(content, wanted);
   if (slug) history.replaceState(null, '', `#${slug}`);
   const theme = chosenTheme();
@@ -56,6 +56,11 @@ async function open(): Promise<void> {
     featuredClients: ['shell/curl', 'python/requests'],
   });
   if (isCode) scrollToCode(wanted);
+  // A link to another short name in a page that is open. Scalar follows only its own fragments, once, when it starts.
+  addEventListener('hashchange', () => {
+    const name = nameIn(location.hash) ?? '';
+    if (isCodeIn(content, name) || slugOf(content, name)) location.reload();
+  });
 }
 
 /** With the address of this service in the sample programs. */
