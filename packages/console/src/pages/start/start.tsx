@@ -85,7 +85,7 @@ function Guide() {
           </Await>
         </Step>
         <RunStep
-          state={stateOf(1)}
+          state={sessions.data?.status === 'waiting' ? 'current' : stateOf(1)}
           agentId={agentId}
           newAgent={progress.hasAgent && agents.data === null && <NewAgent isNext={stateOf(1) === 'current'} />}
           environment={ENVIRONMENT}
