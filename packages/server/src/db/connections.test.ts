@@ -249,7 +249,7 @@ describe('a read-only database', () => {
   });
 });
 
-test('settings of a role or a database that change results do not reach the service', async () => {
+test('settings of a role or a database that change results or slow statements down do not reach the service', async () => {
   const [name] = await admin.query<{ name: string }>(sql`select current_database() as name`);
   const settings = [
     ['DateStyle', 'SQL, DMY'],
@@ -260,6 +260,7 @@ test('settings of a role or a database that change results do not reach the serv
     ['default_transaction_isolation', 'serializable'],
     ['standard_conforming_strings', 'off'],
     ['lock_timeout', '1'],
+    ['jit', 'on'],
   ] as const;
   const client = await admin.connect();
   for (const [key, value] of settings) await client.query(`alter database ${name!.name} set ${key} = '${value}'`);
@@ -272,10 +273,10 @@ test('settings of a role or a database that change results do not reach the serv
   const [row] = await dbWith().query(sql`
     select ${given.at}::timestamptz as at, ${given.day}::date as day, ${given.bytes}::bytea as bytes,
       ${given.texts}::text[] as texts, extract(hour from ${given.at}::timestamptz)::int as hour,
-      current_setting('transaction_isolation') as isolation, '1 day 2 hours'::interval::text as interval`);
+      current_setting('transaction_isolation') as isolation, current_setting('jit') as jit, '1 day 2 hours'::interval::text as interval`);
   for (const [key] of settings) await client.query(`alter database ${name!.name} reset ${key}`);
   await client.end();
-  expect(row).toEqual({ ...given, hour: 3, isolation: 'read committed', interval: '1 day 02:00:00' });
+  expect(row).toEqual({ ...given, hour: 3, isolation: 'read committed', jit: 'off', interval: '1 day 02:00:00' });
 });
 
 describe('too few connections', () => {

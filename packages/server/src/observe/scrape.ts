@@ -6,6 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { planForLookups } from '../db/plan-for-lookups.ts';
 import { OVER } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -152,8 +153,9 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
 }
 
 async function countAll(db: Db, now: Date): Promise<Counts> {
-  const [, sessions = [], forModel = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
+  const [, , sessions = [], forModel = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
+    planForLookups,
     sql`
       select k.status, c.count from unnest(${OPEN}::text[]) k(status)
       cross join lateral (
@@ -162,8 +164,7 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
           cross join lateral (
             select 1 from sessions s
             where s.organization_id = e.organization_id and s.environment = e.name and s.status = k.status
-              and s.ended_at is null
-            limit ${MOST_COUNTED}) x
+            order by s.session_id limit ${MOST_COUNTED}) x
           limit ${MOST_COUNTED}) counted) c`,
     // Its index has few other sessions: those whose approvals expire, and offered steps.
     sql`
@@ -182,7 +183,7 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
           select 1 from sessions s
           where s.organization_id = w.organization_id and s.delivery_subscription_id = w.webhook_subscription_id
             and s.delivery_due
-          limit ${MOST_COUNTED}) counted) d
+          order by s.session_id limit ${MOST_COUNTED}) counted) d
       group by w.status`,
     sql`
       select count(*)::integer as count, min(occurred_at) as oldest from (

@@ -2,6 +2,7 @@
 // than a thousand rows.
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
+import { planForLookups } from '../db/plan-for-lookups.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { countFailing } from '../schedules/runs.ts';
 import { countBlocked } from '../webhooks/sending/blocked.ts';
@@ -25,8 +26,11 @@ export async function getOverview(
   const now = clock.now().getTime();
   const inIt = (column: Sql) => (environment === undefined ? empty : sql`and ${column} = ${environment}`);
 
-  /** Counts each environment separately, as the indexes require, and reads no more rows in total than it counts. */
-  const sessions = (statuses: string[], when: Sql) => sql`
+  /**
+   * Counts each environment separately, as the indexes require, and reads no more of them in total than it counts. `order` is that of
+   * the index with these columns, so no plan for another one is cheaper, whatever PostgreSQL knows of the tables.
+   */
+  const sessions = (statuses: string[], order: Sql, when = empty) => sql`
     select k.name, c.count
     from unnest(${statuses}::text[]) as k(name)
     cross join lateral (
@@ -34,21 +38,26 @@ export async function getOverview(
         select 1 from environments e
         cross join lateral (
           select 1 from sessions s
-          where s.organization_id = ${organizationId} and s.environment = e.name and s.status = k.name and ${when}
-          limit ${maxCount}) x
+          where s.organization_id = ${organizationId} and s.environment = e.name and s.status = k.name ${when}
+          order by ${order} limit ${maxCount}) x
         where e.organization_id = ${organizationId} ${inIt(sql`e.name`)}
         limit ${maxCount}) y) c`;
 
-  const groups = await db.batch<Row>([
-    sessions(['idle', 'running', 'waiting'], sql`s.ended_at is null`),
-    sessions(['completed', 'failed', 'cancelled'], sql`s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`),
+  const [, ...groups] = await db.batch<Row>([
+    planForLookups,
+    sessions(['idle', 'running', 'waiting'], sql`s.session_id`),
+    sessions(
+      ['completed', 'failed', 'cancelled'],
+      sql`s.ended_at`,
+      sql`and s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`,
+    ),
     sql`
       select 'pendingApprovals' as name, count(*)::int as count from (
         select 1 from environments e
         cross join lateral (
           select 1 from approvals a
           where a.organization_id = ${organizationId} and a.environment = e.name and a.status = 'pending'
-          limit ${maxCount}) x
+          order by a.operation_id limit ${maxCount}) x
         where e.organization_id = ${organizationId} ${inIt(sql`e.name`)}
         limit ${maxCount}) y`,
     sql`

@@ -5,9 +5,11 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
+import { createScrape } from '../../src/observe/scrape.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import { getOverview } from '../../src/overview/overview.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { costOfBatch, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { createReceiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -169,5 +171,30 @@ describe('the overview of many resources', () => {
     const { webhooks } = (await getOverview(ctx, {})).overview;
     // Their secrets are not sealed, and no node delivers here.
     expect(webhooks).toEqual({ blocked: 2, failing: 1, degraded: 1, disabled: 1, waitingDeliveries: 0 });
+  });
+
+  test.each<[string, (ctx: PoolContext) => Promise<unknown>]>([
+    ['the overview', (ctx) => getOverview(ctx, {})],
+    ['a scrape of the metrics', ({ db }) => createScrape({ ...platform.platform, db }).text()],
+  ])('%s counts by the indexes, also in environments that PostgreSQL has no statistics of', async (_, count) => {
+    // With one environment and one status, PostgreSQL expects so many of each that reading the whole table seems cheap.
+    await ctx.db.execute(sql`
+      delete from sessions where organization_id = ${ctx.organizationId} and (environment = 'staging' or status <> 'idle')`);
+    await ctx.db.execute(sql`vacuum (analyze) sessions`);
+    await ctx.db.execute(sql`
+      insert into environments (organization_id, name, environment_id, created_at)
+      select ${ctx.organizationId}::uuid, 'new-' || n, gen_random_uuid(), now() from generate_series(1, 50) n
+      on conflict do nothing`);
+    const { db, batches } = listenTo(ctx.db);
+    await count({ ...ctx, db } as PoolContext);
+    expect(batches).toHaveLength(1);
+    for (const cost of await costOfBatch(ctx.db, batches[0]!)) {
+      expect(cost.wholeTables).not.toContain('sessions');
+      expect(cost.indexes).not.toContain('sessions_by_agent');
+      // Each session once at most, and an index look-up for each environment and status.
+      expect(cost.rows).toBeLessThan(maxCount + 20 + 6 * 60);
+      // The rows of the sessions themselves would be ten thousand pages.
+      expect(cost.pages).toBeLessThan(1_500);
+    }
   });
 });

@@ -1,4 +1,5 @@
 // The cost of a statement with its generic plan: the rows and pages that it reads and the indexes that it uses.
+import type { Client } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import type { Db } from '../../src/db/db.ts';
 
@@ -28,9 +29,10 @@ interface Node {
   Plans?: Node[];
 }
 
-/** The same database, and every statement that runs on it outside transactions. */
-export function listenTo(db: Db): { db: Db; statements: Sql[] } {
+/** The same database, and every statement and batch that runs on it outside transactions. */
+export function listenTo(db: Db): { db: Db; statements: Sql[]; batches: (readonly Sql[])[] } {
   const statements: Sql[] = [];
+  const batches: (readonly Sql[])[] = [];
   const heard =
     <T>(run: (sql: Sql) => Promise<T>) =>
     (sql: Sql) => {
@@ -39,10 +41,15 @@ export function listenTo(db: Db): { db: Db; statements: Sql[] } {
     };
   return {
     statements,
+    batches,
     db: {
       ...db,
       query: heard(db.query) as Db['query'],
       execute: heard(db.execute),
+      batch(batch, options) {
+        batches.push(batch);
+        return db.batch(batch, options);
+      },
     },
   };
 }
@@ -51,27 +58,42 @@ export function listenTo(db: Db): { db: Db; statements: Sql[] } {
  * Runs the statement and rolls it back. `asIfLarge`: with the plan for a table that is too large for a sequential scan, if it has
  * the indexes for one. `forValues`: with the plan for its values instead of one for any.
  */
-export async function costOf(
-  db: Db,
-  { text, values }: Sql,
-  { asIfLarge = false, forValues = false } = {},
-): Promise<Cost> {
+export async function costOf(db: Db, statement: Sql, { asIfLarge = false, forValues = false } = {}): Promise<Cost> {
   const client = await db.connect();
   try {
     await client.query(`set plan_cache_mode = force_${forValues ? 'custom' : 'generic'}_plan`);
     if (asIfLarge) {
       await client.query('set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off');
     }
-    await client.query(`prepare measured as ${text}`);
     await client.query('begin');
-    const given = values.map((value) => (value === null ? 'null' : client.escapeLiteral(literalOf(value)))).join(', ');
-    const call = values.length > 0 ? `measured(${given})` : 'measured';
-    const { rows } = await client.query(`explain (analyze, buffers, format json) execute ${call}`);
-    const [{ Plan: plan }] = rows[0]['QUERY PLAN'] as [{ Plan: Node }];
-    return summed(plan);
+    return await measure(client, statement);
   } finally {
     await client.end();
   }
+}
+
+/** Runs the statements in one transaction, as a batch does, and rolls it back. */
+export async function costOfBatch(db: Db, statements: readonly Sql[]): Promise<Cost[]> {
+  const client = await db.connect();
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan');
+    await client.query('begin');
+    const costs: Cost[] = [];
+    for (const statement of statements) costs.push(await measure(client, statement));
+    return costs;
+  } finally {
+    await client.end();
+  }
+}
+
+async function measure(client: Client, { text, values }: Sql): Promise<Cost> {
+  await client.query(`prepare measured as ${text}`);
+  const given = values.map((value) => (value === null ? 'null' : client.escapeLiteral(literalOf(value)))).join(', ');
+  const call = values.length > 0 ? `measured(${given})` : 'measured';
+  const { rows } = await client.query(`explain (analyze, buffers, format json) execute ${call}`);
+  await client.query('deallocate measured');
+  const [{ Plan: plan }] = rows[0]['QUERY PLAN'] as [{ Plan: Node }];
+  return summed(plan);
 }
 
 function literalOf(value: unknown): string {
