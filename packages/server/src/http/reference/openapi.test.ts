@@ -120,6 +120,19 @@ describe('the document', () => {
     const stream = document.paths['/api/v1/sessions/{sessionId}/stream']?.get?.responses[200];
     expect(Object.keys(stream?.content ?? {})).toEqual(['text/event-stream']);
   });
+
+  test('gives each success of an operation one type, which generated clients can return', () => {
+    const several = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.values(operations).flatMap(({ responses }) =>
+        Object.entries(responses)
+          .filter(([status, { content = {} }]) => Number(status) < 300 && Object.keys(content).length > 1)
+          .map(([status]) => `${path} ${status}`),
+      ),
+    );
+    // A format that the caller chooses.
+    expect(several.filter((one) => !one.includes('/export '))).toEqual([]);
+    expect(document.paths['/api/v1/sessions']?.post?.description).toContain('With `Accept: text/event-stream`');
+  });
 });
 
 test('every operation that takes a body shows one, and the contract accepts it', () => {
