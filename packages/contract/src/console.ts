@@ -72,10 +72,10 @@ const Passkey = Type.Object({
   createdAt: Nullable(Type.String()),
 });
 
-/** What a browser creates; better-auth checks it. */
+/** What a browser's passkey dialog creates. */
 const Credential = Type.Object({});
 /** What a browser's passkey dialog takes: `PublicKeyCredentialCreationOptionsJSON` or its counterpart for signing in. */
-const PasskeyOptions = Json;
+const PasskeyOptions = Type.Object({ challenge: Type.String() });
 
 /** What a share link shows of its session. */
 const SharedPage = Type.Object({
@@ -145,10 +145,10 @@ export const consoleRoutes = table({
   'GET /auth/passkey/generate-register-options': { result: PasskeyOptions },
   'POST /auth/passkey/verify-registration': {
     body: Strict({ response: Credential, name: Type.Optional(Type.String({ maxLength: 200 })) }),
-    result: Json,
+    result: Empty,
   },
   'GET /auth/passkey/list-user-passkeys': { result: Type.Array(Passkey) },
-  'POST /auth/passkey/delete-passkey': { body: Strict({ id: Type.String({ format: 'uuid' }) }), result: Json },
+  'POST /auth/passkey/delete-passkey': { body: Strict({ id: Type.String({ format: 'uuid' }) }), result: Empty },
   'GET /auth/passkey/generate-authenticate-options': { result: PasskeyOptions },
   'POST /auth/passkey/verify-authentication': {
     body: Strict({ response: Credential }),

@@ -3,6 +3,8 @@
 
 export const AUTH_PATH = '/console/api/auth';
 export const PROVIDER_ID = 'oidc';
+/** Where a provider redirects to. */
+export const CALLBACK_PATH = `${AUTH_PATH}/callback/${PROVIDER_ID}`;
 /** The header that better-auth reads the caller's address from. Clients can't set it: requests to better-auth are built in this service. */
 export const ADDRESS_HEADER = 'x-signalbox-address';
 

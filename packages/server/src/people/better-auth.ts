@@ -1,12 +1,11 @@
-// The configuration of better-auth: people, password hashes, sign-ins, passkeys and accounts of a provider. identity.ts uses it.
+// The configuration of better-auth: people, password hashes, sign-ins and accounts of a provider. identity.ts uses it.
 //
 // What is switched off, and why:
 //   open sign-up            people join only by a link (links.ts), also with a provider
 //   linking by email        emails are not verified here. If someone was invited with another person's email, that person's account of
 //                           a provider would be linked to it. Accounts are linked only by a signed-in person, or with a link
 //   the cookie cache        every request reads the database, so that a sign-out takes effect at once on every node
-//   its own HTTP API        only the calls that http/console/sign-in.ts passes through
-import { passkey } from '@better-auth/passkey';
+//   its own HTTP API        only the redirect from a provider, which http/console/sign-in.ts passes on
 import { betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
@@ -146,27 +145,6 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       database: { generateId: () => newUuid(), validateSchema: false },
     },
     plugins: [
-      passkey({
-        rpID: publicUrl.hostname,
-        rpName: 'Signalbox',
-        origin: publicUrl.origin,
-        advanced: { webAuthnChallengeCookie: 'passkey' },
-        // Because signing in with a passkey requires it (http/console/sign-in.ts).
-        authenticatorSelection: { userVerification: 'required' },
-        schema: {
-          passkey: {
-            modelName: 'passkeys',
-            fields: {
-              userId: 'user_id',
-              publicKey: 'public_key',
-              credentialID: 'credential_id',
-              deviceType: 'device_type',
-              backedUp: 'backed_up',
-              createdAt: 'created_at',
-            },
-          },
-        },
-      }),
       genericOAuth({
         config: oidc
           ? [
@@ -199,7 +177,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
             ];
             if (!session || !user) throw new Error('The person is not there any more');
             await setSessionCookie(ctx, { session, user });
-            return { userId };
+            return { signInId: session.id };
           }),
         },
       },

@@ -1,4 +1,5 @@
-// Sign-ins, on top of better-auth (better-auth.ts), which only this file calls. Membership of organizations is separate (memberships.ts).
+// Sign-ins, on top of better-auth (better-auth.ts), which only this file calls. Passkeys (passkeys.ts) and membership of organizations
+// (memberships.ts) are separate.
 //
 // The cookie contains the sign-in's token and its signature under a key derived from the master key: read access to the database is not
 // enough to forge one. Every sign-in has a new token, so none can be planted in a browser beforehand.
@@ -6,10 +7,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../lib/api-error.ts';
 import type { Log } from '../lib/log.ts';
-import { ADDRESS_HEADER, AUTH_PATH, cookieNameOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
+import { ADDRESS_HEADER, CALLBACK_PATH, cookieNameOf, errorUrlOf, PROVIDER_ID } from './auth-names.ts';
 import type { Auth, AuthOptions } from './better-auth.ts';
+import { readCookie, setCookie } from './cookies.ts';
 
-export { AUTH_PATH, PROVIDER_ID } from './auth-names.ts';
+export { CALLBACK_PATH, PROVIDER_ID } from './auth-names.ts';
 
 /** The sender of a request, before it is known who they are. */
 export interface Visitor {
@@ -58,7 +60,7 @@ export interface Identity {
   /** Undefined if the email or password is wrong; an unknown email costs the same work. */
   signIn(email: string, password: string, visitor: Visitor): Promise<NewSignIn | undefined>;
   /** Signs in a person who has proved who they are in another way. */
-  begin(userId: string, visitor: Visitor): Promise<NewSignIn>;
+  begin(userId: string, visitor: Visitor): Promise<NewSignIn & { signInId: string }>;
   /** Undefined if the current password is wrong. Every other sign-in of the person ends. */
   changePassword(current: string, next: string, visitor: Visitor): Promise<NewSignIn | undefined>;
   /** The provider's URL to redirect to, and the cookie that binds the callback to this browser. */
@@ -66,8 +68,8 @@ export interface Identity {
     way: { kind: 'signIn' | 'signUp' | 'link'; returnTo: string },
     visitor: Visitor,
   ): Promise<{ url: string; setCookies: readonly string[] }>;
-  /** better-auth's own response to one of its paths below `/console/api/auth`. Throws 503 if it failed. */
-  handle(request: { method: string; path: string; body: unknown }, visitor: Visitor): Promise<Response>;
+  /** Ends a sign-in with the provider, whose redirect has this query string. Throws 503 if it failed. */
+  finishProvider(query: string, visitor: Visitor): Promise<{ location: string | null; setCookies: readonly string[] }>;
   /** For the header of every change; valid only with this sign-in. */
   csrfTokenOf(signIn: SignIn): string;
   isCsrfTokenOf(signIn: SignIn, given: string | undefined): boolean;
@@ -145,9 +147,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   }
 
   function cookieIn(cookie: string | undefined): string | undefined {
-    const name = cookieNameOf(publicUrl());
-    const own = cookie?.split(';').find((part) => part.trim().startsWith(`${name}=`));
-    return own?.trim().slice(name.length + 1);
+    return readCookie(cookie, cookieNameOf(publicUrl()));
   }
 
   function csrfTokenOf({ token }: SignIn): string {
@@ -193,10 +193,10 @@ export function createIdentity(options: IdentityOptions): Identity {
     begin: (userId, visitor) =>
       calls.run({ visitor }, async () => {
         const { api } = await auth();
-        const { headers } = await api
+        const { headers, response } = await api
           .beginSignIn({ headers: headersOf(visitor), query: { userId }, returnHeaders: true })
           .catch(unavailable);
-        return { userId, setCookies: headers.getSetCookie() };
+        return { userId, signInId: response.signInId, setCookies: headers.getSetCookie() };
       }),
 
     changePassword: (currentPassword, newPassword, visitor) =>
@@ -235,23 +235,16 @@ export function createIdentity(options: IdentityOptions): Identity {
       return { url: response.url!, setCookies: responseHeaders.getSetCookie() };
     },
 
-    handle: ({ method, path, body }, visitor) =>
+    finishProvider: (query, visitor) =>
       calls.run({ visitor }, async () => {
-        const headers = headersOf(visitor);
-        if (body !== undefined) headers.set('content-type', 'application/json');
-        const request = new Request(publicUrl().origin + path, {
-          method,
-          headers,
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        });
-        const isOfProvider = path.startsWith(`${AUTH_PATH}/callback/`);
-        const { handler } = await (isOfProvider ? authWithProvider() : auth());
+        const { handler } = await authWithProvider();
+        const request = new Request(`${publicUrl().origin}${CALLBACK_PATH}?${query}`, { headers: headersOf(visitor) });
         const response = await handler(request).catch(unavailable);
-        // If its database failed during the callback of the provider, it redirects with this error.
-        const isFailure = response.headers.get('location')?.endsWith('error=internal_server_error');
-        return isFailure || response.status >= 500
-          ? unavailable({ name: 'Response', code: response.status })
-          : response;
+        const location = response.headers.get('location');
+        // If its database failed, it redirects with this error.
+        const isFailure = location?.endsWith('error=internal_server_error');
+        if (isFailure || response.status >= 500) return unavailable({ name: 'Response', code: response.status });
+        return { location, setCookies: response.headers.getSetCookie() };
       }),
 
     csrfTokenOf,
@@ -260,8 +253,7 @@ export function createIdentity(options: IdentityOptions): Identity {
       return expected.length === found.length && timingSafeEqual(expected, found);
     },
 
-    clearing: () =>
-      `${cookieNameOf(publicUrl())}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax${isHttps(publicUrl()) ? '; Secure' : ''}`,
+    clearing: () => setCookie(publicUrl(), cookieNameOf(publicUrl()), '', 0),
   };
 }
 

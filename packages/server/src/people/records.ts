@@ -10,7 +10,7 @@ import type { Platform } from '../platform.ts';
 import type { Visitor } from './identity.ts';
 import { organizationIdsOf } from './memberships.ts';
 
-type PersonalEvent = Extract<EventType, `user.${string}`>;
+type PersonalDraft = Pick<EventDraft, 'outcome'> & { type: Extract<EventType, `user.${string}`> };
 
 /** As the event log names a person. */
 export function actorOf({ userId, name }: { userId: string; name: string }): Actor {
@@ -38,21 +38,29 @@ export async function recordOfPerson(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   userId: string,
   visitor: Visitor,
-  draft: Pick<EventDraft, 'outcome'> & { type: PersonalEvent },
+  draft: PersonalDraft,
 ): Promise<void> {
-  const [user] = await db.query<{ name: string }>(sql`select name from users where id = ${userId}`);
+  await db.transaction((tx) => recordInTransaction(tx, clock.now(), userId, visitor, draft));
+}
+
+/** The same, in the transaction of the action. */
+export async function recordInTransaction(
+  tx: Tx,
+  now: Date,
+  userId: string,
+  visitor: Visitor,
+  draft: PersonalDraft,
+): Promise<void> {
+  const [user] = await tx.query<{ name: string }>(sql`select name from users where id = ${userId}`);
   if (!user) return;
-  const now = clock.now();
   const actor = actorOf({ userId, name: user.name });
-  await db.transaction(async (tx) => {
-    for (const organizationId of await organizationIdsOf(tx, userId)) {
-      const source = visitorSource(organizationId, actor, visitor);
-      await Promise.all([
-        tx.query(recordEvent(source, now, { ...draft, resource: userResource(userId) })),
-        draft.type === 'user.signed_in' && noteSignIn(tx, organizationId, userId, now),
-      ]);
-    }
-  });
+  for (const organizationId of await organizationIdsOf(tx, userId)) {
+    const source = visitorSource(organizationId, actor, visitor);
+    await Promise.all([
+      tx.query(recordEvent(source, now, { ...draft, resource: userResource(userId) })),
+      draft.type === 'user.signed_in' && noteSignIn(tx, organizationId, userId, now),
+    ]);
+  }
 }
 
 function noteSignIn(tx: Tx, organizationId: string, userId: string, now: Date): Promise<number> {

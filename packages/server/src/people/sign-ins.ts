@@ -1,7 +1,7 @@
 // The sign-ins of a person: where they are signed in, and how that ends. A sign-in is a row; without it the cookie is invalid from the
 // next request on, on every node.
 import sql from 'sql-template-tag';
-import type { Db, Queryable } from '../db/db.ts';
+import type { Db, Queryable, Tx } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
@@ -53,22 +53,18 @@ export async function signInMethods(db: Queryable, userId: string): Promise<Sign
 export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     await tx.query(sql`select 1 from users where id = ${userId} for no key update`);
-    const { password, provider, passkeys } = await signInMethods(tx, userId);
-    if (!provider) return false;
-    if (!password && passkeys === 0) throw lastWayIn();
-    await tx.query(sql`delete from accounts where user_id = ${userId} and provider_id = 'oidc'`);
+    const removed = await tx.execute(sql`delete from accounts where user_id = ${userId} and provider_id = 'oidc'`);
+    if (removed === 0) return false;
+    await requireWayIn(tx, userId);
     return true;
   });
 }
 
-/** Throws 409 `conflict` if the passkey is the person's last sign-in method. */
-export async function requireOtherWayThanPasskey(db: Db, userId: string): Promise<void> {
-  const { password, provider, passkeys } = await signInMethods(db, userId);
-  if (!password && !provider && passkeys === 1) throw lastWayIn();
-}
-
-function lastWayIn(): ApiError {
-  return new ApiError('conflict', 'This is your last sign-in method. Add another one first.');
+/** Throws 409 `conflict` if the person has no sign-in method left. */
+export async function requireWayIn(tx: Tx, userId: string): Promise<void> {
+  const { password, provider, passkeys } = await signInMethods(tx, userId);
+  if (password || provider || passkeys > 0) return;
+  throw new ApiError('conflict', 'This is your last sign-in method. Add another one first.');
 }
 
 /** Deletes expired sign-ins and unused challenges. */

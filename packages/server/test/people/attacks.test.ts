@@ -388,7 +388,7 @@ test('no response can be run, framed, cached or sniffed as another type by a bro
   }
 });
 
-test('no path of better-auth is reachable but those of passkeys', async () => {
+test('no path of better-auth is reachable', async () => {
   for (const path of [
     'sign-up/email',
     'sign-in/email',

@@ -1,16 +1,20 @@
 // A passkey in software: responds to the options of the service like a browser's authenticator (WebAuthn level 2, attestation "none",
 // ES256).
-import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { certificate, der, extension, INTEGER, OCTET_STRING, revocationListAt, SEQUENCE } from './certificate.ts';
 
 interface Options {
   challenge: string;
 }
 
 export interface Authenticator {
-  /** The response to registration options. */
-  register(options: Options): object;
-  /** The response to authentication options. */
-  authenticate(options: Options): object;
+  /**
+   * The response to registration options. With `revocationList`, it proves its origin with certificates, as Android does, that name this
+   * address; they are not Google's.
+   */
+  register(options: Options, more?: { revocationList?: string }): object;
+  /** The response to authentication options. `verifies`: whether it asked for a PIN, fingerprint or face. */
+  authenticate(options: Options, more?: { verifies?: boolean }): object;
 }
 
 const USER_PRESENT = 0x01;
@@ -18,15 +22,14 @@ const USER_VERIFIED = 0x04;
 const HAS_CREDENTIAL = 0x40;
 
 /**
- * `origin`: of the page, which the browser includes in the signed data. `verifies`: whether the authenticator verifies the user by
- * PIN, fingerprint or face.
+ * `origin`: of the page, which the browser includes in the signed data. `verifies`: whether it asks for a PIN, fingerprint or face.
  */
 export function createAuthenticator(
   origin: string,
   rpId = new URL(origin).hostname,
   { verifies = true } = {},
 ): Authenticator {
-  const present = USER_PRESENT | (verifies ? USER_VERIFIED : 0);
+  const present = (verified: boolean) => USER_PRESENT | (verified ? USER_VERIFIED : 0);
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' });
   const credentialId = randomBytes(16);
@@ -51,7 +54,7 @@ export function createAuthenticator(
   });
 
   return {
-    register({ challenge }) {
+    register({ challenge }, { revocationList } = {}) {
       // COSE, in CBOR: { 1: 2 (EC2), 3: -7 (ES256), -1: 1 (P-256), -2: x, -3: y }
       const key = Buffer.concat([
         Buffer.from('a5010203262001215820', 'hex'),
@@ -59,31 +62,27 @@ export function createAuthenticator(
         Buffer.from('225820', 'hex'),
         Buffer.from(y!, 'base64url'),
       ]);
+      const client = clientData('webauthn.create', challenge);
       const length = Buffer.of(0, credentialId.length);
-      const flags = present | HAS_CREDENTIAL;
+      const flags = present(verifies) | HAS_CREDENTIAL;
       const data = authenticatorData(flags, Buffer.alloc(16), length, credentialId, key);
-      const attestation = Buffer.concat([
-        Buffer.from('a363', 'hex'),
-        Buffer.from('fmt'),
-        Buffer.from('64', 'hex'),
-        Buffer.from('none'),
-        Buffer.from('67', 'hex'),
-        Buffer.from('attStmt'),
-        Buffer.from('a068', 'hex'),
-        Buffer.from('authData'),
-        Buffer.of(0x58, data.length),
-        data,
-      ]);
+      const [format, statement] = revocationList
+        ? androidStatement(revocationList, { publicKey, privateKey }, data, client)
+        : ['none', Buffer.of(0xa0)];
+      const attestation = [
+        ...[Buffer.of(0xa3), cborText('fmt'), cborText(format), cborText('attStmt'), statement],
+        ...[cborText('authData'), cborBytes(data)],
+      ];
       return credential({
-        clientDataJSON: clientData('webauthn.create', challenge).toString('base64url'),
-        attestationObject: attestation.toString('base64url'),
+        clientDataJSON: client.toString('base64url'),
+        attestationObject: Buffer.concat(attestation).toString('base64url'),
         transports: ['internal'],
       });
     },
 
-    authenticate({ challenge }) {
+    authenticate({ challenge }, { verifies: verified = verifies } = {}) {
       const client = clientData('webauthn.get', challenge);
-      const data = authenticatorData(present);
+      const data = authenticatorData(present(verified));
       const signed = createSign('sha256').update(data).update(createHash('sha256').update(client).digest());
       return credential({
         clientDataJSON: client.toString('base64url'),
@@ -92,4 +91,38 @@ export function createAuthenticator(
       });
     },
   };
+}
+
+/** Format and statement of an attestation `android-key`, valid but for the root certificate. */
+function androidStatement(
+  revocationList: string,
+  { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject },
+  data: Buffer,
+  client: Buffer,
+): [string, Buffer] {
+  const clientHash = createHash('sha256').update(client).digest();
+  const [number, level] = [der(INTEGER, Buffer.of(3)), der(0x0a, Buffer.of(1))];
+  const challenge = der(OCTET_STRING, clientHash);
+  const description = [number, level, number, level, challenge, der(OCTET_STRING), der(SEQUENCE), der(SEQUENCE)];
+  const root = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const common = { issuer: 'root', issuerKey: root.privateKey };
+  const extensions = [
+    extension('2b06010401d679020111', der(SEQUENCE, ...description)),
+    revocationListAt(revocationList),
+  ];
+  const certificates = [
+    certificate({ ...common, subject: 'key', publicKey, extensions }),
+    certificate({ ...common, subject: 'root', publicKey: root.publicKey }),
+  ];
+  const signature = createSign('sha256').update(data).update(clientHash).sign(privateKey);
+  const parts = [Buffer.of(0xa3), cborText('alg'), Buffer.of(0x26), cborText('sig'), cborBytes(signature)];
+  return ['android-key', Buffer.concat([...parts, cborText('x5c'), Buffer.of(0x82), ...certificates.map(cborBytes)])];
+}
+
+function cborText(text: string): Buffer {
+  return Buffer.concat([Buffer.of(0x60 | text.length), Buffer.from(text)]);
+}
+
+function cborBytes(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(0x59, bytes.length >> 8, bytes.length & 0xff), bytes]);
 }

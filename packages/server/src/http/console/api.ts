@@ -2,113 +2,29 @@
 // shapes are in the contract (console.ts) but not in OpenAPI: the console of this version is its only client.
 //
 // A change must come from our own page (session-cookie.ts); one made by a signed-in person also needs the CSRF token.
-import type { Route } from '@signalbox/contract';
 import { permissionOfRole } from '@signalbox/contract';
-import {
-  type Account,
-  type ConsoleBody,
-  type ConsoleCall,
-  type ConsoleResult,
-  consoleRoutes,
-} from '@signalbox/contract/console';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Account } from '@signalbox/contract/console';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatId } from '../../lib/ids.ts';
 import { createOrganizationForPerson } from '../../organizations/manage.ts';
-import { type Identity, PROVIDER_ID, type SignIn, type Visitor } from '../../people/identity.ts';
+import { PROVIDER_ID, type SignIn, type Visitor } from '../../people/identity.ts';
 import { acceptLink, readLink } from '../../people/links.ts';
 import { membershipsOf } from '../../people/memberships.ts';
 import { requireGoodPassword } from '../../people/password.ts';
 import { createSignInFailureRecorder, recordOfPerson } from '../../people/records.ts';
 import { disconnectProvider, endSignIn, endSignIns, signInMethods, signInsOf } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
-import { type Admission, STRANGER_BODY_BYTES } from '../request/admission.ts';
 import { callerOf } from '../request/auth.ts';
-import type { Limits } from '../request/limits.ts';
-import type { Reauthorization } from '../request/reauthorize.ts';
-import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
-import { validatorOf } from '../request/validate.ts';
-
-export interface ConsoleApiOptions {
-  version: string;
-  identity: Identity;
-  provider: { name: string } | undefined;
-  limits: Limits;
-  admission: Admission;
-  reauthorization: Reauthorization;
-}
-
-/** One call, with the visitor and their sign-in, if any. */
-export interface Call<B> {
-  visitor: Visitor;
-  signIn: SignIn | undefined;
-  body: B;
-  reply: FastifyReply;
-}
-
-/** The path of a call of the contract. */
-export const pathOf = (call: ConsoleCall) => `/console/api${call.slice(call.indexOf(' ') + 1)}`;
-/** The result of a call in the contract; void if it is empty. */
-type ResultOf<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
-
-/** Gives a call that needs no sign-in a slot: one of the strangers’, unless it has the cookie of a valid sign-in. */
-export async function enterConsole(
-  { admission, identity }: Pick<ConsoleApiOptions, 'admission' | 'identity'>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const { headers, ipAddress } = callerOf(request);
-  const slot = admission.of(request, reply);
-  if (identity.cookieIn(headers.cookie) !== undefined) {
-    slot.identifyCaller(false);
-    const signIn = await identity.find(headers.cookie);
-    if (signIn) return slot.work(signIn.userId);
-  }
-  slot.serveStranger(ipAddress);
-}
+import { replaceSignIn, visitorOf } from '../request/session-cookie.ts';
+import { type ConsoleApiOptions, consoleRoutesOn, pathOf } from './routes.ts';
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
   const { identity, limits, admission, reauthorization, provider, version } = options;
+  const { get, post } = consoleRoutesOn(app, platform, options);
   const noteFailure = createSignInFailureRecorder(platform);
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
-
-  /** `asPerson`: only for signed-in people. `optional`: for everyone; a sign-in that is used needs its CSRF token. */
-  function post<C extends ConsoleCall & `POST ${string}`>(
-    call: C,
-    who: 'anybody' | 'asPerson' | 'optional',
-    act: (call: Call<ConsoleBody<C>>) => ResultOf<C>,
-  ): void {
-    const validate = validatorOf(consoleRoutes[call] as unknown as Route);
-    app.post(pathOf(call), {
-      bodyLimit: STRANGER_BODY_BYTES,
-      onRequest: async (request, reply) => {
-        await enterConsole(options, request, reply);
-        requireOwnOrigin(request.headers, platform.publicUrl());
-      },
-      handler: async (request, reply) => {
-        const visitor = visitorOf(callerOf(request));
-        const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
-        if (who === 'asPerson' && !signIn) throw signedOut();
-        if (signIn) requireCsrfToken(identity, signIn, request.headers);
-        const body = validate({ params: {}, query: request.query, body: request.body }) as ConsoleBody<C>;
-        return (await act({ visitor, signIn, body, reply })) ?? {};
-      },
-    });
-  }
-
-  function get<C extends ConsoleCall & `GET ${string}`>(
-    call: C,
-    act: (call: Call<undefined> & { signIn: SignIn }) => ResultOf<C>,
-  ): void {
-    app.get(pathOf(call), async (request, reply) => {
-      admission.of(request, reply).identifyCaller(false);
-      const visitor = visitorOf(callerOf(request));
-      const signIn = await identity.find(visitor.cookie);
-      if (!signIn) throw signedOut();
-      return act({ visitor, signIn, body: undefined, reply });
-    });
-  }
 
   function inBackground(work: Promise<void>): void {
     const known = work

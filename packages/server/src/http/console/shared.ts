@@ -10,7 +10,7 @@ import { STRANGER_BODY_BYTES } from '../request/admission.ts';
 import { callerOf } from '../request/auth.ts';
 import { requireOwnOrigin } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
-import { type ConsoleApiOptions, pathOf } from './api.ts';
+import { type ConsoleApiOptions, pathOf } from './routes.ts';
 
 export function addSharedSessions(
   app: FastifyInstance,

@@ -1,96 +1,93 @@
-// Signing in without a password: with passkeys, and with an OpenID Connect provider. Only these paths of better-auth's own API are
-// passed through; its refusals become Problems like any other.
+// Signing in without a password: with passkeys, and with an OpenID Connect provider.
 import type { Route } from '@signalbox/contract';
-import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes } from '@signalbox/contract/console';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type ConsoleBody, type ConsoleResult, consoleRoutes } from '@signalbox/contract/console';
+import type { FastifyInstance } from 'fastify';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
-import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../../people/identity.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { CALLBACK_PATH, type NewSignIn, type SignIn, type Visitor } from '../../people/identity.ts';
 import { readLink } from '../../people/links.ts';
-import { recordOfPerson } from '../../people/records.ts';
-import { requireOtherWayThanPasskey } from '../../people/sign-ins.ts';
+import {
+  addPasskey,
+  listPasskeys,
+  notePasskeyUse,
+  promptForNewPasskey,
+  promptForSignIn,
+  removePasskey,
+  verifyPasskey,
+} from '../../people/passkeys.ts';
+import { endSignIn } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
 import { STRANGER_BODY_BYTES } from '../request/admission.ts';
 import { callerOf } from '../request/auth.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
-import { type ConsoleApiOptions, enterConsole, pathOf } from './api.ts';
-
-interface PasskeyCall {
-  call: ConsoleCall;
-  /** Only for signed-in people. */
-  asPerson?: true;
-  isSignIn?: true;
-  /** Options for the browser's passkey prompt. */
-  isOptions?: true;
-  records?: 'user.passkey_added' | 'user.passkey_removed';
-}
-
-const passkeyCalls: readonly PasskeyCall[] = [
-  { call: 'GET /auth/passkey/generate-register-options', asPerson: true },
-  { call: 'POST /auth/passkey/verify-registration', asPerson: true, records: 'user.passkey_added' },
-  { call: 'GET /auth/passkey/list-user-passkeys', asPerson: true },
-  { call: 'POST /auth/passkey/delete-passkey', asPerson: true, records: 'user.passkey_removed' },
-  { call: 'GET /auth/passkey/generate-authenticate-options', isOptions: true },
-  { call: 'POST /auth/passkey/verify-authentication', isSignIn: true },
-];
-
-// As in better-auth for passkeys: with an old sign-in, an attacker must not be able to add another sign-in method.
-const FRESH_MS = 24 * 3600_000;
+import { type ConsoleApiOptions, consoleRoutesOn, enterConsole, pathOf } from './routes.ts';
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, admission, provider } = options;
+  addPasskeys(app, platform, options);
+  if (options.provider) addProvider(app, platform, options);
+}
 
-  for (const { call, asPerson, isSignIn, isOptions, records } of passkeyCalls) {
-    const method = call.startsWith('GET ') ? 'GET' : 'POST';
-    const path = pathOf(call);
-    const route = consoleRoutes[call] as unknown as Route;
-    const validate = validatorOf(route);
-    app.route({
-      method,
-      url: path,
-      bodyLimit: STRANGER_BODY_BYTES,
-      onRequest: async (request, reply) => {
-        await enterConsole(options, request, reply);
-        if (method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
-      },
-      handler: async (request, reply) => {
-        const visitor = visitorOf(callerOf(request));
-        if (!asPerson && !isSignIn) limits.startSignIn(visitor.ipAddress);
-        const signIn = asPerson ? await identity.find(visitor.cookie) : undefined;
-        if (asPerson && !signIn) throw signedOut();
-        if (signIn && method === 'POST') requireCsrfToken(identity, signIn, request.headers);
-        const body = route.body && (validate({ params: {}, query: {}, body: request.body }) as Record<string, unknown>);
-        if (signIn && records === 'user.passkey_removed') {
-          await requireOtherWayThanPasskey(platform.db, signIn.userId);
-        }
-        const ask = () => identity.handle({ method, path, body }, visitor);
-        const response = isSignIn ? await signInBy(visitor, body, ask) : await ask();
-        const result = await resultOf(response);
-        if (isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
-        if (records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: records });
-        passCookies(response, reply);
-        // better-auth's response contains its session token, which the page must not see: only the cookie has it.
-        if (isSignIn) return { signedIn: true } satisfies ConsoleResult<'POST /auth/passkey/verify-authentication'>;
-        return isOptions ? { ...(result as object), userVerification: 'required' } : result;
-      },
-    });
-  }
+function addPasskeys(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
+  const { identity, limits } = options;
+  const { get, post } = consoleRoutesOn(app, platform, options);
 
-  async function signInBy(visitor: Visitor, body: unknown, ask: () => Promise<Response>): Promise<Response> {
-    const response = await limits.signIn(visitor.ipAddress, undefined, async () => {
-      if (!isVerified(body)) return undefined;
-      const found = await ask();
-      return found.ok ? found : undefined;
-    });
-    if (!response)
+  get('GET /auth/passkey/generate-register-options', async ({ signIn, reply }) => {
+    requireFreshSignIn(platform.clock, signIn);
+    const prompt = await promptForNewPasskey(platform, signIn);
+    reply.header('set-cookie', prompt.setCookie);
+    return prompt.options;
+  });
+
+  post('POST /auth/passkey/verify-registration', 'asPerson', async ({ signIn, visitor, body }) => {
+    requireFreshSignIn(platform.clock, signIn!);
+    await addPasskey(platform, signIn!, visitor, body);
+  });
+
+  get('GET /auth/passkey/list-user-passkeys', async ({ signIn }) => {
+    const passkeys = await listPasskeys(platform.db, signIn.userId);
+    return passkeys.map(({ createdAt, ...passkey }) => ({ ...passkey, createdAt: createdAt?.toISOString() ?? null }));
+  });
+
+  post('POST /auth/passkey/delete-passkey', 'asPerson', ({ signIn, visitor, body }) =>
+    removePasskey(platform, signIn!, visitor, body.id),
+  );
+
+  const start = 'GET /auth/passkey/generate-authenticate-options';
+  app.get(pathOf(start), {
+    onRequest: (request, reply) => enterConsole(options, request, reply),
+    handler: async (request, reply): Promise<ConsoleResult<typeof start>> => {
+      limits.startSignIn(callerOf(request).ipAddress);
+      const prompt = await promptForSignIn(platform);
+      reply.header('set-cookie', prompt.setCookie);
+      return prompt.options;
+    },
+  });
+
+  post('POST /auth/passkey/verify-authentication', 'anybody', async ({ visitor, body, reply }) => {
+    const begun = await limits.signIn(visitor.ipAddress, undefined, () => signInByPasskey(visitor, body.response));
+    if (!begun)
       throw new ApiError(
         'sign_in_failed',
         'The passkey is unknown, did not verify a PIN, fingerprint or face, or took too long. Try again.',
       );
-    return response;
-  }
+    await replaceSignIn(platform.db, identity, visitor, begun.setCookies);
+    reply.header('set-cookie', begun.setCookies);
+    return { signedIn: true as const };
+  });
 
-  if (!provider) return;
+  async function signInByPasskey(visitor: Visitor, response: unknown): Promise<NewSignIn | undefined> {
+    const used = await verifyPasskey(platform, visitor, response);
+    if (!used) return undefined;
+    const begun = await identity.begin(used.userId, visitor);
+    if (await notePasskeyUse(platform.db, used)) return begun;
+    await endSignIn(platform.db, used.userId, begun.signInId);
+    return undefined;
+  }
+}
+
+function addProvider(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
+  const { identity, limits, admission } = options;
 
   // Responds with the provider's URL. With the token of an invitation a new person may sign up; without one, only known people sign in.
   const validateWish = validatorOf(consoleRoutes['POST /oidc'] as unknown as Route);
@@ -109,7 +106,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         const signIn = await identity.find(visitor.cookie);
         if (!signIn) throw signedOut();
         requireCsrfToken(identity, signIn, request.headers);
-        if (platform.clock.now().getTime() - signIn.since.getTime() > FRESH_MS) throw notFresh();
+        requireFreshSignIn(platform.clock, signIn);
       }
       // A password reset is for people who have a password, not for new ones.
       if (token !== undefined && (await readLink(platform, token)).type === 'passwordReset') {
@@ -123,58 +120,23 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   });
 
   // Only GET, without HEAD: the call consumes the one-time state of the sign-in.
-  app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, { exposeHeadRoute: false }, async (request, reply) => {
+  app.get(CALLBACK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     admission.of(request, reply).identifyCaller(false);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
-    const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
     const visitor = visitorOf(callerOf(request));
-    const response = await identity.handle({ method: 'GET', path, body: undefined }, visitor);
-    const location = response.headers.get('location');
+    const { location, setCookies } = await identity.finishProvider(query, visitor);
     if (!location)
       throw new ApiError('invalid_request', 'The redirect from the provider was incomplete. Sign in again.');
-    await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
-    passCookies(response, reply);
+    await replaceSignIn(platform.db, identity, visitor, setCookies);
+    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
     return reply.redirect(location);
   });
 }
 
-const RP_ID_HASH_BYTES = 32;
-const USER_VERIFIED = 0x04;
+// With an old sign-in, an attacker must not be able to add another sign-in method.
+const FRESH_MS = 24 * 3600_000;
 
-/**
- * Whether the authenticator reports that it asked for a PIN, fingerprint or face. A passkey alone opens the account, and someone who finds
- * a security key must not get in. better-auth checks the signature over these bytes, but not the flag.
- */
-function isVerified(body: unknown): boolean {
-  const { response } = (body ?? {}) as { response?: { response?: { authenticatorData?: unknown } } };
-  const data = response?.response?.authenticatorData;
-  const flags = typeof data === 'string' ? Buffer.from(data, 'base64url')[RP_ID_HASH_BYTES] : undefined;
-  return ((flags ?? 0) & USER_VERIFIED) !== 0;
-}
-
-function notFresh(): ApiError {
-  return new ApiError('sign_in_again', 'This needs a sign-in within the last 24 hours. Sign in again.');
-}
-
-function passCookies(response: Response, reply: FastifyReply): void {
-  const cookies = response.headers.getSetCookie();
-  if (cookies.length > 0) reply.header('set-cookie', cookies);
-}
-
-async function resultOf(response: Response): Promise<unknown> {
-  const result = (await response.json().catch(() => ({}))) as { message?: string };
-  if (response.ok) return result;
-  const detail = result.message ?? 'The passkey request failed. Try again.';
-  switch (response.status) {
-    case 401:
-      throw new ApiError('not_found', 'You have no such passkey.');
-    case 403:
-      throw notFresh();
-    case 404:
-      throw new ApiError('not_found', detail);
-    case 400:
-      throw new ApiError('invalid_request', `${detail}.`);
-    default:
-      throw new ApiError('unavailable', 'Passkeys are not available. Try again in a moment.', { retryAfterSeconds: 1 });
-  }
+function requireFreshSignIn(clock: Clock, { since }: SignIn): void {
+  if (clock.now().getTime() - since.getTime() <= FRESH_MS) return;
+  throw new ApiError('sign_in_again', 'This needs a sign-in within the last 24 hours. Sign in again.');
 }
