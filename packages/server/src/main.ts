@@ -11,6 +11,7 @@ import { createIdentityPool } from './db/identity-pool.ts';
 import { migrate } from './db/migrate.ts';
 import { isTransactionPooled, requireSameDatabase } from './db/poolers.ts';
 import { requireSuitable } from './db/requirements.ts';
+import { outdatedServer, serverVersion } from './db/server-version.ts';
 import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
@@ -23,6 +24,7 @@ import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { createMemory } from './lib/memory.ts';
+import { lacksFixes, newerVersion } from './lib/newest-versions.ts';
 import { version } from './lib/version.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMetrics } from './observe/metrics.ts';
@@ -141,6 +143,7 @@ async function startPlatform(
 ): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
   const { db, direct, directUrl } = await openDatabase(config, log, stops);
+  await logOutdated(db, log, { isEmbedded: config.databaseUrl === undefined });
   await migrate(direct, log);
   await requireKnownKeys(db, vault, clock.now(), log);
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
@@ -251,6 +254,15 @@ async function openDatabase(
     throw explainStart(error, { databaseUrl: listenUrl, variable: 'SIGNALBOX_LISTEN_URL' });
   }
   return { db, direct, directUrl: listenUrl };
+}
+
+/** An outdated embedded server is not a warning: only a move to another PostgreSQL changes it, and few installations need one. */
+async function logOutdated(db: Db, log: Log, { isEmbedded }: { isEmbedded: boolean }): Promise<void> {
+  const { node } = process.versions;
+  const newer = newerVersion('Node.js', node);
+  if (newer) log.warn(lacksFixes('Node.js', node, newer));
+  const outdated = outdatedServer(await serverVersion(db), { isEmbedded });
+  if (outdated) log[isEmbedded ? 'info' : 'warn']({ fix: outdated.fix }, outdated.message);
 }
 
 /** The API is started last and stopped first: no new requests arrive while the rest stops. */

@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { pinnedSettings } from './connection.ts';
 import type { Queryable } from './db.ts';
+import { serverVersion } from './server-version.ts';
 
 /** The database is reachable but can't be used as it is; the message says what to do. */
 export class DatabaseUnsuitable extends Error {
@@ -32,10 +33,10 @@ export async function requireSuitable(db: Queryable, { isPooled = false } = {}):
 
 /** Throws `DatabaseUnsuitable` for a server that is too old. */
 export async function requireSupportedServer(db: Queryable): Promise<void> {
-  const [row] = await db.query<{ server_version: string }>(sql`show server_version`);
-  if (Number.parseInt(row?.server_version ?? '', 10) < LEAST_MAJOR_VERSION) {
+  const { major, stated } = await serverVersion(db);
+  if (major < LEAST_MAJOR_VERSION) {
     throw new DatabaseUnsuitable(
-      `The database is PostgreSQL ${row?.server_version}; Signalbox needs ${LEAST_MAJOR_VERSION} or later.`,
+      `The database is PostgreSQL ${stated}; Signalbox needs ${LEAST_MAJOR_VERSION} or later.`,
     );
   }
 }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
+import { outdatedServer, serverVersion } from '../../src/db/server-version.ts';
 import { writeStartMark } from '../../src/db/start-mark.ts';
 import type { Finding } from '../../src/operator/doctor/check.ts';
 import { examine } from '../../src/operator/doctor/doctor.ts';
@@ -50,10 +51,10 @@ async function examineWith(env: Env, wish: Parameters<typeof examine>[1] = {}): 
   return new Map((await examining).map((finding) => [finding.check, finding]));
 }
 
-/** The server of the tests does not wait for the disk, which is a problem of its own. */
+/** The server of the tests does not wait for the disk, and may be outdated: both are problems of their own. */
 function problemsOf(findings: Map<string, Finding>): string[] {
   return [...findings.values()]
-    .filter(({ status, check }) => status !== 'ok' && check !== 'database.durability')
+    .filter(({ status, check }) => status !== 'ok' && !['database.durability', 'database.version'].includes(check))
     .map(({ check, status }) => `${check} ${status}`);
 }
 
@@ -72,6 +73,25 @@ test('nothing is wrong with an installation that works, and the checks write not
   expect(findings.get('nodes')!.message).toMatch(/^1 node runs/);
   expect(findings.get('public_url.streams')!.message).toBe('streams arrive at once');
   expect(await counts()).toEqual(before);
+});
+
+test('a server without the newest fixes is named, also when the service starts', async () => {
+  const version = await serverVersion(service.db);
+  const outdated = outdatedServer(version, { isEmbedded: false });
+  const finding = (await examineWith({})).get('database.version');
+  const logged = service.logLines.map((line) => JSON.parse(line)).filter(({ fix }) => fix !== undefined);
+  // The PostgreSQL of the tests is outdated, unless it was set by DATABASE_URL_FOR_TESTS.
+  expect(finding).toEqual({
+    check: 'database.version',
+    ...(outdated ? { status: 'warning', ...outdated } : { status: 'ok', message: `PostgreSQL ${version.stated}` }),
+  });
+  expect(logged.map(({ level, msg, fix }) => ({ level, message: msg, fix }))).toEqual(
+    outdated ? [{ level: 'warn', ...outdated }] : [],
+  );
+  expect(outdatedServer({ stated: '18.4', major: 18 }, { isEmbedded: true })).toEqual({
+    message: 'the embedded PostgreSQL 18.4 lacks the security fixes of 18.7 (2026-11-12)',
+    fix: expect.stringContaining('signalbox move'),
+  });
 });
 
 test('every invalid setting is reported', async () => {

@@ -6,6 +6,7 @@ import { createDb } from '../../db/db.ts';
 import { isMigrated } from '../../db/migrate.ts';
 import { isTransactionPooled, requireSameDatabase } from '../../db/poolers.ts';
 import { requireSuitable } from '../../db/requirements.ts';
+import { outdatedServer, serverVersion } from '../../db/server-version.ts';
 import { hostsAndDatabaseOf } from '../../db/url.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readMasterKeys } from '../../vault/master-key.ts';
@@ -56,6 +57,11 @@ export async function checkDatabase(
         throw explainStart(error, config);
       });
       return ok('version, encoding, schema and durability are as required');
+    });
+    await step('database.version', async () => {
+      const version = await serverVersion(db);
+      const outdated = outdatedServer(version, { isEmbedded: databaseUrl === undefined });
+      return outdated ? warning(outdated.message, outdated.fix) : ok(`PostgreSQL ${version.stated}`);
     });
     await step('database.wake_ups', () => checkWakeUps(config, db, url));
     await step('database.schema', async () => {

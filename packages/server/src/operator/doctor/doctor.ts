@@ -2,9 +2,10 @@
 // embedded database for as long as it runs, if that is there and not running.
 import { ConfigError, readConfig } from '../../config/config.ts';
 import { findEmbeddedPostgres, hasEmbeddedPostgres, startEmbeddedPostgres } from '../../db/embedded.ts';
+import { lacksFixes, newerVersion } from '../../lib/newest-versions.ts';
 import { version } from '../../lib/version.ts';
 import { explainStart } from '../start-error.ts';
-import { type Finding, failed, ok, type Report, run, skipped } from './check.ts';
+import { type Finding, failed, ok, type Report, run, skipped, warning } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkHost } from './host.ts';
 import { checkNetwork, type NetworkWish } from './network.ts';
@@ -24,7 +25,7 @@ export async function examine(
     findings.push(finding);
     report(finding);
   };
-  note({ check: 'version', ...ok(`Signalbox ${version} on Node.js ${process.versions.node}`) });
+  note({ check: 'version', ...checkVersion(process.versions.node) });
   let config: ReturnType<typeof readConfig>;
   try {
     config = readConfig(options);
@@ -49,6 +50,15 @@ export async function examine(
     await embedded?.stop();
   }
   return findings;
+}
+
+function checkVersion(node: string) {
+  const newer = newerVersion('Node.js', node);
+  if (!newer) return ok(`Signalbox ${version} on Node.js ${node}`);
+  return warning(
+    lacksFixes('Node.js', node, newer),
+    `Install Node.js ${newer.version} or a later version of its line.`,
+  );
 }
 
 async function openEmbedded(
