@@ -112,6 +112,25 @@ test('the number of connections is limited; further requests wait for a returned
   expect(most()).toBeLessThanOrEqual(2);
 });
 
+test('a request that is withdrawn while it waits gets no connection', async () => {
+  const { listener, arrived, release } = gate();
+  const { url, sockets } = await serve((request, response) => {
+    response.setHeader('connection', 'close');
+    listener(request, response);
+  });
+  const connections = connectionsOf(1);
+  const first = get(connections, url);
+  await arrived;
+  const lent: string[] = [];
+  const withdraw = connections.lend('a', url, () => lent.push('withdrawn'));
+  const last = get(connections, url);
+  withdraw();
+  release();
+  expect(await Promise.all([first, last])).toEqual([200, 200]);
+  expect(lent).toEqual([]);
+  expect(sockets).toHaveLength(2);
+});
+
 test('a waiting request gets a new connection if the previous one broke', async () => {
   const { url, sockets } = await serve((_request, response) => {
     if (sockets.length === 1) response.destroy();

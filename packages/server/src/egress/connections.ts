@@ -32,7 +32,8 @@ interface Origin {
   readonly url: string;
   count: number;
   readonly idle: Connection[];
-  readonly waiting: ((connection: Connection) => void)[];
+  /** In the order in which they came. */
+  readonly waiting: Set<(connection: Connection) => void>;
 }
 
 export class Connections {
@@ -48,21 +49,23 @@ export class Connections {
 
   /**
    * Calls `use` with a connection for one request: at once, or when one is free. Return it with `giveBack` when the request has ended
-   * in any way.
+   * in any way. The returned function withdraws a request that still waits: no connection is opened for it.
    */
-  lend(owner: string, url: string, use: (connection: Connection) => void): void {
+  lend(owner: string, url: string, use: (connection: Connection) => void): () => void {
     const origin = this.#origins.get(owner)?.get(url) ?? this.#addOrigin(owner, url);
     const idle = origin.idle.pop();
     if (idle) {
       idle.isIdle = false;
       use(idle);
     } else if (origin.count < this.#options.maxPerOrigin) use(this.#open(origin));
-    else origin.waiting.push(use);
+    else origin.waiting.add(use);
+    return () => void origin.waiting.delete(use);
   }
 
   giveBack(connection: Connection): void {
     const { origin, isOpen, isOld } = connection;
-    const next = origin.waiting.shift();
+    const [next] = origin.waiting;
+    if (next) origin.waiting.delete(next);
     if (isOpen && !isOld) {
       if (next) next(connection);
       else {
@@ -80,13 +83,16 @@ export class Connections {
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
     // One after the other: from `giveBack` each would end the next within its own call.
-    for (const origin of [...this.#origins.values()].flatMap((owned) => [...owned.values()]))
-      for (const use of origin.waiting.splice(0)) use(this.#open(origin));
+    for (const origin of [...this.#origins.values()].flatMap((owned) => [...owned.values()])) {
+      const waiting = [...origin.waiting];
+      origin.waiting.clear();
+      for (const use of waiting) use(this.#open(origin));
+    }
     await Promise.all([...this.#clients].map((client) => client.destroy()));
   }
 
   #addOrigin(owner: string, url: string): Origin {
-    const origin: Origin = { owner, url, count: 0, idle: [], waiting: [] };
+    const origin: Origin = { owner, url, count: 0, idle: [], waiting: new Set() };
     const owned = this.#origins.get(owner);
     if (owned) owned.set(url, origin);
     else this.#origins.set(owner, new Map([[url, origin]]));

@@ -98,6 +98,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
   #leftMs: number;
   #waitsSince = 0;
   #forgetSignal = (): void => {};
+  #withdraw = (): void => {};
   #ended = false;
 
   constructor(request: OpenRequest, connections: Connections, reader: ResponseReader<unknown>) {
@@ -117,7 +118,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
       this.#forgetSignal = onceAborted(signal, () => this.#fail(new EgressError('aborted', 'the signal was aborted')));
     }
     this.#startTimer();
-    this.#connections.lend(organizationId, origin, (connection) => {
+    this.#withdraw = this.#connections.lend(organizationId, origin, (connection) => {
       this.#connection = connection;
       // Our own timer covers both.
       connection.client.dispatch(
@@ -187,6 +188,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
     this.#ended = true;
     clearTimeout(this.#timer);
     this.#forgetSignal();
+    this.#withdraw();
     return true;
   }
 }
