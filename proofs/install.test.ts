@@ -2,7 +2,18 @@
 // on an older Node, which fetches a newer one, and on that of the workspace; as this user, and as nobody if this is root.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, cpSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -34,7 +45,8 @@ beforeAll(() => {
   cpSync(process.execPath, join(temporary, 'node26/bin/node'));
   cpSync(dirname(dirname(script)), join(temporary, 'npm'), { recursive: true, dereference: true });
 }, 600_000);
-afterAll(() => rmSync(temporary, { recursive: true, force: true }));
+// Some 100,000 files.
+afterAll(() => rmSync(temporary, { recursive: true, force: true }), 300_000);
 
 const children: ChildProcess[] = [];
 afterEach(async () => {
@@ -54,6 +66,14 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
 /** Of npm, as this user has it; empty if there is none. */
 const setting = (name: string) =>
   npm(['config', 'get', name])
@@ -63,6 +83,22 @@ const setting = (name: string) =>
 const isRoot = process.getuid?.() === 0;
 const users = isRoot ? (['root', 'nobody'] as const) : (['this user'] as const);
 const cases = ['node20', 'node26'].flatMap((node) => users.map((user) => [node, user] as const));
+
+test('a project from the tarballs, by the commands of the documentation, is installed, built and started', async () => {
+  const page = readFileSync(join(root, 'docs/operations/npm.md'), 'utf8');
+  const [, commands = ''] = /```sh\n(npm exec -c 'create-signalbox [\s\S]*?)npm run dev\n```/.exec(page) ?? [];
+  expect(commands.split('\n')).toHaveLength(4);
+  const app = join(temporary, 'my-app');
+  const line = `set -e\n${commands.replaceAll('../packed', tarballs).replaceAll('../my-app', app)}npm run build`;
+  const made = spawnSync('sh', ['-c', line], { cwd: root, encoding: 'utf8' });
+  expect(made.status, made.stderr).toBe(0);
+  const env = { ...process.env, SIGNALBOX_PORT: `${await freePort()}`, PORT: `${await freePort()}` };
+  const dev = spawn('npm', ['run', 'dev'], { cwd: app, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(dev);
+  let printed = '';
+  dev.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  await expect.poll(() => printed, { timeout: 240_000 }).toContain('Chat on ');
+}, 600_000);
 
 test.each(cases)(
   '%s, as %s: installed in an empty folder, it starts, creates a key and runs the demo',

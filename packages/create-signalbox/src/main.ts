@@ -6,21 +6,23 @@ import { parseArgs, styleText } from 'node:util';
 import * as prompts from '@clack/prompts';
 import { filesIn, nameOf, writeProject } from './project.ts';
 import { providers, scripted } from './providers.ts';
+import { findTarballs } from './tarballs.ts';
 
 const manifest = createRequire(import.meta.url)('create-signalbox/package.json') as { version: string };
 const choices = [...Object.keys(providers), scripted];
 
 const help = `Creates a project with an agent, a chat page and a webhook receiver.
 
-  npm create signalbox@latest [FOLDER] [-- --provider NAME]
+  npm create signalbox@latest [FOLDER] [-- --provider NAME] [--packages DIRECTORY]
 
-  --provider NAME   ${choices.join(', ')}. scripted needs no key.
+  --provider NAME        ${choices.join(', ')}. scripted needs no key.
+  --packages DIRECTORY   take the packages of Signalbox from the tarballs there, instead of from npm
 `;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { provider: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: { provider: { type: 'string' }, packages: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
   });
   if (values.help) {
     process.stdout.write(help);
@@ -32,6 +34,8 @@ async function main(): Promise<number> {
   }
   const problem = positionals[0] === undefined ? undefined : problemOf(positionals[0]);
   if (problem) return refuse(problem);
+  const { version } = manifest;
+  const tarballs = values.packages === undefined ? undefined : findTarballs(values.packages, version);
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
   if (!isTerminal && (positionals[0] === undefined || values.provider === undefined)) {
     return refuse(
@@ -45,7 +49,8 @@ async function main(): Promise<number> {
   writeProject(resolve(folder), {
     name: nameOf(resolve(folder).split(/[/\\]/).at(-1) ?? ''),
     provider,
-    packages: () => manifest.version,
+    version,
+    tarballs,
   });
   process.stdout.write(nextSteps(folder, provider));
   return 0;

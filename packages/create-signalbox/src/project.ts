@@ -1,7 +1,7 @@
 // What a new project consists of: the files of template/, the page and the backend of examples/chat, and what depends on the choices.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { providers, scripted } from './providers.ts';
 
 export interface ProjectOptions {
@@ -9,8 +9,10 @@ export interface ProjectOptions {
   name: string;
   /** A name from `providers`, or `scripted`. */
   provider: string;
-  /** The version of the packages of Signalbox, or an address of each, for tests. */
-  packages: (name: string) => string;
+  /** The version of the packages of Signalbox. */
+  version: string;
+  /** Where their tarballs are, by name; they are copied into the project. Without them, they are installed from npm. */
+  tarballs?: ReadonlyMap<string, string> | undefined;
 }
 
 const folderOfPackage = dirname(createRequire(import.meta.url).resolve('create-signalbox/package.json'));
@@ -41,8 +43,13 @@ export function filesIn(folder: string): string[] {
   return readdirSync(folder).filter((name) => !['.git', '.DS_Store', '.idea', '.vscode'].includes(name));
 }
 
+const INSTALL_TARBALLS = 'COPY packages /packages\nRUN npm install --global /packages/*.tgz';
+
+const withoutKeys = (object: Record<string, string>, keys: object) =>
+  Object.fromEntries(Object.entries(object).filter(([key]) => !(key in keys)));
+
 /** Writes the project. The folder has to be empty, or not to exist yet. */
-export function writeProject(folder: string, { name, provider, packages }: ProjectOptions): void {
+export function writeProject(folder: string, { name, provider, version, tarballs }: ProjectOptions): void {
   const chosen = providers[provider];
   if (!chosen && provider !== scripted) throw new Error(`Unknown provider: ${provider}`);
   const example = JSON.parse(readFileSync(join(chat, 'package.json'), 'utf8')) as {
@@ -56,14 +63,18 @@ export function writeProject(folder: string, { name, provider, packages }: Proje
   const own = (dependencies: Record<string, string>) =>
     Object.fromEntries(
       Object.entries(dependencies)
-        .map(([dependency, version]): [string, string] => [
+        .map(([dependency, range]): [string, string] => [
           dependency,
-          dependency.startsWith('@signalbox/') ? packages(dependency) : version,
+          dependency.startsWith('@signalbox/') ? addressOf(dependency) : range,
         ])
         .toSorted(([a], [b]) => (a < b ? -1 : 1)),
     );
 
+  // npm looks for a dependency of a tarball in the registry, unless the project itself has it.
+  const ofTarballs = Object.fromEntries([...(tarballs?.keys() ?? [])].map((own) => [own, addressOf(own)]));
+
   mkdirSync(folder, { recursive: true });
+  for (const file of tarballs?.values() ?? []) cpSync(file, join(folder, 'packages', basename(file)));
   for (const file of fromChat) cpSync(join(chat, file), join(folder, file), { recursive: true });
   for (const file of readdirSync(template)) {
     if (file === '_package.json') continue;
@@ -83,9 +94,19 @@ export function writeProject(folder: string, { name, provider, packages }: Proje
     type: 'module',
     scripts,
     dependencies: own(example.dependencies),
-    devDependencies: own({ ...example.devDependencies, ...devDependencies, signalbox: packages('signalbox') }),
+    devDependencies: own({
+      ...example.devDependencies,
+      ...devDependencies,
+      ...withoutKeys(ofTarballs, example.dependencies),
+      signalbox: addressOf('signalbox'),
+    }),
   };
   write('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+
+  function addressOf(own: string): string {
+    const tarball = tarballs?.get(own);
+    return tarball === undefined ? version : `file:packages/${basename(tarball)}`;
+  }
 
   function write(file: string, text: string): void {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
@@ -99,7 +120,8 @@ export function writeProject(folder: string, { name, provider, packages }: Proje
     return text
       .replaceAll('{{name}}', name)
       .replaceAll('{{composeName}}', composeNameOf(name))
-      .replaceAll('{{signalbox}}', packages('signalbox'))
+      .replaceAll('{{install}}', tarballs ? INSTALL_TARBALLS : `RUN npm install --global signalbox@${version}`)
+      .replaceAll('{{copyPackages}}\n', tarballs ? 'COPY packages ./packages\n' : '')
       .replaceAll('{{model}}', model)
       .replaceAll('      {{providerKey}}\n', chosen ? `      ${chosen.key}: \${${chosen.key}:?set it in .env}\n` : '')
       .replaceAll('{{provider}}', chosen ? provider : '');

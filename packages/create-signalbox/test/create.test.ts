@@ -20,10 +20,12 @@ import { promisify } from 'node:util';
 import { Signalbox } from '@signalbox/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { packages, root } from '../../../scripts/packages.ts';
+import manifest from '../package.json' with { type: 'json' };
 import { nameOf } from '../src/project.ts';
 import { providers } from '../src/providers.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
+const { version } = manifest;
 const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 let folder: string;
@@ -107,6 +109,32 @@ describe('create-signalbox', () => {
     expect(printed).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
     expect(status).toBe(2);
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('with --packages, everything of Signalbox is installed from the tarballs, which the project keeps', async () => {
+    const own = packages().filter(({ name }) => name !== 'create-signalbox');
+    const fileOf = (name: string) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+    mkdirSync(join(folder, 'packed'));
+    const args = ['app', '--provider', 'scripted', '--packages', 'packed'];
+    for (const { name } of own.slice(1)) writeFileSync(join(folder, 'packed', fileOf(name)), name);
+    expect(await create(...args)).toEqual({
+      status: 1,
+      printed: expect.stringContaining(`--packages: packed has no ${fileOf(own[0]!.name)}.`),
+    });
+    writeFileSync(join(folder, 'packed', fileOf(own[0]!.name)), own[0]!.name);
+    expect((await create(...args)).status).toBe(0);
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(folder, 'app/package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+      devDependencies: Record<string, string>;
+    };
+    for (const { name } of own) {
+      const [address, ...others] = [dependencies[name], devDependencies[name]].filter((one) => one !== undefined);
+      expect([address, others], name).toEqual([`file:packages/${fileOf(name)}`, []]);
+      expect(readFileSync(join(folder, 'app', address!.slice('file:'.length)), 'utf8')).toBe(name);
+    }
+    const dockerfile = readFileSync(join(folder, 'app/Dockerfile'), 'utf8');
+    expect(dockerfile).toContain('COPY packages /packages\nRUN npm install --global /packages/*.tgz\n');
+    expect(dockerfile).toContain('COPY packages ./packages\n');
   });
 
   test('names the package after the folder, as npm allows', () => {
