@@ -1,7 +1,9 @@
-// `npm run dev`: Signalbox with a database in ./data, and the backend of the page. The first run also creates an API key and a webhook
-// subscription, and writes their secrets to .env. If .env has SIGNALBOX_URL, that service is used instead.
-import { execFile, spawn } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+// `npm run dev`: Signalbox with a database in ./data, and the backend of the page, which starts again when its files change. The first run
+// also creates an API key and a webhook subscription, and writes their secrets to .env. If .env has SIGNALBOX_URL, that service is used
+// instead.
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, watch } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Signalbox, SignalboxError } from '@signalbox/client';
@@ -9,6 +11,17 @@ import { Signalbox, SignalboxError } from '@signalbox/client';
 process.loadEnvFile('.env');
 const { SIGNALBOX_URL, SIGNALBOX_PORT = '4500', PORT = '5173' } = process.env;
 const shell = process.platform === 'win32';
+let service: ChildProcess | undefined;
+let backend: ChildProcess | undefined;
+
+// Ctrl-C at a terminal also reaches the other processes; other signals reach only this one. It ends after the service.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => (service ? service.kill(signal) : process.exit(130)));
+}
+process.once('exit', () => {
+  backend?.kill();
+  service?.kill();
+});
 
 if (!SIGNALBOX_URL) await startSignalbox();
 if (!process.env.SIGNALBOX_API_KEY) {
@@ -18,11 +31,38 @@ if (!process.env.SIGNALBOX_API_KEY) {
   remember('SIGNALBOX_API_KEY', stdout.trim());
 }
 if (!process.env.SIGNALBOX_SIGNING_SECRET && !SIGNALBOX_URL) await subscribe();
-await import('./server.ts');
+startBackend((code) => process.exit(code));
+restartOnChange();
+
+function startBackend(onEnd: (code: number) => void): void {
+  backend = fork('server.ts').once('exit', (code, signal) => {
+    backend = undefined;
+    if (signal === null) onEnd(code ?? 1);
+  });
+}
+
+/** `agent.ts`, `model.ts`, `receiver.ts` and `server.ts` belong to the backend. Vite reloads the page itself. */
+function restartOnChange(): void {
+  let isRestarting = false;
+  watch('.', async (_event, file) => {
+    if (isRestarting || !file?.endsWith('.ts') || file === 'dev.ts') return;
+    isRestarting = true;
+    console.log(`${file} has changed`);
+    // An editor writes a file in several steps.
+    await setTimeout(100);
+    if (backend) {
+      const ended = once(backend, 'exit');
+      backend.kill();
+      await ended;
+    }
+    isRestarting = false;
+    startBackend(() => console.log('The backend has ended. It starts again when a file changes.'));
+  });
+}
 
 async function startSignalbox(): Promise<void> {
   const url = `http://127.0.0.1:${SIGNALBOX_PORT}`;
-  const service = spawn('signalbox', ['start', '--port', SIGNALBOX_PORT], {
+  service = spawn('signalbox', ['start', '--port', SIGNALBOX_PORT], {
     stdio: ['ignore', 'inherit', 'inherit'],
     shell,
     // Webhooks and tools reach only public addresses, unless you list others.
@@ -37,9 +77,6 @@ async function startSignalbox(): Promise<void> {
     hasEnded = true;
     process.exit(code ?? 1);
   });
-  // Ctrl-C at a terminal also reaches the service; other signals reach only this process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => service.kill(signal));
-  process.once('exit', () => service.kill());
   while (!(await isReady(url))) {
     if (hasEnded) return;
     await setTimeout(200);

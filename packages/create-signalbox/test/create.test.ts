@@ -213,6 +213,16 @@ describe('a project', () => {
         /^SIGNALBOX_API_KEY=sbk_\w+\nSIGNALBOX_SIGNING_SECRET=whsec_\S+\n$/,
       );
 
+      // An error in a file, and its correction.
+      const model = readFileSync(join(folder, 'agent.ts'), 'utf8');
+      writeFileSync(join(folder, 'agent.ts'), 'nonsense(');
+      await expect.poll(() => printed).toContain('The backend has ended. It starts again when a file changes.');
+      writeFileSync(join(folder, 'agent.ts'), model.replace('Keep it short.', 'Be brief.'));
+      await expect.poll(() => printed.split(`Chat on ${url}`)).toHaveLength(3);
+      const stored = await new Signalbox({ baseUrl, apiKey: secretsOf(folder).SIGNALBOX_API_KEY! }).agents.get(agentId);
+      expect([stored.version, stored.instructions]).toEqual([2, expect.stringContaining('Be brief.')]);
+      expect(printed.split('is running. Ctrl-C stops it.')).toHaveLength(2);
+
       // What runs in production: the built page, from the same backend.
       await promisify(execFile)(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build'], {
         cwd: folder,
