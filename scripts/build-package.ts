@@ -16,9 +16,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Manifest, packages, readManifest, root } from './packages.ts';
+import { relink } from './relink.ts';
 
 const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
 
@@ -38,6 +39,11 @@ export function buildPackage(source: string, folder: string): void {
   const published = publishedManifest(manifest, basename(source), readdirSync(folder).sort());
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
   copyFileSync(join(source, 'README.md'), join(folder, 'README.md'));
+  const origins = Object.entries({ 'README.md': 'README.md', ...manifest.build }).map(([to, from]) => [
+    to,
+    relative(root, join(source, from)),
+  ]);
+  relink(folder, root, Object.fromEntries(origins));
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }
 

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -107,6 +108,20 @@ test('no built file refers to a source file, and each source map contains its so
       expect(map.sourcesContent, `${name}/${file}`).toEqual([expect.any(String)]);
     }
   }
+});
+
+test('every link and picture in the Markdown of a package is in that package', () => {
+  const links = all.flatMap(({ folder }) =>
+    globSync('**/*.md', { cwd: built(folder) }).flatMap((file) => {
+      const text = readFileSync(join(built(folder), file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
+      return [...text.matchAll(/\]\(([^)\s]+)\)|src(?:set)?="([^"]+)"/g)]
+        .map(([, link, source]) => (link ?? source)!.replace(/#.*/, ''))
+        .filter((link) => link !== '' && !/^[a-z]+:/.test(link))
+        .map((link) => join(built(folder), dirname(file), link));
+    }),
+  );
+  expect(links.length).toBeGreaterThan(200);
+  expect(links.filter((link) => !existsSync(link))).toEqual([]);
 });
 
 test('publint and attw find nothing in any package', async () => {
