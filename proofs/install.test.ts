@@ -45,7 +45,7 @@ beforeAll(() => {
   cpSync(process.execPath, join(temporary, 'node26/bin/node'));
   cpSync(dirname(dirname(script)), join(temporary, 'npm'), { recursive: true, dereference: true });
 }, 600_000);
-// Some 100,000 files.
+// The files of several installations.
 afterAll(() => rmSync(temporary, { recursive: true, force: true }), 300_000);
 
 const children: ChildProcess[] = [];

@@ -172,6 +172,23 @@ test('a definition is tried without saving it, its tools mocked, and the draft i
   expect((await run(...tried, 'refund')).code).toBe(2);
 });
 
+test('a session that is opened and watched prints its id first, and the command ends when the session is idle', async () => {
+  const agentId = await ok('agents', 'create', definition('Idle', [{ text: 'Done.' }]));
+  const open = ['sessions', 'open', agentId, '--environment', 'staging', '--watch'];
+  const [sessionId = '', ...shown] = (await ok(...open, '--input', 'Hi')).split('\n');
+  expect(sessionId).toMatch(/^ses_\w+$/);
+  const end = `The session is idle. To continue: signalbox sessions chat ${sessionId}`;
+  expect([shown[1], shown.at(-1)]).toEqual(['Done.', end]);
+  expect(await status(sessionId)).toBe('idle');
+  expect(await ok('sessions', 'watch', sessionId, '--until-idle')).toMatch(
+    /^-- running\nDone\.\n[\s\S]*The session is idle\./,
+  );
+  // A session without a message has nothing to show.
+  expect(await ok(...open)).toMatch(/^(ses_\w+)\nThe session is idle\. To continue: signalbox sessions chat \1$/);
+  const lines = (await ok(...open, '--input', 'Hi', '--json')).split('\n').map((line) => JSON.parse(line));
+  expect([lines[0].agentId, lines.at(-1)]).toMatchObject([agentId, { type: 'session.status', status: 'idle' }]);
+});
+
 test('a session is opened, followed, continued, decided, forked, read and deleted', async () => {
   const script = [{ text: 'I ask.', toolCalls: [{ name: 'refund', input: { cents: 17 } }] }, { text: 'Done.' }];
   const agentId = await ok('agents', 'create', definition('Refunds', script, [refund]));

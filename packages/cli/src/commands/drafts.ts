@@ -45,8 +45,9 @@ export const tryDraft = command({
       input: values.input,
       closeOnIdle: true,
     });
-    if (values['no-watch']) return printResult(input, opened, opened.sessionId);
-    return watchSession(client, opened, { cursor: null, json: values.json, terminal });
+    await printResult(input, opened, opened.sessionId);
+    if (values['no-watch']) return;
+    await watchSession(client, opened, { cursor: null, json: values.json, untilIdle: true, terminal });
   },
 });
 

@@ -17,9 +17,16 @@ export const watch = command({
   arguments: session,
   options: {
     all: { type: 'boolean', about: 'start at the beginning of the session' },
+    'until-idle': {
+      type: 'boolean',
+      about: 'end when the session is idle, too: when it has no work and waits for nothing',
+    },
     ...serviceOptions,
   },
-  examples: [['sessions watch ses_01k9…', 'follow a session']],
+  examples: [
+    ['sessions watch ses_01k9…', 'follow a session'],
+    ['sessions watch ses_01k9… --until-idle', 'in a script: wait for the response'],
+  ],
   needs: ['sessions:read'],
   operations: ['getSession', 'streamSession'],
   async run(input) {
@@ -27,22 +34,47 @@ export const watch = command({
     const client = serviceOf(input);
     const found = await client.sessions.get(args.session);
     const cursor = values.all || found.turn < 2 || found.cursor === null ? null : `turn_${found.turn}:seq_0`;
-    await watchSession(client, found, { cursor, json: values.json, terminal });
+    await watchSession(client, found, {
+      cursor,
+      json: values.json,
+      untilIdle: values['until-idle'] ?? false,
+      terminal,
+    });
   },
 });
+
+interface Watching {
+  cursor: string | null;
+  json: boolean | undefined;
+  /** Whether to stop when the session is idle, too. */
+  untilIdle: boolean;
+  terminal: Terminal;
+}
 
 /** Prints a session until it ends; reconnects if the service is unavailable. */
 export async function watchSession(
   client: Signalbox,
-  { sessionId }: Session,
-  { cursor, json, terminal }: { cursor: string | null; json: boolean | undefined; terminal: Terminal },
+  { sessionId, status, turn }: Session,
+  { cursor, json, untilIdle, terminal }: Watching,
 ): Promise<void> {
   const { stdout } = terminal;
   const screen = new Screen();
   const onConnection = connectionLog(terminal);
-  for await (const { chunks: found } of client.sessions.stream(sessionId, { cursor, onConnection }))
-    for (const chunk of found) await stdout.write(json ? `${JSON.stringify(chunk)}\n` : screen.show(chunk));
-  if (!json) await stdout.write(screen.line('The session has ended.'));
+  // A session without a message has no chunks.
+  let isIdle = status === 'idle' && turn === 0;
+  if (!isIdle || !untilIdle) {
+    for await (const { chunks: found } of client.sessions.stream(sessionId, { cursor, onConnection })) {
+      for (const chunk of found) {
+        await stdout.write(json ? `${JSON.stringify(chunk)}\n` : screen.show(chunk));
+        if (chunk.type === 'session.status') isIdle = chunk.status === 'idle';
+      }
+      if (isIdle && untilIdle) break;
+    }
+  }
+  const end = isIdle
+    ? `The session is idle. To continue: signalbox sessions chat ${sessionId}`
+    : 'The session has ended.';
+  if (!json) await stdout.write(screen.line(end));
 }
 
 /** Says on standard error that a stream was interrupted, and that it continues. */

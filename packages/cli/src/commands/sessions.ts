@@ -58,7 +58,7 @@ const get = command({
 
 const open = command({
   name: 'open',
-  summary: 'Open a session, and print its id; with --watch, show what it does',
+  summary: 'Open a session, and print its id; with --watch, show what it does then',
   arguments: { agent: { about: 'the id of the agent, agt_…' } },
   options: {
     environment: { type: 'string', value: 'NAME', required: true, about: 'the environment it runs in' },
@@ -72,7 +72,7 @@ const open = command({
     'max-tokens': { type: 'integer', min: 1, about: 'its budget in tokens' },
     'max-steps': { type: 'integer', min: 1, about: 'its budget in model calls' },
     'close-on-idle': { type: 'boolean', about: 'complete it when its turn ends and no message is queued' },
-    watch: { type: 'boolean', about: 'show what it does until it ends' },
+    watch: { type: 'boolean', about: 'show what it does until it is idle or has ended' },
     ...serviceOptions,
   },
   examples: [
@@ -96,8 +96,9 @@ const open = command({
       budget: Object.keys(budget).length > 0 ? budget : undefined,
       closeOnIdle: values['close-on-idle'],
     });
-    if (values.watch) return watchSession(client, opened, { cursor: null, json: values.json, terminal });
     await printResult(input, opened, opened.sessionId);
+    if (values.watch)
+      await watchSession(client, opened, { cursor: null, json: values.json, untilIdle: true, terminal });
   },
 });
 
