@@ -6,7 +6,7 @@ import { everything, importsOf, isTest, onlyTypes, root, type Source, server, so
 
 test('packages import only downward: cli > console and server > client > contract, react > client, and server > embedded-postgres', () => {
   const allowed: Record<string, string[]> = {
-    cli: ['console', 'server', 'client'],
+    cli: ['console', 'server', 'client', 'contract'],
     console: ['client', 'contract'],
     server: ['contract', 'embedded-postgres'],
     client: [],

@@ -1,5 +1,6 @@
 // From the arguments of a command to its values. Node splits them; what is wrong with them is said here, with the nearest right word.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { nearest } from '@signalbox/contract/nearest';
 import { type Command, type Option, type Options, UsageError } from './command.ts';
 import { type Clock, timeIn } from './time.ts';
 
@@ -135,23 +136,6 @@ function argumentsIn(
 
 /** ` (did you mean --status?)`, or nothing if no word is near. */
 export function didYouMean(word: string, known: readonly string[]): string {
-  const near = known
-    .map((one) => ({ one, distance: one.startsWith(word) && word.length > 2 ? 0 : distanceOf(word, one) }))
-    .filter(({ one, distance }) => distance <= Math.max(1, Math.floor(one.length / 3)))
-    .sort((a, b) => a.distance - b.distance);
-  return near.length > 0 ? ` (did you mean ${near[0]!.one}?)` : '';
-}
-
-/** How many letters to add, remove, replace or swap with their neighbour. */
-function distanceOf(a: string, b: string): number {
-  const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (_, j) => i + j));
-  for (let i = 1; i <= a.length; i++) {
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      rows[i]![j] = Math.min(rows[i - 1]![j]! + 1, rows[i]![j - 1]! + 1, rows[i - 1]![j - 1]! + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        rows[i]![j] = Math.min(rows[i]![j]!, rows[i - 2]![j - 2]! + 1);
-    }
-  }
-  return rows[a.length]![b.length]!;
+  const near = nearest(word, known);
+  return near === undefined ? '' : ` (did you mean ${near}?)`;
 }
