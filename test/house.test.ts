@@ -161,23 +161,28 @@ test('only runtime/schemas/ compiles schemas and patterns of users, because it c
     'packages/server/src/http/route-steps.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
     'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it is cheap',
+    'packages/server/src/runtime/schemas/check.ts': 'only judge.ts calls it',
   };
   expect(uses(sources, /from 'typebox\/(schema|compile|value)'/, allowed)).toEqual([]);
   const patterns = {
-    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread',
+    'packages/server/src/runtime/schemas/check.ts': 'only judge.ts calls it',
+    'packages/server/src/runtime/schemas/fit.ts': 'only judge.ts and check.ts call it',
+    'packages/server/src/runtime/schemas/place.ts': 'only fit.ts and check.ts call it',
     'packages/server/src/runtime/tools/redact.ts': 'secrets, each character escaped',
     'packages/server/src/journal/cursor.ts': 'a constant',
     'packages/server/src/keys/secret.ts': 'constants',
     'packages/console/src/text-format.ts': 'constants',
   };
   expect(uses(sources, /\bRegExp\(/, patterns)).toEqual([]);
-  const judges = sources
-    .filter((source) => importsOf(source).some((file) => file.endsWith('/runtime/schemas/judge.ts')))
-    .filter((source) => !onlyTypes(source, 'packages/server/src/runtime/schemas/judge.ts'));
-  expect(judges.map(({ file }) => file.replace('packages/server/src/runtime/schemas/', ''))).toEqual([
-    'schemas.ts',
-    'thread.ts',
-  ]);
+  const folder = 'packages/server/src/runtime/schemas/';
+  const importersOf = (name: string) =>
+    sources
+      .filter((source) => importsOf(source).includes(`${folder}${name}`) && !onlyTypes(source, `${folder}${name}`))
+      .map(({ file }) => file.replace(folder, ''));
+  expect(importersOf('judge.ts')).toEqual(['schemas.ts', 'thread.ts']);
+  expect(importersOf('check.ts')).toEqual(['judge.ts']);
+  expect(importersOf('fit.ts')).toEqual(['check.ts', 'judge.ts']);
+  expect(importersOf('place.ts')).toEqual(['check.ts', 'fit.ts']);
 });
 
 test('conflicts are read from row counts, never from the name of a constraint', () => {

@@ -394,7 +394,7 @@ export interface ApprovalOutcome {
   } | null;
 }
 
-/** `always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others. */
+/** `always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. What `when` names must be in the schema of the input. Default: `always` for effectful tools, `never` for others. */
 export type ApprovalPolicy = 'always' | 'never' | 'once' | ApprovalWhen;
 
 export interface ApprovalProgress {

@@ -18,7 +18,7 @@ const Effectful = Type.Boolean({
 export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: Record<string, unknown> }>({
   title: 'ApprovalPolicy',
   description:
-    '`always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others.',
+    '`always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. What `when` names must be in the schema of the input. Default: `always` for effectful tools, `never` for others.',
   anyOf: [OneOf(['always', 'never', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
 });
 export type ApprovalPolicy = Static<typeof ApprovalPolicy>;

@@ -16,8 +16,9 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
-import { checkDefinition, firstBrokenSchema } from './definition.ts';
+import { checkDefinition, refuse } from './definition.ts';
 import { findAgents } from './find-agents.ts';
+import { fitErrors } from './fit-errors.ts';
 import { complete } from './read-definition.ts';
 
 /** The fields of a version. */
@@ -45,13 +46,15 @@ interface Row {
   archivedAt: Date | null;
 }
 
-/** 400 with the first schema that is invalid, or that takes too long to evaluate. */
+/**
+ * 400 with what is wrong with schemas, or does not fit them. An update is checked as far as it changes them: what an earlier release
+ * accepted must not prevent another change.
+ */
 export async function checkSchemas(
   ctx: Context,
   input: Pick<Input<'updateAgent'>, 'tools' | 'outputSchema'>,
 ): Promise<void> {
-  const wrong = await firstBrokenSchema(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null);
-  if (wrong) throw invalidField(wrong.path, wrong.message);
+  refuse(await fitErrors(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null));
 }
 
 /** 400 if tools or model are incomplete, 422 `url_not_allowed` if one of their URLs is not allowed. */

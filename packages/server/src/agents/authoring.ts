@@ -15,7 +15,8 @@ import { createMcpTools } from '../runtime/tools/mcp-tools.ts';
 import type { SentRequest, ToolOwner } from '../runtime/tools/tool.ts';
 import { turnToolOf } from '../runtime/tools/turn-tool.ts';
 import type { StoredResponse } from '../sessions/state/operation-trace.ts';
-import { checkDefinition, firstBrokenSchema } from './definition.ts';
+import { checkDefinition, refuse } from './definition.ts';
+import { fitErrors } from './fit-errors.ts';
 
 /** Of all requests of an organization that are under way on this node. */
 const MAX_AT_ONCE = 8;
@@ -115,8 +116,8 @@ async function requireTool(
   path: string,
 ): Promise<void> {
   inRequest(path, () => checkDefinition({ model: { provider: 'scripted', model: 'any' }, tools: [tool] }, egress));
-  const broken = await firstBrokenSchema(organizationId, [tool], null);
-  if (broken) throw invalidField(broken.path.replace('tools[0]', path), broken.message);
+  const errors = await fitErrors(organizationId, [tool], null);
+  inRequest(path, () => refuse(errors));
 }
 
 /** With the paths of errors as they are in the request. */

@@ -11,7 +11,7 @@ import {
 import type { Egress } from '../egress/egress.ts';
 import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
-import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../runtime/schemas/schemas.ts';
+import { isOfObject, NOT_OF_OBJECT } from '../runtime/schemas/schemas.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
 import { approvalOf, isForAll } from '../runtime/tools/turn-tool.ts';
 import type { Definition } from './agents.ts';
@@ -19,7 +19,7 @@ import type { Definition } from './agents.ts';
 /** Errors in one response: as many as someone corrects at once. */
 const MAX_ERRORS = 20;
 
-/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are checked by `firstBrokenSchema`. */
+/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas, and what must fit them, are checked by fit-errors.ts. */
 export function checkDefinition(definition: Pick<Definition, 'model' | 'tools'>, egress: Egress): void {
   const errors: FieldError[] = [...checkModels(definition)];
   const names = new Set<string>();
@@ -49,31 +49,8 @@ export function checkDefinition(definition: Pick<Definition, 'model' | 'tools'>,
   }
 }
 
-/** The first schema that is invalid, or that can't be evaluated. */
-export async function firstBrokenSchema(
-  organizationId: string,
-  tools: readonly Tool[],
-  outputSchema: Record<string, unknown> | null,
-): Promise<FieldError | undefined> {
-  const schemas = tools.flatMap((tool, index) => schemasOf(tool, `tools[${index}]`));
-  if (outputSchema) schemas.push({ path: 'outputSchema', schema: outputSchema });
-  const given = schemas.map(({ schema }) => schema);
-  const problems = await schemaProblems(organizationId, given, { strict: true });
-  const index = problems.findIndex((problem) => problem !== undefined);
-  return index === -1 ? undefined : { path: schemas[index]!.path, message: problems[index]! };
-}
-
-function schemasOf(tool: Tool, path: string): { path: string; schema: Record<string, unknown> }[] {
-  const rules = approvalsOf(tool).flatMap(({ path: inner, approval }) => {
-    const { approval: policy, by } = approvalOf(approval);
-    const at = by ? `${path}.${inner}.policy` : `${path}.${inner}`;
-    return typeof policy === 'object' ? [{ path: `${at}.when`, schema: policy.when }] : [];
-  });
-  const input = 'inputSchema' in tool ? [tool.inputSchema] : [];
-  return [...input.map((schema) => ({ path: `${path}.inputSchema`, schema })), ...rules];
-}
-
-function refuse(errors: readonly FieldError[]): void {
+/** Throws 400 with the errors, if there are any. */
+export function refuse(errors: readonly FieldError[]): void {
   const [first] = errors;
   if (!first) return;
   throw new ApiError('invalid_request', `${first.path}: ${first.message}`, { errors: errors.slice(0, MAX_ERRORS) });
@@ -93,7 +70,7 @@ function checkTool(tool: Tool): FieldError[] {
   if ('inputSchema' in tool && !isOfObject(tool.inputSchema))
     errors.push({ path: 'inputSchema', message: NOT_OF_OBJECT });
   if (tool.type === 'http') {
-    const problems = checkTemplate(tool.request, tool.inputSchema);
+    const problems = checkTemplate(tool.request);
     errors.push(...problems.map(({ path, message }) => ({ path: `request.${path}`, message })));
   }
   if (tool.type === 'mcp') {
@@ -126,7 +103,8 @@ function checkApprovers({ people, roles, keys, endUser, notRequester, count = 1 
   return errors;
 }
 
-function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
+/** Each policy of a tool, with its path in it. */
+export function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
   const { approval } = tool;
   if (approval === undefined) return [];
   if (isForAll(approval)) return [{ path: 'approval', approval }];

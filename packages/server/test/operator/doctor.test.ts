@@ -186,7 +186,7 @@ test('a read-only database, a missing right, tables of another user, too few con
 test('a database that was never used, and one of a newer release, are recognized', async () => {
   const empty = await createTestDatabase({ empty: true });
   const fresh = await examineWith({ DATABASE_URL: empty.url });
-  expect(problemsOf(fresh)).toEqual(['nodes skipped', 'secrets skipped', 'egress.webhooks skipped']);
+  expect(problemsOf(fresh)).toEqual(['nodes skipped', 'secrets skipped', 'agents skipped', 'egress.webhooks skipped']);
   expect(fresh.get('database.schema')!.message).toMatch(/next start of the service runs migrations/);
   await empty.drop();
   const newer = await createTestDatabase();
@@ -194,6 +194,26 @@ test('a database that was never used, and one of a newer release, are recognized
   const { status, message } = (await examineWith({ DATABASE_URL: newer.url })).get('database.schema')!;
   expect([status, message]).toEqual(['failed', expect.stringContaining('Start Signalbox 9.9.9 or later')]);
   await newer.drop();
+});
+
+test('an agent of an earlier release whose approval rule can’t match is named, until it is corrected or archived', async () => {
+  const { agents } = service.client;
+  const tool = { type: 'client' as const, name: 'pay', description: '', inputSchema: { properties: { cents: {} } } };
+  const agent = { name: 'Desk', model: 'scripted/x' };
+  const { agentId } = await agents.create({ ...agent, tools: [tool] });
+  const other = await agents.create({ ...agent, tools: [tool] });
+  const rule = JSON.stringify({ when: { required: ['cent'] } });
+  const weaken = `update agent_versions set definition = jsonb_set(definition::jsonb, '{tools,0,approval}', '${rule}')`;
+  await ask(service.database.url, weaken);
+  const found = async () => (await examineWith({})).get('agents')!;
+  expect(await found()).toMatchObject({
+    status: 'warning',
+    message: `${agentId} (Desk), version 1: tools[0].approval.when.required[0]: "cent" is not in the inputSchema. Did you mean "cents"?`,
+  });
+  await agents.update(agentId, { tools: [tool] });
+  expect((await found()).message).toContain(other.agentId);
+  await agents.archive(other.agentId);
+  expect(await found()).toMatchObject({ status: 'ok' });
 });
 
 test('a master key that is missing, another one or readable by others is named', async () => {

@@ -173,6 +173,69 @@ describe('the list', () => {
     });
   });
 
+  describe('of a server whose tools do not fit the rules of the agent', () => {
+    const pay = {
+      name: 'pay',
+      inputSchema: { type: 'object', properties: { cents: { type: 'integer' }, to: { type: 'string' } } },
+      annotations: { readOnlyHint: true },
+    };
+    const above = (property: string) => ({ when: { properties: { [property]: { minimum: 5000 } } } });
+    const misfit = (tool: string, what: string) => `The agent’s approval of "${tool}" does not fit the tool: ${what}`;
+
+    test.each<[string, ToolApproval, string]>([
+      ['a property', above('cent'), 'properties.cent is not in the inputSchema. Did you mean "cents"?'],
+      [
+        'a value',
+        { policy: above('to'), by: { roles: ['admin'] } },
+        'properties.to.minimum has no effect: the inputSchema says "string" here',
+      ],
+    ])('is refused if a rule is about %s that its tool does not have', async (_title, approval, what) => {
+      server.tools = [look, pay];
+      expect(await list({ approval: { pay: approval } })).toBe(misfit('pay', what));
+      expect(await list({ approval: { pay: approval }, allowedTools: ['look'] })).toMatchObject([
+        { remoteName: 'look' },
+      ]);
+    });
+
+    test('is offered until the server renames the property', async () => {
+      server.tools = [pay];
+      expect(await list({ approval: { pay: above('cents') } })).toMatchObject([{ approval: above('cents') }]);
+      server.tools = [{ ...pay, inputSchema: { type: 'object', properties: { euros: { type: 'number' } } } }];
+      clock.advance(60_000);
+      const what = 'properties.cents is not in the inputSchema, which has "euros" here';
+      expect(await list({ approval: { pay: above('cents') } })).toBe(misfit('pay', what));
+    });
+
+    test('is offered if the server does not describe what the rule is about', async () => {
+      server.tools = [
+        { ...pay, inputSchema: { type: 'object', properties: { order: { type: 'object' } } } },
+        { ...look, inputSchema: { type: 'object' } },
+      ];
+      const inOrder = { when: { properties: { order: { required: ['cents'] } } } };
+      expect(await list({ approval: { pay: inOrder, look: above('cents') } })).toHaveLength(2);
+    });
+
+    test('is offered if each part of a rule for all tools fits one of them', async () => {
+      server.tools = [pay, look, { name: 'ping', inputSchema: { type: 'object' } }];
+      expect(await list({ approval: { when: { anyOf: [above('cents').when, { required: ['at'] }] } } })).toHaveLength(
+        3,
+      );
+      expect(await list({ approval: above('cent') })).toBe(
+        'The agent’s approval fits none of the server’s tools. For "pay": properties.cent is not in the inputSchema. Did you mean "cents"?',
+      );
+    });
+
+    test('is described in a limited text without secrets', async () => {
+      await setToken();
+      const names = Array.from({ length: 50 }, (_, at) => [`${SECRET}${'x'.repeat(150)}${at}`, {}]);
+      server.tools = [{ ...pay, inputSchema: { type: 'object', properties: Object.fromEntries(names) } }];
+      const reason = await list({ ...withToken(), approval: { pay: above('cents') } });
+      expect(reason).toContain('"[secret TOKEN]xxx');
+      expect(reason.length).toBeLessThan(1200);
+      expect(reason).not.toContain('4711');
+    });
+  });
+
   test('contains the tools of all pages', async () => {
     server.on('tools/list', ({ message, result }) => {
       const page = Number(message.params?.cursor ?? 0);

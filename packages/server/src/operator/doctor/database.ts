@@ -12,6 +12,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { readMasterKeys } from '../../vault/master-key.ts';
 import { createVault } from '../../vault/vault.ts';
 import { explainStart } from '../start-error.ts';
+import { checkAgents } from './agents.ts';
 import { failed, ok, type Report, run, skipped, warning, within } from './check.ts';
 
 /** More connections of a node than SIGNALBOX_DATABASE_CONNECTIONS: for wake-ups, sign-ins and health checks. */
@@ -171,6 +172,11 @@ async function checkServer(config: Config, connection: BulkConnection, step: Ste
   });
   await step('nodes', () => checkNodes(connection));
   await step('secrets', () => checkSecrets(config, connection));
+  await step('agents', async () =>
+    (await isThere(connection, 'agents'))
+      ? checkAgents(connection)
+      : skipped('the service was never started on this database'),
+  );
 }
 
 async function checkConnections({ databaseConnections }: Config, one: <Row>(text: string) => Promise<Row>) {

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import type { Strictness } from './check.ts';
 import { judge } from './judge.ts';
 
-const problemOf = (schema: object, strict = true) => judge({ schema: JSON.stringify(schema), strict });
+const problemsOf = (schema: object, strictness: Strictness = 'own') =>
+  judge({ ask: 'schema', schema: JSON.stringify(schema), strictness });
+/** The path, and what is wrong there. */
+const problemOf = (schema: object, strictness?: Strictness) => {
+  const problems = problemsOf(schema, strictness);
+  return problems?.map(({ path, message }) => `${path} ${message}`.trim())[0] ?? (problems === null ? null : undefined);
+};
 
 describe('a schema', () => {
   test.each<[string, Record<string, unknown>]>([
@@ -21,6 +28,36 @@ describe('a schema', () => {
     [
       'with data that looks like a schema',
       { properties: { a: { const: { $ref: '#/nowhere' }, default: { type: 7 } } } },
+    ],
+    ['with keywords of editors, and of its own', { propertyOrdering: ['a'], 'x-ui': { minimun: 1 }, errorMessage: {} }],
+    [
+      'with formats that are only annotations',
+      { properties: { a: { type: 'integer', format: 'int64' }, b: { format: 'ulid' } } },
+    ],
+    ['that requires what it does not describe', { type: 'object', required: ['id'] }],
+    ['that requires one of other properties', { properties: { a: {} }, required: ['b'], additionalProperties: true }],
+    [
+      'that requires what another part declares',
+      {
+        allOf: [{ properties: { a: {} } }, { $ref: '#/$defs/b' }],
+        $defs: { b: { properties: { b: {} } } },
+        required: ['a', 'b'],
+      },
+    ],
+    [
+      'with alternatives that require different properties',
+      {
+        properties: { a: {}, b: {} },
+        anyOf: [{ required: ['a'] }, { required: ['b'] }],
+        dependentRequired: { a: ['b'] },
+      },
+    ],
+    [
+      'of a list of trees',
+      {
+        properties: { nodes: { type: 'array', items: { $ref: '#/$defs/n' } } },
+        $defs: { n: { type: 'object', properties: { next: { $ref: '#/$defs/n' } }, required: ['next'] } },
+      },
     ],
     ['with several types', { properties: { a: { type: ['string', 'null'], enum: ['x', null] } } }],
   ])('%s is accepted', (_title, schema) => {
@@ -83,16 +120,52 @@ describe('a schema', () => {
     [
       'an exclusiveMinimum of draft-04',
       { properties: { n: { type: 'integer', minimum: 5, exclusiveMinimum: true } } },
-      'has "exclusiveMinimum": true at /properties/n, which draft-04 wrote so: write "exclusiveMinimum": 5 instead of "minimum"',
+      'properties.n.exclusiveMinimum is true or false only in draft-04: write "exclusiveMinimum": 5 instead of "minimum"',
     ],
     [
       'a nullable of OpenAPI 3.0',
       { properties: { a: { type: 'string', nullable: true } } },
-      'has "nullable": true at /properties/a, which OpenAPI 3.0 wrote so: write "type": ["string","null"]',
+      'properties.a.nullable is of OpenAPI 3.0: write "type": ["string","null"]',
     ],
-  ])('with %s is refused with what to write instead, but accepted from an MCP server', (_title, schema, problem) => {
+    [
+      'a misspelt keyword',
+      { properties: { n: { type: 'integer', minimun: 5 } } },
+      'properties.n.minimun is not a keyword of JSON Schema. Did you mean "minimum"?',
+    ],
+    [
+      'a misspelt keyword deep inside',
+      { $defs: { a: { allOf: [{ items: { not: { patern: '^a' } } }] } } },
+      '$defs.a.allOf[0].items.not.patern is not a keyword of JSON Schema. Did you mean "pattern"?',
+    ],
+    [
+      'properties that are not in "properties"',
+      { order: 'string' },
+      'order is not a keyword of JSON Schema. Properties belong in "properties"; keywords of your own start with "x-".',
+    ],
+    [
+      'a keyword for another type',
+      { properties: { n: { type: 'string', maximum: 5 } } },
+      'properties.n.maximum has no effect on "string"',
+    ],
+    ['a consequence without its condition', JSON.parse('{"then":{"required":[]}}'), 'then has no effect without "if"'],
+    [
+      'a misspelt format',
+      { properties: { a: { format: 'datetime' } } },
+      'properties.a.format is not a format that is checked. Did you mean "date-time"?',
+    ],
+    [
+      'a property that is required, but misspelt',
+      { properties: { order: {} }, required: ['ordr'] },
+      'required[0] "ordr" is not in "properties". Did you mean "order"?',
+    ],
+    [
+      'a property of an item that is required, but misspelt',
+      { properties: { a: { type: 'array', items: { properties: { sku: {} }, required: ['id'] } } } },
+      'properties.a.items.required[0] "id" is not in "properties", which has "sku" here',
+    ],
+  ])('with %s is refused with what would be right, but accepted from an MCP server', (_title, schema, problem) => {
     expect(problemOf(schema)).toBe(problem);
-    expect(problemOf(schema, false)).toBeUndefined();
+    expect(problemOf(schema, 'foreign')).toBeUndefined();
   });
 
   test('with properties that are named like keywords of other dialects is accepted', () => {
@@ -106,5 +179,23 @@ describe('a schema', () => {
 
   test.each(['draft-07', 'draft-06'])('of %s is accepted', (draft) => {
     expect(problemOf({ $schema: `http://json-schema.org/${draft}/schema#` })).toBeUndefined();
+  });
+
+  test('has all of its problems reported, up to 20', () => {
+    expect(problemsOf({ minimun: 1, maximun: 2, properties: { a: {} }, required: ['b'] })).toMatchObject([
+      { path: 'minimun' },
+      { path: 'maximun' },
+      { path: 'required[0]' },
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`keyword${index}`, 1]));
+    expect(problemsOf({ ...many, properties: { a: many } })).toHaveLength(20);
+  });
+
+  test('that is a rule may require properties of another schema, but only has keywords and formats that are checked', () => {
+    expect(problemsOf({ properties: { a: {} }, required: ['b'] }, 'rule')).toEqual([]);
+    expect(problemOf({ properties: { a: { patern: 'x' } } }, 'rule')).toContain('Did you mean "pattern"?');
+    expect(problemOf({ properties: { a: { format: 'int32' } } }, 'rule')).toMatch(
+      /^properties\.a\.format is not a format that is checked\. There are date-time, /,
+    );
   });
 });

@@ -5,7 +5,9 @@
 // evaluated at once: a node with only plain schemas starts no thread.
 //
 // Only this folder compiles third-party schemas; test/house.test.ts checks that.
+import type { Strictness } from './check.ts';
 import { judge, type Outcome, type Task } from './judge.ts';
+import type { Problem } from './problem.ts';
 import { runInThread } from './threads.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -21,24 +23,36 @@ const COMPARING = 20;
 const WORK_AT_ONCE = 1_000_000;
 const SCHEMA_AT_ONCE = 16_384;
 
-/**
- * The problem of each schema; undefined if there is none. `strict`: keywords of earlier drafts and OpenAPI that would be ignored are
- * refused, with what to write instead; for authors, who can change them. All schemas share a time limit of one second: those that
- * are not reached cannot be evaluated.
- */
+/** The problems of each schema. All share a time limit of one second: those that are not reached cannot be evaluated. */
 export async function schemaProblems(
   organizationId: string,
-  schemas: readonly JsonSchema[],
-  { strict }: { strict: boolean },
-): Promise<(string | undefined)[]> {
-  const tasks = schemas.map((schema): Task => ({ schema: textOf(schema), strict }));
+  schemas: readonly { readonly schema: JsonSchema; readonly strictness: Strictness }[],
+): Promise<(readonly Problem[])[]> {
+  const tasks = schemas.map(({ schema, strictness }): Task => ({ ask: 'schema', schema: textOf(schema), strictness }));
   const small = tasks.filter(({ schema }) => Buffer.byteLength(schema) <= SCHEMA_MAX_BYTES);
   const outcomes = new Map(zip(small, await judgeAll(organizationId, small)));
   return tasks.map((task) => {
-    if (!outcomes.has(task)) return `has more than ${SCHEMA_MAX_BYTES} bytes`;
     const outcome = outcomes.get(task);
-    return outcome === null ? 'cannot be evaluated as a JSON Schema' : outcome;
+    if (outcome === undefined) return [{ path: '', message: `has more than ${SCHEMA_MAX_BYTES} bytes` }];
+    return outcome ?? [{ path: '', message: 'cannot be evaluated as a JSON Schema' }];
   });
+}
+
+/** The schema of an input, and what must fit it: the rule of an approval, or paths such as `customer.id`. */
+export type Fit =
+  | { readonly inputSchema: JsonSchema; readonly rule: JsonSchema; readonly isForeign: boolean }
+  | { readonly inputSchema: JsonSchema; readonly paths: readonly string[] };
+
+/** What does not fit. All schemas must be without problems. With the same time limit. */
+export async function fitProblems(organizationId: string, fits: readonly Fit[]): Promise<(readonly Problem[])[]> {
+  const tasks = fits.map((fit): Task => {
+    const schema = textOf(fit.inputSchema);
+    return 'rule' in fit
+      ? { ask: 'rule', schema, value: textOf(fit.rule), isForeign: fit.isForeign }
+      : { ask: 'paths', schema, value: JSON.stringify(fit.paths) };
+  });
+  const outcomes = await judgeAll(organizationId, tasks);
+  return outcomes.map((outcome) => outcome ?? [{ path: '', message: 'cannot be compared with the inputSchema' }]);
 }
 
 /** Whether the schema may be that of a tool's input. */
@@ -59,7 +73,7 @@ export async function valueErrors(
   evaluations: readonly Evaluation[],
 ): Promise<(string | undefined)[]> {
   const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
-  return outcomes.map((outcome) => (outcome === null ? 'the schema cannot be evaluated for it' : outcome));
+  return outcomes.map((outcome) => (outcome ? outcome[0]?.message : 'the schema cannot be evaluated for it'));
 }
 
 /** The same for the input of a tool. */
@@ -75,7 +89,7 @@ export async function inputErrors(
 /** Whether each value matches; also true if that can't be evaluated, so that an approval is requested. With the same time limit. */
 export async function mayMatch(organizationId: string, evaluations: readonly Evaluation[]): Promise<boolean[]> {
   const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
-  return outcomes.map((outcome) => outcome === undefined || outcome === null);
+  return outcomes.map((outcome) => outcome === null || outcome.length === 0);
 }
 
 async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
@@ -83,9 +97,10 @@ async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise
   const hard: Task[] = [];
   const outcomes = new Map<Task, Outcome>();
   for (const task of tasks) {
-    const { schema, value = '' } = task;
+    const { schema } = task;
+    const value = 'value' in task ? task.value : '';
     const work = schema.length * Math.max(1, value.length) * (COMPARES.test(schema) ? COMPARING : 1);
-    if (work > room || schema.length > SCHEMA_AT_ONCE || NEEDS_THREAD.test(schema)) {
+    if (work > room || schema.length > SCHEMA_AT_ONCE || NEEDS_THREAD.test(schema) || mayNeedThread(task)) {
       hard.push(task);
     } else {
       room -= work;
@@ -94,11 +109,16 @@ async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise
   }
   if (hard.length > 0)
     for (const [task, outcome] of zip(hard, await runInThread(organizationId, hard))) outcomes.set(task, outcome);
-  return tasks.map((task) => outcomes.get(task));
+  return tasks.map((task) => outcomes.get(task)!);
+}
+
+/** Patterns and references of a rule are evaluated as well. */
+function mayNeedThread(task: Task): boolean {
+  return task.ask === 'rule' && NEEDS_THREAD.test(task.value);
 }
 
 function taskOf({ schema, value }: Evaluation): Task {
-  return { schema: textOf(schema), value: JSON.stringify(value) };
+  return { ask: 'value', schema: textOf(schema), value: JSON.stringify(value) };
 }
 
 /** An agent's schemas are used in every call, and never change. */

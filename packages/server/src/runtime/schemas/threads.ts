@@ -32,7 +32,7 @@ export async function runInThread(organizationId: string, tasks: readonly Task[]
   } finally {
     release!();
   }
-  return tasks.map((_, index) => (index < outcomes.length ? outcomes[index] : null));
+  return tasks.map((_, index) => outcomes[index] ?? null);
 }
 
 /** It has no environment variables, and its only output is outcomes. */

@@ -4,7 +4,8 @@ import type { SentMessage } from '../../sessions/state/operation-trace.ts';
 import { OPERATION_ID } from './mcp-call.ts';
 import { sentMessage } from './mcp-message.ts';
 import { shownSecrets } from './shown-secrets.ts';
-import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
+import { type RenderedRequest, renderRequest, TemplateError } from './template.ts';
+import { type RequestTemplate, secretNames } from './template-texts.ts';
 
 interface Given {
   input: unknown;

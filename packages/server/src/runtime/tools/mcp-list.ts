@@ -2,7 +2,7 @@
 // itself: tools that can't be offered are left out, and the others stay.
 import { createHash } from 'node:crypto';
 import type { McpTool, ToolApproval } from '@signalbox/contract';
-import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
+import { fitProblems, isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpResponseError } from './mcp-failure.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
@@ -32,6 +32,8 @@ const REMOTE_NAME_MAX_CHARACTERS = 200;
 const DIGEST_CHARACTERS = 8;
 /** How many names an error quotes. */
 const MAX_QUOTED = 20;
+/** Of what does not fit a rule; it has names that the server chose. */
+const MAX_PROBLEM_CHARACTERS = 1000;
 
 export interface Listing {
   tools: TurnTool[];
@@ -104,11 +106,44 @@ export async function turnTools(
   const names = read.map(({ name }) => name);
   const { unsafe, harmless } = unknownNames(server, new Set(names));
   for (const name of harmless) leftOut.push({ name: shownText(name, redact), why: said`is not a tool of the server` });
-  const problem =
-    unsafe.length === 0
-      ? undefined
-      : said`The agent’s approval names tools that the server does not have: ${quoted(unsafe, redact)}. It has: ${quoted(names, redact)}.`;
-  return { tools, leftOut, problem };
+  if (unsafe.length > 0) {
+    const problem = said`The agent’s approval names tools that the server does not have: ${quoted(unsafe, redact)}. It has: ${quoted(names, redact)}.`;
+    return { tools, leftOut, problem };
+  }
+  const offered = tools.filter(({ remoteName = '' }) => server.allowedTools?.includes(remoteName) ?? true);
+  return { tools, leftOut, problem: await ruleProblem(organizationId, server, offered, redact) };
+}
+
+/**
+ * Why a rule of an approval does not fit the input of its tool. A rule for all tools may be about what only some of them have, but each
+ * of its parts must fit one of them.
+ */
+async function ruleProblem(
+  organizationId: string,
+  { approval }: McpTool,
+  tools: readonly TurnTool[],
+  redact: Redact,
+): Promise<Redacted | undefined> {
+  const isOfAll = approval !== undefined && isForAll(approval);
+  const ruled = tools.flatMap(({ remoteName = '', inputSchema, approval: policy }) =>
+    typeof policy === 'object' ? [{ remoteName, fit: { inputSchema, rule: policy.when, isForeign: !isOfAll } }] : [],
+  );
+  const found = await fitProblems(
+    organizationId,
+    ruled.map(({ fit }) => fit),
+  );
+  const misfits = found.flatMap((problems, index) =>
+    problems.map((problem) => ({ ...problem, tool: ruled[index]!.remoteName })),
+  );
+  const isInAll = (path: string) => found.every((problems) => problems.some((one) => one.path === path));
+  const counting = isOfAll ? misfits.filter(({ path }) => isInAll(path)) : misfits;
+  const shown = counting.find(({ message }) => message.includes('Did you mean')) ?? counting[0];
+  if (!shown) return undefined;
+  const text = shownText(`${shown.path} ${shown.message}`.trim(), redact).slice(0, MAX_PROBLEM_CHARACTERS);
+  const [tool, what] = [quoted([shown.tool], redact), text.toWellFormed() as Redacted];
+  return isOfAll
+    ? said`The agent’s approval fits none of the server’s tools. For ${tool}: ${what}`
+    : said`The agent’s approval of ${tool} does not fit the tool: ${what}`;
 }
 
 /**
@@ -175,10 +210,10 @@ async function* judged(
 ): AsyncGenerator<[RemoteTool, Redacted | undefined]> {
   for (let from = 0; from < tools.length; from += JUDGED_TOGETHER) {
     const group = tools.slice(from, from + JUDGED_TOGETHER);
-    const schemas = group.map(({ inputSchema }) => inputSchema);
-    const problems = await schemaProblems(organizationId, schemas, { strict: false });
+    const schemas = group.map(({ inputSchema }) => ({ schema: inputSchema, strictness: 'foreign' as const }));
+    const problems = await schemaProblems(organizationId, schemas);
     for (const [index, tool] of group.entries()) {
-      const wrong = isOfObject(tool.inputSchema) ? problems[index] : NOT_OF_OBJECT;
+      const wrong = isOfObject(tool.inputSchema) ? problems[index]![0]?.message : NOT_OF_OBJECT;
       yield [tool, wrong ? said`has an input schema that ${shownText(wrong, redact)}` : undefined];
     }
   }

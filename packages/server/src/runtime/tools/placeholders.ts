@@ -44,3 +44,13 @@ export function strayBraces(parts: readonly Part[]): string | undefined {
   const stray = parts.find((part) => typeof part === 'string' && part.includes('{{'));
   return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
 }
+
+/** What looks like a placeholder of another notation, such as `${input.order}`; in a URL also `${order}` and `{order}`. */
+export function foreignPlaceholder(parts: readonly Part[], isUrl: boolean): string | undefined {
+  const pattern = isUrl ? /\$?\{[^{}]{0,60}\}?|\}/ : /(?<!\{)\$?\{\s*(?:input|secrets|session)\.[^{}]{0,60}\}(?!\})/;
+  for (const part of parts) {
+    const found = typeof part === 'string' && !part.includes('{{') ? pattern.exec(part) : null;
+    if (found) return found[0];
+  }
+  return undefined;
+}

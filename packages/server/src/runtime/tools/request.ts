@@ -3,7 +3,8 @@
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { createRedaction, type Redact, type Redacted, said } from './redact.ts';
-import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
+import { type RenderedRequest, renderRequest, TemplateError } from './template.ts';
+import { type RequestTemplate, secretNames } from './template-texts.ts';
 import type { ToolOwner } from './tool.ts';
 
 export interface PreparedRequest extends RenderedRequest {

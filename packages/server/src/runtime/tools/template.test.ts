@@ -2,7 +2,8 @@ import type { EndUser } from '@signalbox/contract';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { anyText } from '../../../test/support/any-text.ts';
-import { checkTemplate, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
+import { checkTemplate, foreignPlaceholders, renderRequest, TemplateError } from './template.ts';
+import { type RequestTemplate, secretNames } from './template-texts.ts';
 
 const get = (url: string): RequestTemplate => ({ method: 'GET', url });
 const post = (body: unknown, headers: Record<string, string> = {}): RequestTemplate => ({
@@ -13,6 +14,21 @@ const post = (body: unknown, headers: Record<string, string> = {}): RequestTempl
 });
 const render = (template: RequestTemplate, input: unknown, secrets: Record<string, string> = {}) =>
   renderRequest(template, { input, secrets, endUser: null });
+
+/** As JavaScript inserts a value. */
+const literal = (name: string) => `\${${name}}`;
+
+test.each<[string, RequestTemplate, string, string | undefined]>([
+  ['a template literal in the url', get(`https://example.com/${literal('order')}/x`), 'url', literal('order')],
+  ['a path of OpenAPI', get('https://example.com/{order}/{{input.x}}'), 'url', '{order}'],
+  ['a brace that was left over', get('https://example.com/{{input.x}}}'), 'url', '}'],
+  ['a template literal in a header', post({}, { 'X-A': `a ${literal('input.x')}` }), 'headers.X-A', literal('input.x')],
+  ['a single brace in the body', post({ a: ['Bearer {secrets.TOKEN}'] }), 'body.a.0', '{secrets.TOKEN}'],
+  ['other braces in the body', post({ a: `Dear ${literal('name')}, {"input": {}} {x}` }), 'body.a', undefined],
+])('a placeholder of another notation is found: %s', (_title, template, path, quoted) => {
+  const message = `has ${quoted}, which is not a placeholder: write it as {{input.x}}, {{secrets.NAME}} or {{session.endUser.id}}`;
+  expect(foreignPlaceholders(template)).toEqual(quoted === undefined ? [] : [{ path, message }]);
+});
 
 describe('checkTemplate refuses, and names the place', () => {
   test.each<[string, RequestTemplate, string]>([
@@ -58,15 +74,6 @@ describe('checkTemplate refuses, and names the place', () => {
       path: 'body.a',
       message: expect.stringMatching(/^holds \{\{ input\.x \}\}, which is/),
     });
-  });
-
-  test('a value that the schema of the input does not allow, so it could never be given', () => {
-    const schema = { properties: { order: {} }, additionalProperties: false };
-    const template = { ...post({ a: ['{{input.oder}} {{input.order.id}}'] }), url: 'https://e.com/{{input.order}}' };
-    const message = 'holds {{input.oder}}, which the inputSchema does not allow';
-    expect(checkTemplate(template, schema)).toEqual([{ path: 'body.a.0', message }]);
-    expect(checkTemplate(template, { ...schema, additionalProperties: true })).toEqual([]);
-    expect(checkTemplate(template, { ...schema, patternProperties: { '^o': {} } })).toEqual([]);
   });
 
   test('a body that is nested too deeply, without exhausting the stack', () => {

@@ -23,15 +23,22 @@
  */
 import type { EndUser } from '@signalbox/contract';
 import { CONNECTION_HEADERS } from '../../egress/exchange.ts';
-import { hasPlaceholder, lonePlaceholder, type Placeholder, splitPlaceholders, strayBraces } from './placeholders.ts';
-
-export interface RequestTemplate {
-  readonly method: string;
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** JSON. A string is sent as text, unless its content type is JSON or it is only `{{input.n}}`. */
-  readonly body?: unknown;
-}
+import {
+  foreignPlaceholder,
+  hasPlaceholder,
+  lonePlaceholder,
+  type Placeholder,
+  splitPlaceholders,
+  strayBraces,
+} from './placeholders.ts';
+import {
+  BODY_MAX_DEPTH,
+  bodyTemplate,
+  contentTypeOf,
+  type RequestTemplate,
+  textsIn,
+  visitStrings,
+} from './template-texts.ts';
 
 export interface RenderedRequest {
   readonly method: string;
@@ -78,14 +85,11 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** The characters that a header can contain: tabs and printable Latin-1. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Deeper than any real body, and far from exhausting the stack. */
-const BODY_MAX_DEPTH = 64;
-
 /** More than anyone fixes at once. */
 const MAX_PROBLEMS = 20;
 
-/** The problems of a template, at most 20; empty if it can be rendered with an input of that schema. */
-export function checkTemplate(template: RequestTemplate, inputSchema?: unknown): TemplateProblem[] {
+/** The problems of a template, at most 20, without those of `inputPlaceholders` and `foreignPlaceholders`. */
+export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   const problem = (path: string, message: string) => {
     if (problems.length < MAX_PROBLEMS) problems.push({ path, message });
@@ -99,10 +103,6 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
         path,
         `holds ${stray}, which is not {{input.x}}, {{secrets.NAME}}, {{session.endUser.id}} or {{session.endUser.name}}, without spaces and NAME in capitals`,
       );
-    for (const part of parts) {
-      if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
-      problem(path, `holds {{${part.text}}}, which the inputSchema does not allow`);
-    }
   };
   checkText('url', template.url);
   for (const message of urlProblems(template.url)) problem('url', message);
@@ -132,16 +132,14 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   return problems;
 }
 
-/** The names of the secrets in a template, without duplicates, sorted. */
-export function secretNames(template: RequestTemplate): string[] {
-  const texts = [template.url, ...Object.values(template.headers ?? {})];
-  const body = bodyTemplate(template);
-  if ('value' in body)
-    visitStrings(body.value, 'body', (_path, text, isName) => texts.push(isName || text === null ? '' : text));
-  const names = texts
-    .flatMap(splitPlaceholders)
-    .flatMap((part) => (typeof part !== 'string' && part.source === 'secrets' ? part.path : []));
-  return [...new Set(names)].sort();
+/** What looks like a placeholder of another notation, and would be sent as it is. At most 20. */
+export function foreignPlaceholders(template: RequestTemplate): TemplateProblem[] {
+  const problems = textsIn(template).flatMap(([path, text]): TemplateProblem[] => {
+    const found = foreignPlaceholder(splitPlaceholders(text), path === 'url');
+    const instead = '{{input.x}}, {{secrets.NAME}} or {{session.endUser.id}}';
+    return found ? [{ path, message: `has ${found}, which is not a placeholder: write it as ${instead}` }] : [];
+  });
+  return problems.slice(0, MAX_PROBLEMS);
 }
 
 /**
@@ -201,12 +199,6 @@ function propertyOf(schema: unknown, name: string): unknown {
   const { properties, items } = schema;
   if (isObject(properties) && Object.hasOwn(properties, name)) return properties[name];
   return /^\d+$/.test(name) ? items : undefined;
-}
-
-/** Whether an input of the schema may have a property of this name. */
-function mayHold(schema: unknown, name: string): boolean {
-  if (!isObject(schema) || schema.additionalProperties !== false || schema.patternProperties !== undefined) return true;
-  return propertyOf(schema, name) !== undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -299,33 +291,6 @@ function outline(text: string): string | null {
 
 // Body
 
-type BodyTemplate =
-  | { readonly format: 'none' }
-  | { readonly format: 'broken' }
-  | { readonly format: 'json'; readonly value: unknown }
-  | { readonly format: 'form' | 'text'; readonly value: string };
-
-function contentTypeOf({ headers = {} }: Pick<RequestTemplate, 'headers'>): string | undefined {
-  return Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1];
-}
-
-/** How a body is parsed. A string with a JSON content type is parsed as JSON, so that values stay within its strings. */
-function bodyTemplate(template: RequestTemplate): BodyTemplate {
-  const { body } = template;
-  if (body === undefined) return { format: 'none' };
-  if (typeof body !== 'string') return { format: 'json', value: body };
-  const mediaType = contentTypeOf(template)?.split(';')[0]?.trim().toLowerCase();
-  const isJson = mediaType !== undefined && /[/+]json$/.test(mediaType);
-  if ((isJson || mediaType === undefined) && lonePlaceholder(body) !== null) return { format: 'json', value: body };
-  if (mediaType === 'application/x-www-form-urlencoded') return { format: 'form', value: body };
-  if (!isJson) return { format: 'text', value: body };
-  try {
-    return { format: 'json', value: JSON.parse(body) };
-  } catch {
-    return { format: 'broken' };
-  }
-}
-
 function renderBody(template: RequestTemplate, values: Values): { body: string | null; contentType: string | null } {
   const body = bodyTemplate(template);
   if (body.format === 'broken') throw new TemplateError('the body is not JSON, although its content type is');
@@ -355,23 +320,4 @@ function renderJson(value: unknown, values: Values): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => renderJson(item, values));
   const given = Object.entries(value).filter(([, item]) => typeof item !== 'string' || !isLeftOut(item, values));
   return Object.fromEntries(given.map(([name, item]) => [name, renderJson(item, values)]));
-}
-
-/** Calls `visit` for each string and each name in a JSON value, and with null for a value that is nested too deeply. */
-function visitStrings(
-  value: unknown,
-  path: string,
-  visit: (path: string, text: string | null, isName: boolean) => void,
-  depth = 0,
-): void {
-  if (typeof value === 'string') visit(path, value, false);
-  if (typeof value !== 'object' || value === null) return;
-  if (depth >= BODY_MAX_DEPTH) {
-    visit(path, null, false);
-    return;
-  }
-  for (const [name, item] of Object.entries(value)) {
-    visit(path, name, true);
-    visitStrings(item, `${path}.${name}`, visit, depth + 1);
-  }
 }

@@ -1,0 +1,56 @@
+// Checks the definitions of agents as saving them would. Earlier releases stored some that would be refused now, such as a rule of an
+// approval with a misspelt property, and they continue to run.
+import type { Definition } from '../../agents/agents.ts';
+import { fitErrors } from '../../agents/fit-errors.ts';
+import type { BulkConnection } from '../../db/bulk-connection.ts';
+import { formatId } from '../../lib/ids.ts';
+import { type Finding, ok, warning } from './check.ts';
+
+/** The newest agents of all organizations. An installation with more has them created by programs, so they are alike. */
+const MAX_CHECKED = 2_000;
+/** A definition can have a megabyte. */
+const PAGE = 50;
+const MAX_SHOWN = 10;
+
+interface Row {
+  organizationId: string;
+  agentId: string;
+  version: number;
+  definition: Pick<Definition, 'name' | 'tools' | 'outputSchema'>;
+}
+
+export async function checkAgents(connection: BulkConnection): Promise<Omit<Finding, 'check'>[]> {
+  const findings: Omit<Finding, 'check'>[] = [];
+  let count = 0;
+  let after: [string | null, string | null] = [null, null];
+  for (let page: Row[] = []; count < MAX_CHECKED; ) {
+    page = await connection.query<Row>(
+      `select a.organization_id as "organizationId", a.agent_id as "agentId", a.version, v.definition
+       from agents a
+       join agent_versions v
+         on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version
+       where a.archived_at is null and ($1::uuid is null or (a.agent_id, a.organization_id) < ($1, $2::uuid))
+       order by a.agent_id desc, a.organization_id desc limit ${PAGE}`,
+      after,
+    );
+    for (const row of page) findings.push(...(await findingsOf(row)));
+    const last = page.at(-1);
+    count += page.length;
+    if (!last || page.length < PAGE) break;
+    after = [last.agentId, last.organizationId];
+  }
+  if (findings.length === 0) return [ok(count === 1 ? '1 agent is valid' : `${count} agents are valid`)];
+  const hidden = findings.length - MAX_SHOWN;
+  return [
+    ...findings.slice(0, MAX_SHOWN),
+    ...(hidden > 0 ? [warning(`${hidden} more agents have such problems`, 'Correct those above first.')] : []),
+  ];
+}
+
+async function findingsOf({ organizationId, agentId, version, definition }: Row) {
+  const [first, ...others] = await fitErrors(organizationId, definition.tools, definition.outputSchema);
+  if (!first) return [];
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  const text = `${formatId('agt', agentId)} (${definition.name}), version ${version}: ${first.path}: ${first.message}${more}`;
+  return [warning(text, 'The part has no effect as it is. Correct it and save the agent.')];
+}
