@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { standardHeaders, deliveryHeaders as wireHeaders } from '@signalbox/contract';
+import { Headers as UndiciHeaders } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { WebhookVerificationError, type WebhookVerificationReason, webhooks } from './index.ts';
 import type { HeadersLike } from './webhooks.ts';
@@ -49,8 +50,16 @@ describe('a delivery that the service signed', () => {
       new Headers(sign(body)),
       { 'x-service-timestamp': timestamp, 'x-service-signature': signature, 'set-cookie': ['a', 'b'] },
       { 'X-SERVICE-TIMESTAMP': [timestamp!], 'X-SERVICE-SIGNATURE': [signature!], host: undefined },
+      new UndiciHeaders(sign(body) as Record<string, string>),
+      new Map(Object.entries(sign(body) as Record<string, string>)),
+      { get: (name: string) => new Headers(sign(body)).get(name) },
     ];
     for (const headers of styles) expect(await verify(body, headers)).toEqual(envelope);
+  });
+
+  test('is accepted with a secret that has white space around it, as from a file', async () => {
+    for (const secrets of [`${secret}\n`, [` ${secret}`]])
+      expect(await verify(body, sign(body), secrets)).toEqual(envelope);
   });
 
   test('is accepted during a rotation with the secret that signed, alone or among others', async () => {

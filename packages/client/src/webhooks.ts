@@ -8,8 +8,11 @@
 import { now } from './time.ts';
 import { deliveryHeaders, type Envelope, replayWindowSeconds } from './types.generated.ts';
 
-/** Headers from node, `fetch` or a framework; names in any case. */
-export type HeadersLike = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** Headers from Node, `fetch` (of any implementation), a `Map` or a framework; names in any case. */
+export type HeadersLike =
+  | Headers
+  | { get(name: string): string | null | undefined }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
  * Why a delivery was refused.
@@ -91,22 +94,33 @@ export async function verify(
 export const rawBodyNeeded =
   'The signature covers the raw bytes of the body, but it was parsed already: put the receiver before the JSON parser, or give this route a raw one (Express: express.raw({ type: "application/json" }); Fastify, in a plugin of its own: addContentTypeParser("application/json", (request, payload, done) => done(null)))';
 
-/** The secrets as a list; an empty one (from an unset variable, for example) must never verify anything. */
+/**
+ * The secrets as a list, without white space around them, such as the line break at the end of a file. An empty one (from an unset
+ * variable, for example) must never verify anything.
+ */
 export function checkedSecrets(secrets: string | readonly string[]): readonly string[] {
-  const list = typeof secrets === 'string' ? [secrets] : secrets;
-  if (!Array.isArray(list) || list.length === 0 || list.some((secret) => typeof secret !== 'string' || secret === '')) {
+  const list: readonly unknown[] = typeof secrets === 'string' ? [secrets] : secrets;
+  if (!Array.isArray(list)) throw new TypeError('secrets must be a signing secret or a list of them');
+  const trimmed = list.map((secret) => (typeof secret === 'string' ? secret.trim() : ''));
+  if (trimmed.length === 0 || trimmed.includes(''))
     throw new TypeError('secrets must hold at least one signing secret, and none that is empty');
-  }
-  return list;
+  return trimmed;
 }
 
 /** The value of a header; undefined if it is missing, empty or repeated with different values. */
 export function headerValue(headers: HeadersLike, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) || undefined;
-  const values = Object.entries(headers)
-    .filter(([key]) => key.toLowerCase() === name)
-    .flatMap(([, value]) => value ?? []);
+  const entries = entriesOf(headers);
+  if (!entries) return (headers as { get(name: string): string | null | undefined }).get(name) || undefined;
+  const values = entries.filter(([key]) => key.toLowerCase() === name).flatMap(([, value]) => value ?? []);
   return new Set(values).size === 1 ? values[0] || undefined : undefined;
+}
+
+type Entry = readonly [name: string, value: string | readonly string[] | undefined];
+
+/** Undefined if there is only a `get`. The `Headers` of another implementation are no instance of the global class. */
+function entriesOf(headers: HeadersLike): Entry[] | undefined {
+  if (Symbol.iterator in headers) return [...(headers as Iterable<Entry>)];
+  return typeof headers.get === 'function' ? undefined : Object.entries(headers as Record<string, Entry[1]>);
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
