@@ -57,6 +57,15 @@ test('a chat opens a session with its first message and continues it with the ne
   expect(chat.messages[1]!.metadata).toMatchObject({ sessionId: sessions[0], turn: 1, stopReason: 'endTurn' });
 });
 
+test('two messages that are sent at once to a new chat are in one session', async () => {
+  const { chat, sessions } = page();
+  world.next({ text: 'One.' }, { text: 'Two.' });
+  await Promise.all([chat.sendMessage({ text: 'Hi' }), chat.sendMessage({ text: 'Hi' })]);
+  expect(sessions).toHaveLength(1);
+  const { data } = await world.client.sessions.messages(sessions[0]!);
+  expect(data.filter(({ role }) => role === 'user')).toHaveLength(2);
+});
+
 test('a chat whose messages were loaded continues their session, whatever its id', async () => {
   const first = page();
   world.next({ text: 'One.' }, { text: 'Two.' });

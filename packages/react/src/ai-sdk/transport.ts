@@ -83,6 +83,8 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
   /** How often a chat has been resumed: a new resume replaces the previous one, without stopping anything. */
   readonly #resumes = new Map<string, number>();
   readonly #stopping = new Map<string, Promise<void>>();
+  /** The chats whose session is being opened. */
+  readonly #opening = new Map<string, Promise<unknown>>();
 
   constructor(options: SignalboxTransportOptions) {
     this.#options = options;
@@ -112,13 +114,25 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
   }
 
   async sendMessages(options: SendOptions<M>): Promise<ReadableStream<UIMessageChunk>> {
-    const { chatId, messages, trigger, messageId } = options;
+    const { chatId, messages } = options;
     const last = messages.at(-1);
     if (!last) throw new Error('The chat has no message to send');
     await this.#stopping.get(chatId);
-    const sessionId = this.sessionIdOf(chatId) ?? sessionIn(messages) ?? (await this.#open(chatId));
+    let sessionId = this.sessionIdOf(chatId) ?? sessionIn(messages);
+    // Two messages that are sent at once to a new chat, as by a double click: the second waits for the session that the first opens.
+    while (!sessionId && this.#opening.has(chatId)) {
+      await this.#opening.get(chatId)!.catch(() => {});
+      sessionId = this.sessionIdOf(chatId);
+    }
+    if (sessionId) return await this.#sendTo(sessionId, options, last);
+    const opening = this.#open(options, last).finally(() => this.#opening.delete(chatId));
+    this.#opening.set(chatId, opening);
+    return await opening;
+  }
+
+  async #sendTo(sessionId: string, options: SendOptions<M>, last: M) {
+    const { trigger, messageId } = options;
     if (last.role !== 'user') return await this.#answer(options, last, sessionId);
-    if (!sessionId) return await this.#openWith(options, last);
     const isAgain = trigger === 'regenerate-message' || messageId !== undefined;
     const turn = isAgain ? await this.#turnOf(options, last, sessionId) : undefined;
     if (turn !== undefined) return await this.#fork(options, last, sessionId, turn);
@@ -151,13 +165,14 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     });
   }
 
-  /** The session that a chat gets from a function of the page. */
-  async #open(chatId: string): Promise<string | undefined> {
+  async #open(options: SendOptions<M>, last: M) {
     const { open } = this.#options;
-    if (typeof open !== 'function') return undefined;
+    if (last.role !== 'user') throw new Error('The chat has no session that its last message could continue');
+    if (typeof open !== 'function') return await this.#openWith(options, last);
+    const { chatId } = options;
     const sessionId = await open({ chatId });
     this.#setSession(chatId, sessionId);
-    return sessionId;
+    return await this.#sendTo(sessionId, options, last);
   }
 
   async #openWith({ chatId, abortSignal }: SendOptions<M>, last: M) {
@@ -198,8 +213,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
   }
 
   /** Continues a message with what the page has answered. */
-  async #answer({ chatId, abortSignal }: SendOptions<M>, last: M, sessionId: string | undefined) {
-    if (!sessionId) throw new Error('The chat has no session that its last message could continue');
+  async #answer({ chatId, abortSignal }: SendOptions<M>, last: M, sessionId: string) {
     const { client } = this.#options;
     const session = await client.sessions.get(sessionId);
     const { turn: current, cursor } = session;
