@@ -18,6 +18,7 @@ import type { Tool } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
+import { createPrices } from '../../src/usage/prices.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -30,7 +31,8 @@ const asked: string[] = [];
 let respondInShop: (path: string) => Promise<unknown> = async (path) => ({ path });
 
 beforeAll(async () => {
-  service = await startTestService();
+  // Without a price, budgets in money would fail the turns.
+  service = await startTestService({ config: { prices: createPrices({ 'worker/*': { inputUsd: 0, outputUsd: 0 } }) } });
   shop = createServer(async (request, response) => {
     asked.push(request.url!);
     const body = await respondInShop(request.url!);
