@@ -183,9 +183,20 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     const claimed = await claimOffered(platform, waiter.request, candidate);
     if (claimed === 'used') waiter.settle(await findEarlierClaim(db, waiter.request));
     if (!claimed || claimed === 'used') return false;
-    if (waiter.settled) await releaseClaim(platform, claimed);
-    else waiter.settle(claimed);
+    if (waiter.settled) {
+      await releaseClaim(platform, claimed);
+      return true;
+    }
+    waiter.settle(claimed);
+    for (const repeated of repetitionsOf(waiter)) repeated.settle(claimed);
     return true;
+  }
+
+  /** The same request, sent again while the first still waits on this node: both get the step. */
+  function repetitionsOf({ request }: WaitingClaim): WaitingClaim[] {
+    if (request.claimId === undefined) return [];
+    const [waiters, key] = groupOf(request);
+    return [...(waiters.get(key) ?? [])].filter((other) => !other.settled && other.request.claimId === request.claimId);
   }
 
   async function poll(): Promise<void> {

@@ -79,7 +79,11 @@ export async function claimWorkerTurn(
   const until = clock.now().getTime() + waitSeconds * 1000;
   const leftMs = () => Math.max(0, until - clock.now().getTime());
   for (;;) {
-    const row = (await findEarlierClaim(ctx.db, request)) ?? (await ctx.offers.claim(request, leftMs(), signal));
+    const row =
+      (await findEarlierClaim(ctx.db, request)) ??
+      (await ctx.offers.claim(request, leftMs(), signal)) ??
+      // Meanwhile another node may have given a step to the same request.
+      (await findEarlierClaim(ctx.db, request));
     if (!row) return { workerTurn: null };
     const claimed = await readUnlessLost(ctx, row as ClaimedSession, signal);
     if (claimed !== 'refused') return { workerTurn: claimed };

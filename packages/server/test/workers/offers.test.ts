@@ -175,6 +175,22 @@ test('a repeated claim whose step was released in the meantime returns null, not
   expect(await claimWorkerTurn(again, input)).toEqual({ workerTurn: null });
 });
 
+test('a claim that is sent again while the first one waits gets the same step, here and on another node', async () => {
+  const sessionId = await open('twice');
+  const own = { ...world.ctx, idempotencyKey: 'twice' };
+  const elsewhere = { ...own, ...(await world.anotherNode()) };
+  const input = { queue: 'twice', waitSeconds: 20 };
+  const waits = [own, own, elsewhere].map((ctx) => claimWorkerTurn(ctx, input));
+  await looked();
+  await offer(sessionId, 'twice');
+  announce(sessionId, 'twice');
+  const [first, second] = await Promise.all(waits.slice(0, 2));
+  expect(first!.workerTurn).toMatchObject({ sessionId: formatId('ses', sessionId) });
+  expect(second!.workerTurn!.workerTurnId).toBe(first!.workerTurn!.workerTurnId);
+  clock.advance(20_000);
+  expect((await waits[2])!.workerTurn!.workerTurnId).toBe(first!.workerTurn!.workerTurnId);
+});
+
 test('an organization can’t use all the capacity for claims', async () => {
   const gone = new AbortController();
   const requestOf = (organizationId: string): ClaimRequest => ({ organizationId, queue: 'many' });
