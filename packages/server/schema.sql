@@ -955,12 +955,19 @@ create table files (
   created_at timestamptz not null,
   -- For an upload with a session token: what the token reaches (keys/session-token.ts). Other tokens can't use the file.
   uploaded_by uuid,
+  -- Room of the storage that an upload has taken which has not ended.
+  reserved_bytes bigint default 0 not null,
+  -- Who uploaded it, as `uploadedBy` shows it: `type`, `id` and `name`. Null for a file that a tool created.
+  uploader jsonb,
+  -- Uploaded with a session token, and named by no message yet.
+  is_unsent boolean default false not null,
   constraint files_pkey primary key (organization_id, file_id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 create index files_by_environment on files (organization_id, environment, file_id) WHERE (purge_after IS NULL);
 create index files_by_session on files (organization_id, session_id) WHERE (session_id IS NOT NULL);
 create index files_unused on files (organization_id, used_at) WHERE (purge_after IS NULL);
 create index files_purge on files (purge_after) WHERE (purge_after IS NOT NULL);
+create index files_by_uploader on files (organization_id, is_unsent, COALESCE((uploader ->> 'id'::text), (uploaded_by)::text)) WHERE (uploaded_by IS NOT NULL);
 
 -- The bytes of a file, in order, each piece but the last of 1 MiB. They are not compressed: most media already are, and a part of an
 -- uncompressed value is read without the rest.

@@ -1799,6 +1799,8 @@ export interface StoredFile {
   sha256: string;
   /** The session in which a tool created the file, which is deleted with it; null for an upload. */
   sessionId: string | null;
+  /** Null for a file that a tool created, and for what was uploaded to an earlier release. */
+  uploadedBy: Uploader | null;
   createdAt: string;
 }
 
@@ -2086,6 +2088,14 @@ export interface UpdateWebhookSubscription {
   /** What is delivered. `message.reset` is included whenever a type that it voids is: `message.chunk`, `step.started`, `message.started`, `reasoning.chunk`, `tool.input.chunk`. */
   chunkTypes?: ChunkType[] | undefined;
   status?: 'enabled' | 'paused' | undefined;
+}
+
+export interface Uploader {
+  type: 'api_key' | 'user' | 'end_user';
+  /** Of the key, the member or the end user; null for a session token without an end user. */
+  id: string | null;
+  /** As it was then. */
+  name: string;
 }
 
 export interface Usage {

@@ -1,5 +1,16 @@
 /** Files: bytes that messages can name, uploaded by a caller or created by a tool. */
-import { EnvironmentName, Id, ListQuery, Nullable, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+import {
+  EnvironmentName,
+  Id,
+  ListQuery,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
 
 const mediaType = Type.String({
   description:
@@ -7,6 +18,21 @@ const mediaType = Type.String({
   examples: ['image/png'],
 });
 const bytes = Type.Integer({ description: 'The size of the content.' });
+
+/** Who has uploaded a file. */
+export const Uploader = Type.Object(
+  {
+    type: OneOf(['api_key', 'user', 'end_user']),
+    id: Nullable(
+      Type.String({
+        description: 'Of the key, the member or the end user; null for a session token without an end user.',
+      }),
+    ),
+    name: Type.String({ description: 'As it was then.' }),
+  },
+  { title: 'Uploader' },
+);
+export type Uploader = Static<typeof Uploader>;
 
 export const StoredFile = Type.Object(
   {
@@ -18,6 +44,9 @@ export const StoredFile = Type.Object(
     sha256: Type.String({ description: 'Of the content, in lowercase hexadecimal.' }),
     sessionId: Nullable(Id('ses'), {
       description: 'The session in which a tool created the file, which is deleted with it; null for an upload.',
+    }),
+    uploadedBy: Nullable(Uploader, {
+      description: 'Null for a file that a tool created, and for what was uploaded to an earlier release.',
     }),
     createdAt: Timestamp,
   },

@@ -291,6 +291,7 @@ const file = (value: StoredFile): StoredFile =>
       bytes: 'show',
       sha256: 'show',
       sessionId: nothing,
+      uploadedBy: nothing,
       createdAt: 'show',
     },
     value,

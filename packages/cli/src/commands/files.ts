@@ -83,11 +83,19 @@ const list = command({
         { header: 'SIZE', cell: ({ bytes }) => sizeText(bytes) },
         { header: 'TYPE', cell: ({ mediaType }) => shown(mediaType), shrinks: true, optional: true },
         { header: 'ENVIRONMENT', cell: (one) => one.environment, shrinks: true, optional: true },
+        { header: 'UPLOADED BY', cell: uploaderText, shrinks: true, optional: true },
         { header: 'CREATED', cell: ({ createdAt }) => timeText(createdAt, input.terminal), optional: true },
       ],
     });
   },
 });
+
+/** Empty for a file of a tool. */
+function uploaderText({ uploadedBy }: StoredFile): string {
+  if (!uploadedBy) return '';
+  const { id, name } = uploadedBy;
+  return shown(id === null || id === name ? name : `${name} (${id})`);
+}
 
 const get = command({
   name: 'get',
@@ -106,6 +114,7 @@ const get = command({
         ['Type', shown(found.mediaType)],
         ['Size', sizeText(found.bytes)],
         ['Environment', found.environment],
+        ['Uploaded by', uploaderText(found)],
         ['Created', timeText(found.createdAt, input.terminal)],
       ]),
     );

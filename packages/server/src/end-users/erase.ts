@@ -4,9 +4,10 @@
 //   2. sessions           fifty families at a time: open ones are cancelled, then all are deleted (sessions/delete-ended.ts)
 //   3. messages           of origins whose forks are gone as well (sessions/kept-transcripts.ts)
 //   4. usage              the sums stay, without the id
-//   5. bytes of files     from their store
-//   6. stored responses   of requests with an Idempotency-Key
-//   7. the id itself      end_user_erasures keeps a pseudonym, and the event log gets a record
+//   5. uploads            with session tokens that no message names; others do not name the end user any more
+//   6. bytes of files     from their store
+//   7. stored responses   of requests with an Idempotency-Key
+//   8. the id itself      end_user_erasures keeps a pseudonym, and the event log gets a record
 //
 // Each step deletes what it finds and does nothing if there is nothing, so a pass that is interrupted is repeated from the beginning, by
 // any node. Two nodes may do it at the same time: counts are added in the transactions that delete, and the last step takes effect once.
@@ -14,7 +15,7 @@
 import sql from 'sql-template-tag';
 import { recordEvent, systemSource } from '../events/record.ts';
 import { purgeFilesOf } from '../files/purge.ts';
-import { forgetHolders } from '../files/retention.ts';
+import { eraseUploads, forgetHolders } from '../files/retention.ts';
 import { eraseResponses } from '../http/request/erase-responses.ts';
 import type { Platform } from '../platform.ts';
 import { deleteEndedSessions } from '../sessions/delete-ended.ts';
@@ -91,6 +92,7 @@ async function erase(
   }
   await trimDueTranscripts(db, organizationId, signal);
   await eraseUsage(db, organizationId, endUserId, signal);
+  await deleteUploads();
   await purgeFilesOf(platform, organizationId, signal);
   await eraseResponses(db, organizationId, endUserId, signal);
   if (!signal.aborted) await finish();
@@ -111,6 +113,15 @@ async function erase(
           update end_user_erasures set schedules = schedules + ${ids.length}, files = files + ${files}
           where organization_id = ${organizationId} and pseudonym = ${pseudonym}`),
       ]);
+    });
+  }
+
+  async function deleteUploads(): Promise<void> {
+    await db.transaction(async (tx) => {
+      const files = await eraseUploads(tx, organizationId, endUserId, clock.now());
+      await tx.query(sql`
+        update end_user_erasures set files = files + ${files}
+        where organization_id = ${organizationId} and pseudonym = ${pseudonym} and end_user_id is not null`);
     });
   }
 

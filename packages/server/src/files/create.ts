@@ -14,6 +14,8 @@ export interface ToolFile {
   filename: string | undefined;
   /** The media type that the tool says; the file gets the one that its bytes have. */
   mediaType: string | undefined;
+  /** Of the content, if it is known. */
+  length?: number | undefined;
 }
 
 /**
@@ -23,12 +25,20 @@ export interface ToolFile {
 export async function createFile(
   platform: Pick<Platform, 'db' | 'clock' | 'files' | 'log'>,
   source: EventSource,
-  { environment, sessionId, filename, mediaType }: ToolFile,
+  { environment, sessionId, filename, mediaType, length }: ToolFile,
   content: AsyncIterable<Uint8Array>,
 ): Promise<FilePart> {
   const { organizationId } = source;
   const name = filename === undefined ? null : filenameFromTool(filename);
-  const file = { organizationId, environment, filename: name, claimedType: mediaType, sessionId };
+  const file = {
+    organizationId,
+    environment,
+    filename: name,
+    claimedType: mediaType,
+    length,
+    sessionId,
+    uploader: null,
+  };
   const received = await receiveFile(platform, file, content);
   await platform.db.transaction((tx) => keepFile(tx, platform, source, received));
   return filePart(received);

@@ -1,5 +1,5 @@
 // The row of a file that exists.
-import type { FilePart, StoredFile } from '@signalbox/contract';
+import type { FilePart, StoredFile, Uploader } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { formatId } from '../lib/ids.ts';
 
@@ -11,12 +11,13 @@ export interface FileRow {
   readonly bytes: number;
   readonly sha256: Buffer;
   readonly sessionId: string | null;
+  readonly uploader: Uploader | null;
   readonly createdAt: Date;
 }
 
 /** Of the table `files f`. */
 export const fileColumns = sql`f.file_id as "fileId", f.environment, f.filename, f.media_type as "mediaType", f.bytes, f.sha256,
-  f.session_id as "sessionId", f.created_at as "createdAt"`;
+  f.session_id as "sessionId", f.uploader, f.created_at as "createdAt"`;
 
 export function viewFile(row: FileRow): StoredFile {
   return {
@@ -27,6 +28,7 @@ export function viewFile(row: FileRow): StoredFile {
     bytes: row.bytes,
     sha256: row.sha256.toString('hex'),
     sessionId: row.sessionId && formatId('ses', row.sessionId),
+    uploadedBy: row.uploader,
     createdAt: row.createdAt.toISOString(),
   };
 }

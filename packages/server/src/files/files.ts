@@ -1,6 +1,6 @@
 // Files: bytes that messages can name.
 //
-//   receive.ts        content arrives: checked, typed by its bytes (media-type.ts), stored
+//   receive.ts        content arrives: typed by its bytes (media-type.ts), stored as far as there is room (room.ts)
 //   stores.ts         where the bytes are: in the database (database-store.ts) or in another store
 //   content.ts        reading them
 //   create.ts         what tools return
@@ -19,7 +19,7 @@ import { type FileRow, fileColumns, fileEvent, viewFile } from './file-row.ts';
 import { keepFile, type ReceivedFile } from './receive.ts';
 import { retireFiles } from './retention.ts';
 
-/** The content has been received. 409 `storage_full`. */
+/** The content has been received. */
 export async function uploadFile(
   ctx: Context,
   { received }: Input<'uploadFile'> & { received: ReceivedFile },

@@ -65,16 +65,16 @@ async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promi
   const isUsable = usableBy(holder);
   const [, rows] = await Promise.all([
     // Locks the files that a deletion could take away at this moment, so that it waits and then sees the use, or has deleted the file
-    // first: retention looks at files that were not used for at least a day, and a session's deletion at those of its tools
+    // first: retention looks at files that were not used for at least a day, or are unsent, and a session's deletion at those of its tools
     // (retention.ts). In the order of their ids, so that two messages with the same files do not wait for each other.
     tx.query(sql`
       with locked as (
         select f.file_id from files f
         where f.organization_id = ${organizationId} and f.file_id = any(${ids}::uuid[])
           and f.environment = ${environment} and f.purge_after is null ${isUsable}
-          and (f.used_at < ${new Date(now.getTime() - DAY_MS)} or f.session_id is not null)
+          and (f.used_at < ${new Date(now.getTime() - DAY_MS)} or f.session_id is not null or f.is_unsent)
         order by f.file_id for no key update)
-      update files f set used_at = ${now} from locked
+      update files f set used_at = ${now}, is_unsent = false from locked
       where f.organization_id = ${organizationId} and f.file_id = locked.file_id`),
     tx.query<FileRow>(sql`
       select ${fileColumns} from files f

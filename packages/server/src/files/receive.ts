@@ -1,10 +1,10 @@
-// Receives the content of a file: checks its size, finds out what it is, and stores it as it arrives.
+// Receives the content of a file: takes room for it, finds out what it is, and stores it as it arrives.
 //
-//   1. insertPending      a row that expires, and is cleaned up with its bytes if nothing follows (retention.ts)
-//   2. the store          takes the bytes; no transaction is open, however long a client takes
+//   1. insertPending      a row that expires, and is cleaned up with its bytes if nothing follows (purge.ts)
+//   2. the store          takes the bytes, once there is room for them (room.ts); no transaction is open, however long a client takes
 //   3. keepFile           the row becomes a file, in one transaction with its record in the event log
 import { createHash } from 'node:crypto';
-import { maxFileBytes } from '@signalbox/contract';
+import { maxFileBytes, type Uploader } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
@@ -14,6 +14,7 @@ import type { Platform } from '../platform.ts';
 import { type FileRow, fileEvent } from './file-row.ts';
 import { createMediaTypeDetector } from './media-type.ts';
 import { discardFile } from './purge.ts';
+import { createRoom } from './room.ts';
 
 export interface NewFile {
   readonly organizationId: string;
@@ -21,10 +22,14 @@ export interface NewFile {
   readonly filename: string | null;
   /** The `Content-Type` that came with it. */
   readonly claimedType: string | undefined;
+  /** Of the content, if it is known. */
+  readonly length?: number | undefined;
   /** The session whose tool returned it; null for an upload. */
   readonly sessionId: string | null;
+  /** Null for what a tool returned. */
+  readonly uploader: Uploader | null;
   /** For an upload with a session token: its caller, whose tokens alone may use it. */
-  readonly uploadedBy?: string | null;
+  readonly tokenCallerId?: string | null;
 }
 
 /** A file whose content is stored and which does not exist yet: for `keepFile`. */
@@ -48,19 +53,22 @@ export async function receiveFile(
   const key = { organizationId: file.organizationId, fileId: newUuid() };
   const createdAt = await insertPending(platform, file, key.fileId);
   try {
+    const room = createRoom(platform, key, { length: file.length, sharer: sharerOf(file) });
+    if (file.length !== undefined && file.length > 0) await room.take(file.length);
     const detector = createMediaTypeDetector();
     const hash = createHash('sha256');
     let bytes = 0;
     await files.own.write(key, inspected());
     if (bytes === 0) throw new ApiError('file_invalid', 'The file is empty: send its content as the body.');
-    const { filename, environment, sessionId } = file;
+    const { filename, environment, sessionId, uploader } = file;
     const mediaType = await detector.detect(file.claimedType);
-    return { ...key, environment, filename, mediaType, bytes, sha256: hash.digest(), sessionId, createdAt };
+    return { ...key, environment, filename, mediaType, bytes, sha256: hash.digest(), sessionId, uploader, createdAt };
 
     async function* inspected(): AsyncGenerator<Uint8Array> {
       for await (const chunk of content) {
         bytes += chunk.length;
         if (bytes > maxFileBytes) throw fileTooLarge();
+        await room.take(bytes);
         hash.update(chunk);
         detector.add(chunk);
         yield chunk;
@@ -76,38 +84,39 @@ export function fileTooLarge(): ApiError {
   return new ApiError('payload_too_large', `A file can have at most ${maxFileBytes / 1024 / 1024} MiB.`);
 }
 
+/** As the index `files_by_uploader` has it. */
+function sharerOf({ uploader, tokenCallerId }: NewFile): string | undefined {
+  return tokenCallerId ? (uploader?.id ?? tokenCallerId) : undefined;
+}
+
 async function insertPending({ db, clock, files }: ReceivePlatform, file: NewFile, fileId: string): Promise<Date> {
-  const { organizationId, environment, sessionId, uploadedBy = null } = file;
-  const [organization] = await db.query<{ fileBytes: number }>(sql`
-    select file_bytes as "fileBytes" from organizations where organization_id = ${organizationId}`);
-  // Its size is known only at its end.
-  requireStorage(organization!.fileBytes + 1, files.maxBytes);
+  const { organizationId, environment, sessionId, uploader, tokenCallerId = null } = file;
   const now = clock.now();
   const inserted = await db.execute(sql`
-    insert into files (organization_id, file_id, environment, store, session_id, uploaded_by, purge_after, used_at, created_at)
-    select e.organization_id, ${fileId}, e.name, ${files.own.name}, ${sessionId}, ${uploadedBy},
-      ${new Date(now.getTime() + PENDING_MS)}, ${now}, ${now}
+    insert into files (organization_id, file_id, environment, store, session_id, uploader, uploaded_by, is_unsent,
+      purge_after, used_at, created_at)
+    select e.organization_id, ${fileId}, e.name, ${files.own.name}, ${sessionId}, ${uploader && JSON.stringify(uploader)},
+      ${tokenCallerId}, ${tokenCallerId !== null}, ${new Date(now.getTime() + PENDING_MS)}, ${now}, ${now}
     from environments e where e.organization_id = ${organizationId} and e.name = ${environment}`);
   if (inserted === 0) throw new ApiError('not_found', `There is no environment "${environment}".`);
   return now;
 }
 
-/** The received file exists once the transaction commits. 409 `storage_full`. */
+/** The received file exists once the transaction commits. */
 export async function keepFile(
   tx: Tx,
-  { clock, files }: Pick<Platform, 'clock' | 'files'>,
+  { clock }: Pick<Platform, 'clock'>,
   source: EventSource,
   file: ReceivedFile,
 ): Promise<void> {
   const { organizationId, fileId, filename, mediaType, bytes, sha256, sessionId } = file;
   const now = clock.now();
-  const [[organization], kept] = await Promise.all([
-    tx.query<{ fileBytes: number }>(sql`
-      update organizations set file_bytes = file_bytes + ${bytes} where organization_id = ${organizationId}
-      returning organizations.file_bytes as "fileBytes"`),
+  const [, kept] = await Promise.all([
+    tx.query(sql`
+      update organizations set file_bytes = file_bytes + ${bytes} where organization_id = ${organizationId}`),
     tx.execute(sql`
       update files set filename = ${filename}, media_type = ${mediaType}, bytes = ${bytes}, sha256 = ${sha256},
-        purge_after = null, used_at = ${now}
+        reserved_bytes = 0, purge_after = null, used_at = ${now}
       where organization_id = ${organizationId} and file_id = ${fileId} and purge_after > ${now}`),
     // Its transcript names it.
     sessionId &&
@@ -127,12 +136,5 @@ export async function keepFile(
       }),
     ),
   ]);
-  requireStorage(organization!.fileBytes, files.maxBytes);
   if (kept === 0) throw new ApiError('request_timeout', 'The upload took too long. Send the file again.');
-}
-
-function requireStorage(usedBytes: number, maxBytes: number): void {
-  if (usedBytes <= maxBytes) return;
-  const limit = `${Math.floor(maxBytes / 1024 / 1024)} MiB`;
-  throw new ApiError('storage_full', `The files of the organization may have ${limit} together. Delete some first.`);
 }

@@ -1,18 +1,38 @@
-// Deletes files that nothing has used for some days: no session and no schedule names them. What a tool created goes with its session.
-import sql from 'sql-template-tag';
+// Deletes files that nothing has used for some days: no session and no schedule names them. What end users have uploaded and not sent is
+// deleted after a day (room.ts). What a tool created goes with its session.
+import type { Uploader } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 const BATCH = 200;
+/** Not less than a day: see message-files.ts. */
+const UNSENT_KEPT_DAYS = 1;
+const ERASED: Uploader = { type: 'end_user', id: null, name: 'End user' };
 
 /** For one organization. */
 export async function dropUnusedFiles(
-  { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
+  platform: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
   organizationId: string,
   keptDays: number,
   signal: AbortSignal,
 ): Promise<void> {
+  const isUnsent = sql`and f.is_unsent and f.uploaded_by is not null`;
+  const dropped =
+    (await dropOld(platform, organizationId, { which: empty, keptDays }, signal)) +
+    (await dropOld(platform, organizationId, { which: isUnsent, keptDays: UNSENT_KEPT_DAYS }, signal));
+  platform.metrics.filesDropped.inc(dropped);
+  if (dropped > 0) platform.log.info({ organizationId, files: dropped }, 'deleted unused files');
+}
+
+/** Returns how many were deleted. */
+async function dropOld(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  organizationId: string,
+  { which, keptDays }: { which: Sql; keptDays: number },
+  signal: AbortSignal,
+): Promise<number> {
   let dropped = 0;
   for (let found = BATCH; found === BATCH && !signal.aborted; ) {
     const now = clock.now();
@@ -22,20 +42,45 @@ export async function dropUnusedFiles(
         select f.file_id as "fileId", exists (
           select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id) as "isUsed"
         from files f
-        where f.organization_id = ${organizationId} and f.purge_after is null and f.used_at < ${before}
+        where f.organization_id = ${organizationId} and f.purge_after is null and f.used_at < ${before} ${which}
         order by f.used_at limit ${BATCH} for no key update of f skip locked`);
       const idsOf = (isUsed: boolean) => old.filter((file) => file.isUsed === isUsed).map(({ fileId }) => fileId);
-      // Checked again only after as many days.
+      // Checked again only after as many days. Nodes of an earlier version use a file without saying that it was sent.
       tx.write(sql`
-        update files set used_at = ${now}
+        update files set used_at = ${now}, is_unsent = false
         where organization_id = ${organizationId} and file_id = any(${idsOf(true)}::uuid[])`);
       return [old.length, await retireFiles(tx, organizationId, idsOf(false), now)];
     });
     found = checked;
     dropped += gone;
   }
-  metrics.filesDropped.inc(dropped);
-  if (dropped > 0) log.info({ organizationId, files: dropped }, 'deleted unused files');
+  return dropped;
+}
+
+/**
+ * For an end user who is erased: what was uploaded with session tokens and is in no message is deleted, and the other uploads do not name
+ * the end user any more. Returns how many files were deleted.
+ */
+export async function eraseUploads(tx: Tx, organizationId: string, endUserId: string, now: Date): Promise<number> {
+  const uploads = sql`
+    f.organization_id = ${organizationId} and f.is_unsent = any('{true,false}') and f.uploaded_by is not null
+    and coalesce(f.uploader->>'id', f.uploaded_by::text) = ${endUserId}`;
+  // A message that names one of them locks it (message-files.ts). The statement after the locks sees its use.
+  await tx.query(sql`
+    select 1 from files f where ${uploads} and f.is_unsent and f.purge_after is null
+    order by f.file_id for no key update of f`);
+  const unused = await tx.query<{ fileId: string }>(sql`
+    select f.file_id as "fileId" from files f
+    where ${uploads} and f.is_unsent and f.purge_after is null and not exists (
+      select 1 from file_uses u where u.organization_id = ${organizationId} and u.file_id = f.file_id)`);
+  const deleted = await retireFiles(
+    tx,
+    organizationId,
+    unused.map(({ fileId }) => fileId),
+    now,
+  );
+  await tx.query(sql`update files f set uploader = ${JSON.stringify(ERASED)} where ${uploads}`);
+  return deleted;
 }
 
 /**

@@ -45,6 +45,7 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
       bytes: bytes.length,
       sha256: sha256(bytes),
       sessionId: null,
+      uploadedBy: { type: 'api_key', id: expect.stringMatching(/^key_/), name: 'Test' },
       createdAt: expect.any(String),
     });
     expect(((await (await call(`/files/${file.fileId}`)).json()) as { file: StoredFile }).file).toEqual(file);

@@ -455,6 +455,7 @@ test('the erasure itself deletes schedules, what forks had kept and the bytes of
       filename: `${MARKER}.txt`,
       claimedType: 'text/plain',
       sessionId: null,
+      uploader: null,
     },
     content,
   );

@@ -135,6 +135,7 @@ test('the result of a client tool can name uploaded files, which are in what the
     filename: 'a.png',
     claimedType: undefined,
     sessionId: null,
+    uploader: null,
   };
   const received = await receiveFile(
     world.platform,

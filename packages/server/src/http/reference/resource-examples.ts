@@ -73,6 +73,7 @@ const file: StoredFile = {
   bytes: 48_213,
   sha256,
   sessionId: null,
+  uploadedBy: { type: 'end_user', id: 'customer_4711', name: 'Ada' },
   createdAt: at('09:29:30.000'),
 };
 

@@ -1,5 +1,5 @@
 // Receives the body of an upload as a file, before the request acts.
-import { maxFileBytes } from '@signalbox/contract';
+import { maxFileBytes, type Uploader } from '@signalbox/contract';
 import type { FastifyRequest } from 'fastify';
 import { filenameOf, filenameOfPart } from '../../files/filename.ts';
 import { discardFile } from '../../files/purge.ts';
@@ -27,11 +27,14 @@ export async function receiveUpload(
     );
   }
   const isForm = subtype !== undefined;
-  if (Number(headers['content-length'] ?? 0) > maxFileBytes + (isForm ? FORM_OVERHEAD_BYTES : 0)) throw fileTooLarge();
-  const { organizationId, callerId, token } = ctx!;
-  const owner = { organizationId, environment, sessionId: null, uploadedBy: token ? callerId : null };
+  const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length']);
+  if ((length ?? 0) > maxFileBytes + (isForm ? FORM_OVERHEAD_BYTES : 0)) throw fileTooLarge();
+  const { organizationId, callerId, token, actor } = ctx!;
+  const uploader = actor as Uploader;
+  const owner = { organizationId, environment, sessionId: null, uploader, tokenCallerId: token ? callerId : null };
   const body = slowBodies.upload(raw);
-  if (!isForm) return await receiveFile(platform, { ...owner, filename: given, claimedType: contentType }, body);
+  if (!isForm)
+    return await receiveFile(platform, { ...owner, filename: given, claimedType: contentType, length }, body);
   const form = await fileOfForm(contentType!, body);
   try {
     const filename = given ?? (form.filename === undefined ? null : filenameOfPart(form.filename));

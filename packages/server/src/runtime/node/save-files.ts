@@ -15,7 +15,7 @@ export function withFileStorage(context: TurnContext, run: RunTool): RunTool {
   const files = new Map<string, FilePart[]>();
   context.createdFiles = files;
   return (call, signal) => {
-    const saveFile: SaveFile = async ({ content, mediaType, filename }) => {
+    const saveFile: SaveFile = async ({ content, mediaType, filename, length }) => {
       let failure: { error: unknown } | undefined;
       async function* watched(): AsyncGenerator<Uint8Array> {
         try {
@@ -26,7 +26,7 @@ export function withFileStorage(context: TurnContext, run: RunTool): RunTool {
         }
       }
       try {
-        const file = { environment, sessionId, mediaType, filename };
+        const file = { environment, sessionId, mediaType, filename, length };
         const part = await createFile(platform, agentSource(context), file, watched());
         files.set(call.operationId, [...(files.get(call.operationId) ?? []), part]);
         return part;

@@ -8,6 +8,7 @@ import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
 
 const FILE_MAX_MIB = 8;
 const FILE_MAX_BYTES = FILE_MAX_MIB * 1024 * 1024;
+const FILE_TOO_LONG = `the file is larger than ${FILE_MAX_MIB} MiB`;
 
 /** Why a response was not read to its end, and how much of it was. */
 export class TooLong extends Error {
@@ -28,12 +29,14 @@ export type Received =
 /** Throws `TooLong`, the `EgressError` of the exchange, and what `held` throws. `fileBytes`: what storing a file takes of the memory. */
 export async function receive(response: OpenResponse, held: HeldMemory, fileBytes: number): Promise<Received> {
   if (!mayBeFile(response)) return { text: await readText(response, held) };
-  await held.take(Math.min(fileBytes, 2 * lengthOf(response)));
+  const length = lengthOf(response) ?? FILE_MAX_BYTES;
+  if (length > FILE_MAX_BYTES) throw new TooLong(FILE_TOO_LONG, 0);
+  await held.take(Math.min(fileBytes, 2 * length));
   return await textOrFile(response);
 }
 
 async function readText({ body, ...head }: OpenResponse, held: HeldMemory): Promise<Buffer> {
-  const length = Math.min(lengthOf(head), RESPONSE_MAX_BYTES);
+  const length = Math.min(lengthOf(head) ?? RESPONSE_MAX_BYTES, RESPONSE_MAX_BYTES);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -92,7 +95,7 @@ async function* atMost(body: AsyncIterable<Uint8Array>, maxBytes: number): Async
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new TooLong(`the file is larger than ${FILE_MAX_MIB} MiB`, maxBytes);
+    if (bytes > maxBytes) throw new TooLong(FILE_TOO_LONG, maxBytes);
     yield chunk;
   }
 }
@@ -105,10 +108,10 @@ export function header(head: ResponseHead, name: string): string {
   return rawHeader(head, name).toLowerCase();
 }
 
-/** Infinite if the server does not say it. */
-export function lengthOf(head: ResponseHead): number {
+/** Of the body, if the server says it. */
+export function lengthOf(head: ResponseHead): number | undefined {
   const length = rawHeader(head, 'content-length');
-  return /^\d{1,15}$/.test(length) ? Number(length) : Number.POSITIVE_INFINITY;
+  return /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }
 
 function isMedia(head: ResponseHead): boolean {

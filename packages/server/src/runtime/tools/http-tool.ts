@@ -126,10 +126,12 @@ function fileIn(head: ResponseHead, content: AsyncIterable<Uint8Array>, redact: 
   const [, name] = /filename="?([^";]+)/i.exec(rawHeader(head, 'content-disposition')) ?? [];
   const filename = name === undefined ? undefined : shownText(name, redact);
   const length = lengthOf(head);
-  return new ReturnedFile(
-    { content, mediaType, filename },
-    { type: 'file', mediaType: shownText(mediaType, redact), ...(Number.isFinite(length) && { bytes: length }) },
-  );
+  const description = {
+    type: 'file',
+    mediaType: shownText(mediaType, redact),
+    ...(length !== undefined && { bytes: length }),
+  };
+  return new ReturnedFile({ content, mediaType, filename, length }, description);
 }
 
 function isJson(head: ResponseHead): boolean {

@@ -63,12 +63,14 @@ function fileIn(part: Part, redact: Redact): ReturnedFile | undefined {
   const { data, blob, ...rest } = part;
   const { mimeType, uri } = part;
   const text = typeof base64 === 'string' ? base64 : '';
+  const bytes = Buffer.byteLength(text, 'base64');
   const file = {
     content: decoded(text),
+    length: bytes,
     mediaType: typeof mimeType === 'string' ? mimeType : undefined,
     filename: typeof uri === 'string' ? shownText(uri, redact) : undefined,
   };
-  return new ReturnedFile(file, { ...(shownJson(rest, redact) as Part), bytes: Buffer.byteLength(text, 'base64') });
+  return new ReturnedFile(file, { ...(shownJson(rest, redact) as Part), bytes });
 }
 
 async function* decoded(base64: string): AsyncGenerator<Uint8Array> {

@@ -13,6 +13,8 @@ export interface FileToSave {
   /** As the tool says; the file gets the type that its bytes have. */
   readonly mediaType: string | undefined;
   readonly filename: Redacted | undefined;
+  /** Of the content, if it is known. */
+  readonly length: number | undefined;
 }
 
 /** Stores a file for the session of the call. Resolves with the reason, which may be shown, if it can't be stored. Throws what the content throws. */
