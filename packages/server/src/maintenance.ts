@@ -145,14 +145,13 @@ export function createUpkeep(
   async function dropOldDeliveries(): Promise<void> {
     const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
     await eachOf(await reachableOrganizations(platform), 'deleting old deliveries', async (organizationId) => {
+      const { signal } = stopping;
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
-        const of = { organizationId, webhookSubscriptionId };
-        while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
+        await dropDeliveries(db, { organizationId, webhookSubscriptionId }, before, signal);
       }
       for (const webhookSubscriptionId of await deletedSubscriptions(db, organizationId)) {
-        const of = { organizationId, webhookSubscriptionId };
-        while (!stopping.signal.aborted && (await clearSessions(db, of)));
-        while (!stopping.signal.aborted && (await dropPending(db, of)));
+        await clearSessions(db, { organizationId, webhookSubscriptionId }, signal);
+        await dropPending(db, { organizationId, webhookSubscriptionId }, signal);
       }
     });
   }

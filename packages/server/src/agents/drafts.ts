@@ -146,19 +146,18 @@ export async function dropUnusedDrafts(
   signal: AbortSignal,
 ): Promise<void> {
   const before = new Date(now.getTime() - UNUSED_MS);
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from agent_drafts d using (
-        select x.agent_id, x.version from agent_drafts x
-        where x.organization_id = ${organizationId} and x.used_at < ${before} and not exists (
-          select 1 from sessions s
-          where s.organization_id = ${organizationId} and s.agent_id = x.agent_id and s.pinned_version = x.version
-            and s.pinned_version < 0) ${limit}) old
-      where d.organization_id = ${organizationId} and d.agent_id = old.agent_id and d.version = old.version
-        and d.used_at < ${before}`,
-  );
+  await deleteInBatches(db, signal, {
+    // Locked, because the draft may be in use again.
+    find: (limit) => sql`
+      select x.agent_id, x.version from agent_drafts x
+      where x.organization_id = ${organizationId} and x.used_at < ${before} and not exists (
+        select 1 from sessions s
+        where s.organization_id = ${organizationId} and s.agent_id = x.agent_id and s.pinned_version = x.version
+          and s.pinned_version < 0) ${limit} for update of x`,
+    drop: sql`
+      delete from agent_drafts d using old
+      where d.organization_id = ${organizationId} and d.agent_id = old.agent_id and d.version = old.version`,
+  });
 }
 
 /** With the paths of errors as they are in the request. */

@@ -11,21 +11,34 @@ const BATCH = 1_000;
 // A literal, not a parameter: for an unknown limit PostgreSQL expects a tenth of the table, and plans a scan of all of it.
 const LIMIT = sql`limit 1000`;
 
-/** Runs the statement, which must contain `limit`, until it finds fewer rows or `signal` is aborted. */
-export async function deleteInBatches(
-  db: Queryable,
-  signal: AbortSignal,
-  statementOf: (limit: Sql) => Sql,
-): Promise<void> {
-  while (!signal.aborted && (await db.execute(statementOf(LIMIT))) === BATCH);
+/** What is deleted: `drop` deletes the rows of `old`, a table with the keys that `find` selects with `limit`. */
+export interface Batch {
+  find(limit: Sql): Sql;
+  drop: Sql;
 }
 
-/** As `deleteInBatches`, across organizations. The statement must contain `within` as well. */
+/**
+ * Deletes until `find` finds fewer rows than a batch, or `signal` is aborted. Rows that someone else deletes at the same time count as
+ * found: nothing is left then, however many do it at once.
+ */
+export async function deleteInBatches(db: Queryable, signal: AbortSignal, { find, drop }: Batch): Promise<void> {
+  let found = BATCH;
+  while (found === BATCH && !signal.aborted) {
+    const rows = await db.query<{ found: number }>(sql`
+      with old as materialized (${find(LIMIT)}), dropped as (${drop}) select count(*)::int as found from old`);
+    found = rows[0]!.found;
+  }
+}
+
+/**
+ * Across organizations: runs a statement that contains `limit` and `within` until it deletes nothing, or `signal` is aborted. If all that
+ * it found was deleted by another node, that node continues.
+ */
 export async function deleteAcross(
   { execute }: Pick<Shards, 'execute'>,
   what: string,
   signal: AbortSignal,
   statementOf: (limit: Sql, within: Within) => Sql,
 ): Promise<void> {
-  while (!signal.aborted && (await execute(what, (within) => statementOf(LIMIT, within))) === BATCH);
+  while (!signal.aborted && (await execute(what, (within) => statementOf(LIMIT, within))) > 0);
 }

@@ -69,21 +69,14 @@ export async function requireWayIn(tx: Tx, userId: string): Promise<void> {
 
 /** Deletes expired sign-ins and unused challenges. */
 export async function dropExpiredSignIns({ db }: Pick<Platform, 'db'>, now: Date, signal: AbortSignal): Promise<void> {
-  await deleteInBatches(
-    db,
-    signal,
-    // Compared again, because using a sign-in extends it.
-    (limit) => sql`
-      delete from sign_ins s using (
-        select id from sign_ins where expires_at <= ${now} order by expires_at ${limit}) old
-      where s.id = old.id and s.expires_at <= ${now}`,
-  );
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from verifications v using (
-        select id from verifications where expires_at <= ${now} order by expires_at ${limit}) old
-      where v.id = old.id and v.expires_at <= ${now}`,
-  );
+  await deleteInBatches(db, signal, {
+    // Locked, because using a sign-in extends it.
+    find: (limit) => sql`select id from sign_ins where expires_at <= ${now} order by expires_at ${limit} for update`,
+    drop: sql`delete from sign_ins s using old where s.id = old.id`,
+  });
+  await deleteInBatches(db, signal, {
+    find: (limit) =>
+      sql`select id from verifications where expires_at <= ${now} order by expires_at ${limit} for update`,
+    drop: sql`delete from verifications v using old where v.id = old.id`,
+  });
 }

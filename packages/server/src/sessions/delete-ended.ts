@@ -29,35 +29,32 @@ export async function deleteEndedSessions(
     select s.session_id as "sessionId" from sessions s
     where s.organization_id = ${organizationId} and s.root_session_id = any(${[...roots]}::uuid[])`);
   const ids = [...roots, ...rows.map(({ sessionId }) => sessionId)];
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from segments g using (
-        select x.session_id, x.turn, x.seq_to from segments x
-        where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+  await deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.session_id, x.turn, x.seq_to from segments x
+      where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}`,
+    drop: sql`
+      delete from segments g using old
       where g.organization_id = ${organizationId} and g.session_id = any(${ids}::uuid[]) and g.session_id = old.session_id
         and g.turn = old.turn and g.seq_to = old.seq_to`,
-  );
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from operations o using (
-        select x.operation_id from operations x
-        where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+  });
+  await deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.operation_id from operations x
+      where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}`,
+    drop: sql`
+      delete from operations o using old
       where o.organization_id = ${organizationId} and o.operation_id = old.operation_id`,
-  );
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from webhook_deliveries d using (
-        select x.webhook_subscription_id, x.delivery_id from webhook_deliveries x
-        where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+  });
+  await deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.webhook_subscription_id, x.delivery_id from webhook_deliveries x
+      where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}`,
+    drop: sql`
+      delete from webhook_deliveries d using old
       where d.organization_id = ${organizationId} and d.webhook_subscription_id = old.webhook_subscription_id
         and d.delivery_id = old.delivery_id`,
-  );
+  });
   if (signal.aborted) return 0;
   // The foreign key deletes the session's approvals, of which there are few.
   return db.transaction(async (tx) => {

@@ -88,21 +88,20 @@ function deleteNotInherited(
   sessionIds: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  return deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from messages m using (
-        select x.session_id, x.turn, x.position from kept_transcripts k
-        left join lateral (${inheritedEnd(organizationId)}) e on true
-        cross join lateral (
-          select m.session_id, m.turn, m.position from messages m
-          where m.organization_id = ${organizationId} and m.session_id = k.session_id
-            and (m.turn, m.position) > (coalesce(e.turn, -1), coalesce(e.position, -1)) ${limit}) x
-        where k.organization_id = ${organizationId} and k.session_id = any(${[...sessionIds]}::uuid[]) ${limit}) old
+  return deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.session_id, x.turn, x.position from kept_transcripts k
+      left join lateral (${inheritedEnd(organizationId)}) e on true
+      cross join lateral (
+        select m.session_id, m.turn, m.position from messages m
+        where m.organization_id = ${organizationId} and m.session_id = k.session_id
+          and (m.turn, m.position) > (coalesce(e.turn, -1), coalesce(e.position, -1)) ${limit}) x
+      where k.organization_id = ${organizationId} and k.session_id = any(${[...sessionIds]}::uuid[]) ${limit}`,
+    drop: sql`
+      delete from messages m using old
       where m.organization_id = ${organizationId} and m.session_id = old.session_id and m.turn = old.turn
         and m.position = old.position`,
-  );
+  });
 }
 
 /** After the deletion. A transcript of which a fork was deleted in the meantime stays due. */

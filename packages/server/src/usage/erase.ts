@@ -13,14 +13,13 @@ export async function eraseUsage(
   await db.execute(sql`
     update model_usage set end_user_id = null
     where organization_id = ${organizationId} and end_user_id = ${endUserId}`);
-  await deleteInBatches(
-    db,
-    signal,
-    (limit) => sql`
-      delete from model_usage_end_user_days d using (
-        select x.day, x.environment from model_usage_end_user_days x
-        where x.organization_id = ${organizationId} and x.end_user_id = ${endUserId} ${limit}) old
+  await deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.day, x.environment from model_usage_end_user_days x
+      where x.organization_id = ${organizationId} and x.end_user_id = ${endUserId} ${limit}`,
+    drop: sql`
+      delete from model_usage_end_user_days d using old
       where d.organization_id = ${organizationId} and d.day = old.day and d.environment = old.environment
         and d.end_user_id = ${endUserId}`,
-  );
+  });
 }

@@ -4,10 +4,16 @@
 // Also clears what still waited for a subscription when it was deleted, so that deleting a subscription takes constant time.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { firstUuidOf } from '../lib/ids.ts';
 
 // The number of rows that one statement locks and writes, which takes a few milliseconds.
 const BATCH = 1_000;
+
+interface Subscription {
+  organizationId: string;
+  webhookSubscriptionId: string;
+}
 
 /** The subscriptions, including deleted ones, that have deliveries: one index look-up for each subscription, not each delivery. */
 export async function subscriptionsWithDeliveries(db: Db, organizationId: string): Promise<string[]> {
@@ -25,25 +31,26 @@ export async function subscriptionsWithDeliveries(db: Db, organizationId: string
   return rows.map(({ id }) => id);
 }
 
-/** Deletes a batch of deliveries that finished before that time, oldest first. Returns whether the batch was full. */
+/** Deletes the deliveries that finished before that time, oldest first. */
 export async function dropDeliveries(
   db: Db,
-  { organizationId, webhookSubscriptionId }: { organizationId: string; webhookSubscriptionId: string },
+  { organizationId, webhookSubscriptionId }: Subscription,
   before: Date,
-): Promise<boolean> {
-  // Ids sort by time of creation, so younger deliveries are not read.
-  const dropped = await db.execute(sql`
-    delete from webhook_deliveries d
-    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id <= (
-        select old.delivery_id from (
-          select x.delivery_id from webhook_deliveries x
-          where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-            and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
-          order by x.delivery_id limit ${BATCH}) old
-        order by old.delivery_id desc limit 1)
-      and d.finished_at < ${before} and d.next_attempt_at is null`);
-  return dropped >= BATCH;
+  signal: AbortSignal,
+): Promise<void> {
+  await deleteInBatches(db, signal, {
+    // Ids sort by time of creation, so younger deliveries are not read. Those that are deleted with their sessions are left out: to wait for
+    // some of them, while their deletion waits for others, would be a deadlock.
+    find: (limit) => sql`
+      select x.delivery_id from webhook_deliveries x
+      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+        and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
+      order by x.delivery_id ${limit} for update skip locked`,
+    drop: sql`
+      delete from webhook_deliveries d
+      where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+        and d.delivery_id = any(array(select old.delivery_id from old))`,
+  });
 }
 
 /** Deleted subscriptions for which chunks of the organization still wait. */
@@ -74,34 +81,39 @@ export async function deletedSubscriptions(db: Db, organizationId: string): Prom
   return rows.map(({ id }) => id);
 }
 
-interface Deleted {
-  organizationId: string;
-  webhookSubscriptionId: string;
+/** Clears the progress of the sessions of a deleted subscription, except those that are in use right now. */
+export async function clearSessions(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: Subscription,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let cleared = BATCH; cleared === BATCH && !signal.aborted; ) {
+    // They are locked, so none of them is missing in the count.
+    cleared = await db.execute(sql`
+      update sessions s set delivery_due = false, delivery_id = null
+      where s.organization_id = ${organizationId} and s.delivery_subscription_id = ${webhookSubscriptionId}
+        and s.session_id in (
+          select x.session_id from sessions x
+          where x.organization_id = ${organizationId} and x.delivery_subscription_id = ${webhookSubscriptionId}
+            and x.delivery_due
+          order by x.session_id limit ${BATCH} for no key update of x skip locked)`);
+  }
 }
 
-/** Clears the progress of a batch of sessions of a deleted subscription. Returns whether the batch was full. */
-export async function clearSessions(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
-  const cleared = await db.execute(sql`
-    update sessions s set delivery_due = false, delivery_id = null
-    where s.organization_id = ${organizationId} and s.delivery_subscription_id = ${webhookSubscriptionId}
-      and s.session_id in (
-        select x.session_id from sessions x
-        where x.organization_id = ${organizationId} and x.delivery_subscription_id = ${webhookSubscriptionId}
-          and x.delivery_due
-        order by x.session_id limit ${BATCH} for no key update of x skip locked)`);
-  return cleared === BATCH;
-}
-
-/** Deletes a batch of the pending deliveries of a deleted subscription. Returns whether the batch was full. */
-export async function dropPending(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
-  const dropped = await db.execute(sql`
-    delete from pending_deliveries d
-    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id <= (
-        select old.delivery_id from (
-          select x.delivery_id from pending_deliveries x
-          where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-          order by x.delivery_id limit ${BATCH}) old
-        order by old.delivery_id desc limit 1)`);
-  return dropped >= BATCH;
+/** Deletes the pending deliveries of a deleted subscription. */
+export async function dropPending(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: Subscription,
+  signal: AbortSignal,
+): Promise<void> {
+  await deleteInBatches(db, signal, {
+    find: (limit) => sql`
+      select x.delivery_id from pending_deliveries x
+      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+      order by x.delivery_id ${limit} for update skip locked`,
+    drop: sql`
+      delete from pending_deliveries d
+      where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+        and d.delivery_id = any(array(select old.delivery_id from old))`,
+  });
 }

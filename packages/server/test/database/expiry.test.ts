@@ -1,5 +1,5 @@
 // Expired rows are deleted, however many there are: a few per statement, found by an index.
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
@@ -9,7 +9,7 @@ import { dropRetiredSecrets } from '../../src/keys/retired.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { dropExpiredLinks } from '../../src/people/invitations.ts';
 import { dropExpiredSignIns } from '../../src/people/sign-ins.ts';
-import { costOf, listenTo } from '../support/plans.ts';
+import { costOf } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const OLD = 2_500;
@@ -90,22 +90,30 @@ test.each([
 ] as const)(
   '%s are deleted at most a thousand at a time, by an index, and only if they have expired',
   async (_, drop, tables) => {
-    const heard = listenTo(db);
     const counts: number[] = [];
+    async function requireCheap(statement: Sql): Promise<void> {
+      if (counts.at(-1) === BATCH) return;
+      const cost = await costOf(db, statement, { asIfLarge: true });
+      expect(cost.wholeTables).toEqual([]);
+      expect(cost.rows).toBeLessThanOrEqual(3 * BATCH);
+    }
     const watched: Db = {
-      ...heard.db,
+      ...db,
       async execute(statement) {
-        if (counts.length % 3 === 0) {
-          const cost = await costOf(db, statement, { asIfLarge: true });
-          expect(cost.wholeTables).toEqual([]);
-          expect(cost.rows).toBeLessThanOrEqual(3 * BATCH);
-        }
-        counts.push(await heard.db.execute(statement));
+        await requireCheap(statement);
+        counts.push(await db.execute(statement));
         return counts.at(-1)!;
+      },
+      async query<Row>(statement: Sql) {
+        await requireCheap(statement);
+        const rows = await db.query<Row>(statement);
+        counts.push((rows[0] as { found: number }).found);
+        return rows;
       },
     };
     await drop({ db: watched, shards: createShards(watched) }, new Date(), new AbortController().signal);
-    expect(counts).toEqual(tables.flatMap(() => [BATCH, BATCH, OLD - 2 * BATCH]));
+    const most = counts.filter((count) => count > 0);
+    expect(most).toEqual(tables.flatMap(() => [BATCH, BATCH, OLD - 2 * BATCH]));
     for (const table of tables) {
       const [left] = await db.query<{ count: number }>(sql`select count(*)::int as count from ${raw(table)}`);
       expect(left!.count).toBe(table === 'api_keys' ? YOUNG + 1 : YOUNG);
