@@ -154,7 +154,7 @@ async function startPlatform(
   const tracing = config.otlpEndpoint
     ? (await import('./observe/tracing.ts')).createTracing(
         { clock, log },
-        { endpoint: config.otlpEndpoint, headers: config.otlpHeaders },
+        { endpoint: config.otlpEndpoint, headers: config.otlpHeaders, compression: config.otlpCompression },
       )
     : undefined;
   stops.push(async () => tracing?.stop());

@@ -164,6 +164,8 @@ export const roles = ['api', 'runtime', 'delivery'] as const;
 type Role = (typeof roles)[number];
 
 const logFormats = ['auto', 'json', 'text'] as const;
+/** Of spans for the collector, by OpenTelemetry's names. */
+const compressions = ['none', 'gzip'] as const;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export function parseEgress(text: string): EgressPolicy {
@@ -187,6 +189,12 @@ export function parseLogFormat(text: string): (typeof logFormats)[number] {
   const format = logFormats.find((one) => one === text);
   if (!format) throw new Error(`"${text}" is not a log format; use one of ${logFormats.join(', ')}`);
   return format;
+}
+
+export function parseCompression(text: string): (typeof compressions)[number] {
+  const compression = compressions.find((one) => one === text);
+  if (!compression) throw new Error(`"${text}" is not a compression; use one of ${compressions.join(', ')}`);
+  return compression;
 }
 
 export function parseLogLevel(text: string): string {

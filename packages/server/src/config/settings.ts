@@ -8,6 +8,7 @@ import { required, setting } from './setting.ts';
 import {
   logLevels,
   parseCollector,
+  parseCompression,
   parseCount,
   parseDatabaseUrl,
   parseDays,
@@ -316,6 +317,12 @@ export const settingGroups = {
       default: '',
       about: 'headers for the collector, as name=value separated by commas',
       parse: parseHeaders,
+    }),
+    otlpCompression: required({
+      variable: 'OTEL_EXPORTER_OTLP_COMPRESSION',
+      default: 'none',
+      about: 'how spans for the collector are compressed: gzip or none',
+      parse: parseCompression,
     }),
   },
 };
