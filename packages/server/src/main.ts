@@ -182,7 +182,7 @@ async function startPlatform(
   const analytics = createAnalytics({ db, shards, clock, log });
   analytics.start();
   stops.push(() => analytics.stop());
-  const files = createFileStores(db, log, config);
+  const files = createFileStores({ db, log, clock }, config);
   const localRunners = createLocalRunners();
   return {
     platform: {

@@ -2,9 +2,12 @@
 // that no request to the store waits for a slow client; for the same reason it is read in windows.
 //
 // The address is the operator's, like that of the database, so its requests do not go through egress/.
+import { Readable } from 'node:stream';
 import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import type { S3Location } from '../config/setting-values.ts';
+import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
+import type { Clock } from '../lib/clock.ts';
 import { createFairShare } from '../lib/fair-share.ts';
 import type { Log } from '../lib/log.ts';
 import { type Piece, piecesOf } from './pieces.ts';
@@ -16,10 +19,17 @@ const WINDOW_BYTES = 1024 * 1024;
 const MAX_AT_ONCE = 32;
 const CONNECT_TIMEOUT_MS = 5_000;
 const SILENCE_TIMEOUT_MS = 30_000;
+/** Of 5 MiB, over a slow line. A store that sends a byte now and then is never silent. */
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Of a response without content of a file: an error, or what S3 says of an upload. They have some hundred bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 type S3 = typeof import('@aws-sdk/client-s3');
 
-export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): FileStore {
+export function createS3Store(
+  location: S3Location,
+  { log, clock }: { log: Pick<Log, 'warn'>; clock: Pick<Clock, 'sleep'> },
+): FileStore {
   const { bucket, prefix } = location;
   const gate = createFairShare({ max: MAX_AT_ONCE });
   let loading: Promise<{ s3: S3; client: S3Client }> | undefined;
@@ -36,18 +46,28 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
   });
 
   /** Sends requests to the store. A failure of the store is a 503, and is logged without what the store says: that may have keys. */
-  async function request<T>(organizationId: string, act: (s3: S3, client: S3Client) => Promise<T>): Promise<T> {
+  async function request<T>(
+    organizationId: string,
+    act: (s3: S3, client: S3Client, options: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
     const { s3, client } = await load();
     const leave = await gate.take(organizationId);
+    const [late, over] = [new AbortController(), new AbortController()];
+    clock.sleep(REQUEST_TIMEOUT_MS, over.signal).then(
+      () => late.abort(OVER),
+      () => {},
+    );
     try {
-      return await act(s3, client);
+      return await act(s3, client, { abortSignal: late.signal });
     } catch (error) {
       const { name, $metadata } = error as Partial<S3ServiceException>;
-      log.warn({ error: name, status: $metadata?.httpStatusCode }, 'the store of files failed');
+      const known = /^[A-Za-z]{1,40}$/.test(name ?? '') ? name : undefined;
+      log.warn({ error: known, status: $metadata?.httpStatusCode }, 'the store of files failed');
       throw new ApiError('unavailable', 'The store of files is not available. Retry in a moment.', {
         retryAfterSeconds: 1,
       });
     } finally {
+      over.abort(OVER);
       leave?.();
     }
   }
@@ -59,24 +79,26 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
     try {
       for await (const { bytes, isLast } of pieces) {
         const PartNumber = parts.length + 1;
-        await request(file.organizationId, async (s3, client) => {
+        await request(file.organizationId, async (s3, client, options) => {
           if (isLast && PartNumber === 1) {
-            await client.send(new s3.PutObjectCommand({ ...object, Body: bytes }));
+            await client.send(new s3.PutObjectCommand({ ...object, Body: bytes }), options);
             return;
           }
-          UploadId ??= (await client.send(new s3.CreateMultipartUploadCommand(object))).UploadId;
+          UploadId ??= (await client.send(new s3.CreateMultipartUploadCommand(object), options)).UploadId;
           const part = { ...object, UploadId, PartNumber, Body: bytes };
-          parts.push({ PartNumber, ETag: (await client.send(new s3.UploadPartCommand(part))).ETag });
+          parts.push({ PartNumber, ETag: (await client.send(new s3.UploadPartCommand(part), options)).ETag });
         });
       }
       if (UploadId === undefined) return;
       const whole = { ...object, UploadId, MultipartUpload: { Parts: parts } };
-      await request(file.organizationId, (s3, client) => client.send(new s3.CompleteMultipartUploadCommand(whole)));
+      await request(file.organizationId, (s3, client, options) =>
+        client.send(new s3.CompleteMultipartUploadCommand(whole), options),
+      );
     } catch (error) {
       const upload = { ...object, UploadId };
       if (UploadId) {
-        await request(file.organizationId, (s3, client) =>
-          client.send(new s3.AbortMultipartUploadCommand(upload)),
+        await request(file.organizationId, (s3, client, options) =>
+          client.send(new s3.AbortMultipartUploadCommand(upload), options),
         ).catch(() => {});
       }
       throw error;
@@ -93,11 +115,10 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
       for (let at = start; at < end && !signal?.aborted; ) {
         const to = Math.min(at + WINDOW_BYTES, end);
         const range = { ...objectOf(file), Range: `bytes=${at}-${to - 1}` };
-        const bytes = await request(file.organizationId, async (s3, client) => {
-          const { Body, ContentRange = 'bytes 0-' } = await client.send(new s3.GetObjectCommand(range));
-          const received = await Body!.transformToByteArray();
-          // Not all stores know every range: one may send more after it.
-          return ContentRange.startsWith(`bytes ${at}-`) ? received.subarray(0, to - at) : undefined;
+        const bytes = await request(file.organizationId, async (s3, client, options) => {
+          const { Body, ContentRange = 'bytes 0-' } = await client.send(new s3.GetObjectCommand(range), options);
+          const received = await beginningOf(Body as Readable, to - at);
+          return ContentRange.startsWith(`bytes ${at}-`) ? received : undefined;
         });
         if (bytes?.length !== to - at) throw new Error('The content of a file is not there any more');
         yield bytes;
@@ -106,13 +127,15 @@ export function createS3Store(location: S3Location, log: Pick<Log, 'warn'>): Fil
     },
 
     async remove(file) {
-      await request(file.organizationId, (s3, client) => client.send(new s3.DeleteObjectCommand(objectOf(file))));
+      await request(file.organizationId, (s3, client, options) =>
+        client.send(new s3.DeleteObjectCommand(objectOf(file)), options),
+      );
     },
   };
 }
 
 function clientOf(s3: S3, { endpoint, region, usesPaths }: S3Location): S3Client {
-  return new s3.S3Client({
+  const client = new s3.S3Client({
     region,
     ...(endpoint && { endpoint }),
     forcePathStyle: usesPaths,
@@ -121,4 +144,39 @@ function clientOf(s3: S3, { endpoint, region, usesPaths }: S3Location): S3Client
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
   });
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        const result = await next(args);
+        const response = result.response as { statusCode: number; body: Readable };
+        const isContent = commandName === 'GetObjectCommand' && response.statusCode < 300;
+        // The client reads all other responses into memory, however long they are.
+        if (!isContent) response.body = Readable.from(limited(response.body));
+        return result;
+      },
+    // Next to what sends the request, before what reads the response.
+    { name: 'limitResponses', step: 'deserialize', priority: 'low' },
+  );
+  return client;
+}
+
+/** Not all stores know every range: one may send more after it, or without end. */
+async function beginningOf(body: Readable, bytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let received = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk as Buffer);
+    received += (chunk as Buffer).length;
+    if (received > bytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, bytes);
+}
+
+async function* limited(body: Readable): AsyncGenerator<Buffer> {
+  let received = 0;
+  for await (const chunk of body) {
+    received += (chunk as Buffer).length;
+    if (received > MAX_ANSWER_BYTES) throw new Error('The store responds with more than it should');
+    yield chunk as Buffer;
+  }
 }

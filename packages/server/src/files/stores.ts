@@ -1,6 +1,7 @@
 // The stores of this node: the one that takes new files, and those that older files may be in.
 import type { S3Location } from '../config/setting-values.ts';
 import type { Db } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { createDatabaseStore } from './database-store.ts';
 import { createS3Store } from './s3-store.ts';
@@ -23,12 +24,11 @@ export interface FileSettings {
 }
 
 export function createFileStores(
-  db: Db,
-  log: Pick<Log, 'warn'>,
+  { db, log, clock }: { db: Db; log: Pick<Log, 'warn'>; clock: Pick<Clock, 'sleep'> },
   { maxFileMegabytes, filesUrl }: FileSettings,
 ): FileStores {
   const database = createDatabaseStore(db);
-  const own = filesUrl ? createS3Store(filesUrl, log) : database;
+  const own = filesUrl ? createS3Store(filesUrl, { log, clock }) : database;
   return {
     own,
     named(name) {

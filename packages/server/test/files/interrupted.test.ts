@@ -53,7 +53,7 @@ async function purgeIn(ms: number): Promise<void> {
   const { db } = service;
   const clock = { ...systemClock, now: () => new Date(Date.now() + ms), sleep: () => Promise.resolve() };
   const log = createLog({ level: 'error', destination: { write() {} } });
-  const files = createFileStores(db, log, { maxFileMegabytes: 0 });
+  const files = createFileStores({ db, log, clock }, { maxFileMegabytes: 0 });
   await purgeFiles({ db, clock, log, files, shards: createShards(db) }, new AbortController().signal);
 }
 

@@ -51,7 +51,7 @@ function platformIn(days: number) {
   const { db } = service;
   const log = createLog({ level: 'error', destination: { write() {} } });
   const clock = { ...systemClock, now: () => new Date(Date.now() + days * DAY_MS) };
-  const files = createFileStores(db, log, { maxFileMegabytes: 0 });
+  const files = createFileStores({ db, log, clock }, { maxFileMegabytes: 0 });
   return { db, clock, log, files, metrics: createMetrics(), shards: createShards(db) };
 }
 

@@ -89,7 +89,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       modelCatalog: createCatalog({ db, vault, egress, clock, prices }),
       keySpending: createKeySpending({ db, clock }),
       budgetStops: createBudgetStops({ db, clock }),
-      files: createFileStores(db, log, { maxFileMegabytes: 0 }),
+      files: createFileStores({ db, log, clock }, { maxFileMegabytes: 0 }),
       memory: createMemory(),
       offers,
       localRunners: createLocalRunners(),
