@@ -832,6 +832,8 @@ create table accounts (
   scope text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- The issuer whose id the account has. The same id of another issuer is another person. Null until the first sign-in after an upgrade.
+  issuer text,
   constraint accounts_pkey primary key (id),
   constraint accounts_provider_id_account_id_key unique (provider_id, account_id),
   constraint accounts_user_id_fkey foreign key (user_id) references users(id) on delete cascade

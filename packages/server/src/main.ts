@@ -35,6 +35,7 @@ import { ensureFirstOrganization } from './organizations/organizations.ts';
 import { storeConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
 import { createSetupToken, linkOf } from './people/invitations.ts';
+import { isOfIssuer } from './people/provider-account.ts';
 import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
 import { createCatalog, createModels } from './runtime/models/models.ts';
@@ -357,18 +358,20 @@ function startIdentity(
   directUrl: string,
   stops: (() => Promise<unknown>)[],
 ): Identity {
-  const { log, vault, publicUrl } = platform;
+  const { log, vault, publicUrl, clock } = platform;
   const statementTimeoutMs = config.statementTimeoutSeconds * 1000;
   const pool = createIdentityPool({ url: directUrl, log, statementTimeoutMs });
   stops.push(() => pool.end());
   return createIdentity({
     pool,
     log,
+    clock,
     publicUrl,
     key: vault.derive('sign_in'),
     oidc: oidcOf(config),
     signInDays: config.signInDays,
     onSignedIn: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.signed_in' }),
+    onNamed: (account) => isOfIssuer(platform.db, log, account),
     onConnected: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.provider_connected' }),
   });
 }

@@ -16,6 +16,7 @@ import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { ADDRESS_HEADER, AUTH_PATH, cookiePrefixOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
 import { hashPassword, verifyPassword } from './hashing.ts';
+import { accountOf, claimsOf, type ProviderAccount } from './provider-account.ts';
 
 /** What better-auth is configured with. */
 export interface AuthOptions {
@@ -31,6 +32,8 @@ export interface AuthOptions {
   onSignedIn(userId: string): Promise<void>;
   /** Called with the hash that a password matched. */
   onVerified(hash: string): void;
+  /** Runs when the provider has said who someone is. False: they are refused. */
+  onNamed(account: ProviderAccount): Promise<boolean>;
   /** Runs when an account of the provider was connected; if it can't be recorded, the request fails. */
   onConnected(userId: string): Promise<void>;
 }
@@ -89,6 +92,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
         refreshTokenExpiresAt: 'refresh_token_expires_at',
         ...times,
       },
+      additionalFields: { issuer: { type: 'string', required: false, input: false, returned: false } },
       updateAccountOnSignIn: false,
       accountLinking: {
         enabled: true,
@@ -118,7 +122,9 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
           // Fields from a provider have the same limits as those that a person enters (http/console/api.ts).
           before: async ({ name, email, ...user }) =>
             isEmail(email)
-              ? { data: { ...user, email, name: (name.trim() || email).slice(0, MAX_NAME).toWellFormed() } }
+              ? {
+                  data: { ...user, image: null, email, name: (name.trim() || email).slice(0, MAX_NAME).toWellFormed() },
+                }
               : false,
         },
       },
@@ -131,7 +137,13 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
         create: {
           // Only the identity is needed from the provider; stored tokens could only be stolen.
           before: async (account) => ({
-            data: { ...account, accessToken: undefined, refreshToken: undefined, idToken: undefined },
+            data: {
+              ...account,
+              accessToken: undefined,
+              refreshToken: undefined,
+              idToken: undefined,
+              issuer: account.idToken && claimsOf(account.idToken).iss,
+            },
           }),
           after: async ({ userId }) => heard.onConnected(userId),
         },
@@ -158,6 +170,11 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
                 pkce: true,
                 requireIdTokenVerification: true,
                 disableImplicitSignUp: true,
+                accountSubject: async ({ tokens, profile }) => {
+                  const account = accountOf(tokens.idToken, profile, oidc.clientId);
+                  if (!(await heard.onNamed(account))) throw new Error('The account belongs to another issuer');
+                  return account.subject;
+                },
                 // An invalid email is refused before it is looked up.
                 mapProfileToUser: ({ email }) => ({ email: isEmail(email) ? email : '' }),
               },

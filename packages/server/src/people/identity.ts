@@ -5,11 +5,14 @@
 // enough to forge one. Every sign-in has a new token, so none can be planted in a browser beforehand.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { ADDRESS_HEADER, CALLBACK_PATH, cookieNameOf, errorUrlOf, PROVIDER_ID } from './auth-names.ts';
 import type { Auth, AuthOptions } from './better-auth.ts';
 import { readCookie, setCookie } from './cookies.ts';
+import type { ProviderAccount } from './provider-account.ts';
 
 export { CALLBACK_PATH, PROVIDER_ID } from './auth-names.ts';
 
@@ -42,12 +45,24 @@ export interface NewSignIn {
 
 export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | `on${string}`> {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
+  clock: Pick<Clock, 'sleep'>;
   /** The console's URL; passkeys are valid for its host. First called by the first request. */
   publicUrl(): URL;
   /** Runs in every sign-in, by any method; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string, visitor: Visitor): Promise<void>;
+  /** Runs when the provider has said who someone is. False: they are refused. */
+  onNamed(account: ProviderAccount): Promise<boolean>;
   /** Runs when an account of the provider was connected. */
   onConnected(userId: string, visitor: Visitor): Promise<void>;
+}
+
+/** What is known of a call of better-auth while it runs. */
+interface Call {
+  visitor: Visitor;
+  /** The hash that a password matched. */
+  verifiedHash?: string;
+  /** Why `onNamed` failed. */
+  failure?: unknown;
 }
 
 export interface Identity {
@@ -77,9 +92,11 @@ export interface Identity {
   clearing(): string;
 }
 
+const PROVIDER_TIMEOUT_MS = 15_000;
+
 export function createIdentity(options: IdentityOptions): Identity {
   const { publicUrl } = options;
-  const calls = new AsyncLocalStorage<{ visitor: Visitor; verifiedHash?: string }>();
+  const calls = new AsyncLocalStorage<Call>();
   const csrfKey = createHmac('sha256', options.key).update('csrf').digest();
   let own: Promise<Auth> | undefined;
   let withProvider: Promise<Auth> | undefined;
@@ -92,6 +109,15 @@ export function createIdentity(options: IdentityOptions): Identity {
       oidc,
       publicUrl: publicUrl(),
       onSignedIn: (userId) => options.onSignedIn(userId, calls.getStore()!.visitor),
+      async onNamed(account) {
+        try {
+          return await options.onNamed(account);
+        } catch (error) {
+          // better-auth would call it a refusal by the provider.
+          calls.getStore()!.failure = error;
+          throw error;
+        }
+      },
       onConnected: (userId) => options.onConnected(userId, calls.getStore()!.visitor),
       onVerified(hash) {
         calls.getStore()!.verifiedHash = hash;
@@ -112,10 +138,30 @@ export function createIdentity(options: IdentityOptions): Identity {
   async function authWithProvider(): Promise<Auth> {
     withProvider ??= configured(options.oidc);
     const found = await withProvider;
-    const { socialProviders } = await found.$context;
-    if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return found;
+    try {
+      const { socialProviders } = await inTime(found.$context);
+      if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return found;
+    } catch (error) {
+      withProvider = undefined;
+      throw error;
+    }
     withProvider = undefined;
-    throw new ApiError('unavailable', "The provider can't be reached. Try again soon.", { retryAfterSeconds: 5 });
+    throw unreachable();
+  }
+
+  /** better-auth waits for minutes for a provider that does not respond, and the request with it. Throws 503. */
+  async function inTime<T>(work: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const late = options.clock.sleep(PROVIDER_TIMEOUT_MS, over.signal).then(() => {
+      throw unreachable();
+    });
+    // What loses the race still ends some time.
+    for (const one of [work, late]) one.catch(() => {});
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      over.abort(OVER);
+    }
   }
 
   /** A failure of better-auth, usually of its database, is not the caller's fault: 503. */
@@ -239,8 +285,10 @@ export function createIdentity(options: IdentityOptions): Identity {
       calls.run({ visitor }, async () => {
         const { handler } = await authWithProvider();
         const request = new Request(`${publicUrl().origin}${CALLBACK_PATH}?${query}`, { headers: headersOf(visitor) });
-        const response = await handler(request).catch(unavailable);
+        const response = await inTime(handler(request)).catch(unavailable);
         const location = response.headers.get('location');
+        const { failure } = calls.getStore()!;
+        if (failure !== undefined) return unavailable(failure);
         // If its database failed, it redirects with this error.
         const isFailure = location?.endsWith('error=internal_server_error');
         if (isFailure || response.status >= 500) return unavailable({ name: 'Response', code: response.status });
@@ -272,6 +320,10 @@ function signInOf({
     name: user.name,
     email: user.email,
   };
+}
+
+function unreachable(): ApiError {
+  return new ApiError('unavailable', "The provider can't be reached. Try again soon.", { retryAfterSeconds: 5 });
 }
 
 /** A deliberate refusal by better-auth has a status; a failure of its database has 500. */

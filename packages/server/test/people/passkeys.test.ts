@@ -206,6 +206,7 @@ test('the schema has the tables that better-auth requires', async () => {
     signInDays: 7,
     oidc: undefined,
     onSignedIn: async () => {},
+    onNamed: async () => true,
     onConnected: async () => {},
     onVerified() {},
   });

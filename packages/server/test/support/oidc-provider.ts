@@ -1,5 +1,5 @@
 // An OpenID Connect provider in the test: discovery, keys, the authorization code flow with PKCE, ID tokens signed with RS256.
-import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createHash, createHmac, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,10 +13,25 @@ export interface Claims {
   name: string;
 }
 
+interface Faults {
+  /** Changes the claims of the ID token; undefined: the claim is missing. */
+  tamper?: Record<string, unknown>;
+  badSignature?: boolean;
+  /** In the header of the ID token: unsigned, or signed with what anyone knows. */
+  algorithm?: 'none' | 'HS256';
+  noIdToken?: boolean;
+  /** What the endpoint of the provider says about the person, which is read if the ID token has no email. */
+  userInfo?: Record<string, unknown>;
+}
+
 export interface OidcProvider {
   readonly issuer: string;
-  /** Sets who signs in next; `tamper` changes the claims of the ID token. */
-  next: Claims & { tamper?: Record<string, unknown>; badSignature?: boolean };
+  /** Sets who signs in next, and what is wrong with it. */
+  next: Claims & Faults;
+  /** The path that gets no response. */
+  silentAt: string | undefined;
+  /** Resolves with the next request that gets none. */
+  silence(): Promise<void>;
   /** Follows an authorization request like a browser and returns the address of the redirect. */
   follow(url: string): Promise<string>;
   close(): Promise<void>;
@@ -44,10 +59,12 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const codes = new Map<string, { challenge: string; nonce: string | null; redirectUri: string }>();
+  let silent = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     const url = new URL(request.url!, issuer());
     const json = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (url.pathname === provider.silentAt) return silent.resolve();
     switch (url.pathname) {
       case '/.well-known/openid-configuration':
         return json(200, {
@@ -89,21 +106,28 @@ export async function startOidcProvider(): Promise<OidcProvider> {
           access_token: 'access',
           token_type: 'Bearer',
           expires_in: 60,
-          id_token: idToken(issued.nonce),
+          ...(!provider.next.noIdToken && { id_token: idToken(issued.nonce) }),
         });
       }
+      case '/userinfo':
+        return json(200, provider.next.userInfo ?? { ...provider.next });
       default:
         return json(404, {});
     }
   });
 
   function idToken(nonce: string | null): string {
-    const { tamper, badSignature, ...claims } = provider.next;
+    const { tamper, badSignature, algorithm = 'RS256', noIdToken: _, userInfo: __, ...claims } = provider.next;
     const seconds = Math.floor(Date.now() / 1000);
     const body = { iss: issuer(), aud: clientId, iat: seconds, exp: seconds + 60, nonce, ...claims, ...tamper };
-    const parts = [{ alg: 'RS256', kid: 'k1', typ: 'JWT' }, body].map((part) =>
+    const parts = [{ alg: algorithm, kid: 'k1', typ: 'JWT' }, body].map((part) =>
       Buffer.from(JSON.stringify(part)).toString('base64url'),
     );
+    if (algorithm === 'none') return `${parts.join('.')}.`;
+    if (algorithm === 'HS256') {
+      const known = publicKey.export({ format: 'pem', type: 'spki' });
+      return `${parts.join('.')}.${createHmac('sha256', known).update(parts.join('.')).digest('base64url')}`;
+    }
     const key = badSignature ? stranger.privateKey : privateKey;
     return `${parts.join('.')}.${createSign('sha256').update(parts.join('.')).sign(key).toString('base64url')}`;
   }
@@ -115,6 +139,11 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   const provider: OidcProvider = {
     issuer: issuer(),
     next: { sub: 's1', email: 'x@example.com', email_verified: true, name: 'X' },
+    silentAt: undefined,
+    silence() {
+      silent = Promise.withResolvers();
+      return silent.promise;
+    },
     async follow(url) {
       const response = await fetch(url, { redirect: 'manual' });
       return response.headers.get('location')!;
