@@ -2,6 +2,7 @@
 import type { SchemaObject } from './components.ts';
 import type { FieldError } from './errors.ts';
 import { shapeOf } from './validation/narrow.ts';
+import { unknownField } from './validation/unknown-field.ts';
 
 /** A few mistyped names are reported with the other errors; if there are more, only they are reported. */
 const FEW_UNKNOWN = 4;
@@ -31,7 +32,7 @@ export function sizeErrors(schema: SchemaObject, value: unknown, max: number): F
     const unknown = others === false ? names.filter((name) => !Object.hasOwn(properties, name)) : [];
     if (unknown.length > FEW_UNKNOWN) {
       for (const name of unknown.slice(0, max - errors.length))
-        errors.push({ path: at(name), message: unknownField(shape) });
+        errors.push({ path: at(name), message: unknownField(name, shape) });
       return;
     }
     for (const name of names) {
@@ -58,14 +59,4 @@ export function isTooLarge(schema: SchemaObject, value: unknown): boolean {
   if (Object.keys(value).length > (others === false ? known.length : maxProperties)) return true;
   const fields = value as Record<string, unknown>;
   return known.some(([name, inner]) => Object.hasOwn(fields, name) && isTooLarge(inner, fields[name]));
-}
-
-// A longer list is easier to find in the reference than to read in an error.
-const MAX_NAMES_LISTED = 16;
-
-/** With the names of the known fields, since the intended one is among them. */
-export function unknownField({ properties = {} }: SchemaObject): string {
-  const names = Object.keys(properties);
-  const known = names.length === 0 || names.length > MAX_NAMES_LISTED ? '' : `: there are ${names.join(', ')}`;
-  return `is not a known field${known}`;
 }

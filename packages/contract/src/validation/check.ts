@@ -3,9 +3,10 @@
 import { Errors } from 'typebox/schema';
 import type { SchemaObject } from '../components.ts';
 import type { FieldError } from '../errors.ts';
-import { sizeErrors, unknownField } from '../size.ts';
+import { sizeErrors } from '../size.ts';
 import { INSTANT } from './instant.ts';
 import { narrow } from './narrow.ts';
+import { unknownField } from './unknown-field.ts';
 
 export { isTooLarge } from '../size.ts';
 export { INSTANT, isInstant } from './instant.ts';
@@ -31,7 +32,9 @@ export function fieldErrors(schema: object, value: unknown): FieldError[] {
   for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
     for (const field of describeError(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
-  return [...errors.values()].slice(0, MAX_ERRORS);
+  // Of a misspelt field that is required, the misspelling explains more than that the field is missing.
+  const isMisspelt = ({ message }: FieldError) => message.includes('Did you mean');
+  return [...errors.values()].sort((a, b) => Number(isMisspelt(b)) - Number(isMisspelt(a))).slice(0, MAX_ERRORS);
 }
 
 interface SchemaError {
@@ -52,7 +55,7 @@ function describeError(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'additionalProperties':
       return (params.additionalProperties as string[]).map((name) => ({
         path: at(name),
-        message: unknownField(schemaAt(schema, error.schemaPath)),
+        message: unknownField(name, schemaAt(schema, error.schemaPath)),
       }));
     case 'enum': {
       const { 'x-expected': expected } = schemaAt(schema, error.schemaPath);

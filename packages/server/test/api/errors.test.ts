@@ -269,7 +269,7 @@ test('for a value of several possible shapes, only the errors of the shape that 
   expect(await wrong('/agents', { name: 'A', model: { provider: 'scripted', model: 'x', extra: 1 } })).toEqual([
     {
       path: 'model.extra',
-      message: expect.stringMatching(/^is not a known field: there are provider, model, /),
+      message: expect.stringMatching(/^is not a known field; there are provider, model, /),
     },
   ]);
   const approval = `must be "always", "never", "once", { "when": <JSON Schema> } or { "policy": …, "by": … }`;

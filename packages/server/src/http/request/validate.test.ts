@@ -37,9 +37,9 @@ test.each([
   ['too many approvers', { find: { policy: { when: {} }, by: { count: 6 } } }, 'find.by.count', 'must be at most 5'],
   [
     'an unknown field of the approvers',
-    { policy: 'always', by: { persons: true } },
-    'by.persons',
-    'is not a known field: there are people, roles, keys, endUser, notRequester, count',
+    { policy: 'always', by: { anyone: true } },
+    'by.anyone',
+    'is not a known field; there are people, roles, keys, endUser, notRequester, count',
   ],
 ])('%s is named with its tool', (_, approval, field, message) => {
   expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
@@ -113,14 +113,35 @@ test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is refused with what is 
 test('an unknown field is refused with the known ones, a number with its bound, a value with its type', () => {
   const limits = { maxSteps: 3, maxStepsPerTurn: 0, turnTimeoutSeconds: '60' };
   expect(refusal('createAgent', agent({ limits, tools: {} }))).toEqual([
+    { path: 'limits.maxSteps', message: 'is not a known field. Did you mean "maxStepsPerTurn"?' },
     { path: 'tools', message: 'must be an array' },
-    { path: 'limits.maxSteps', message: expect.stringMatching(/^is not a known field: there are maxStepsPerTurn, /) },
     { path: 'limits.maxStepsPerTurn', message: 'must be at least 1' },
     { path: 'limits.turnTimeoutSeconds', message: 'must be an integer' },
   ]);
   expect(refusal('listAgents', undefined, { archived: 'yes' })).toEqual([
     { path: 'archived', message: 'must be true or false' },
   ]);
+});
+
+const session = { agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c', environment: 'production' };
+const inSession = { sessionId: 'ses_01k9xq3v7gf3pbt8zn5e6m2r4c' };
+test.each<[keyof typeof routes, string, object, string]>([
+  ['openSession', 'agent_id', { environment: 'production', agent_id: session.agentId }, 'agentId'],
+  ['openSession', 'Environment', { agentId: session.agentId, Environment: 'production' }, 'environment'],
+  ['openSession', 'messages', { ...session, messages: [{ role: 'user', content: 'Hello' }] }, 'input'],
+  ['openSession', 'content', { ...session, content: 'Hello' }, 'input'],
+  ['sendMessage', 'input', { input: 'Hello' }, 'content'],
+  ['forkSession', 'turn', { turn: 2 }, 'atTurn'],
+  ['resolveApproval', 'approved', { approved: true }, 'decision'],
+  ['createAgent', 'system', { name: 'A', model: 'scripted/x', system: 'Be kind.' }, 'instructions'],
+  ['createKey', 'permissions', { name: 'k', permissions: 'read' }, 'permission'],
+])('%s: the field %s is refused with the one that was meant, before anything else', (operation, field, body, meant) => {
+  const params = operation === 'resolveApproval' ? { operationId: session.agentId.replace('agt', 'op') } : inSession;
+  const [first] = refusal(operation, body, {}, 'params' in routes[operation] ? params : {}) as {
+    path: string;
+    message: string;
+  }[];
+  expect(first).toEqual({ path: field, message: `is not a known field. Did you mean "${meant}"?` });
 });
 
 test('messages do not show how a value is checked: an email, an empty field', () => {
@@ -187,7 +208,7 @@ test('20 of many unknown fields are named, and nothing else is checked', () => {
   vi.mocked(Errors).mockClear();
   const errors = refusal('createAgent', fields(60_000)) as { path: string; message: string }[];
   expect(errors.map(({ path }) => path)).toEqual(many(20, (index) => `k${index}`));
-  expect(errors[0]!.message).toMatch(/^is not a known field: there are name, model, /);
+  expect(errors[0]!.message).toMatch(/^is not a known field; there are name, model, /);
   expect(Errors).not.toHaveBeenCalled();
 });
 
