@@ -52,7 +52,7 @@ import { createEnvironmentStreams } from './webhooks/listening/environment-strea
 import { createDispatcher } from './webhooks/sending/dispatcher.ts';
 import { createOffers } from './workers/offers.ts';
 
-export { type Config, ConfigError, readConfig, settings } from './config/config.ts';
+export { type Config, ConfigError, readConfig, settings, unknownVariables } from './config/config.ts';
 export { settingGroups } from './config/settings.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';

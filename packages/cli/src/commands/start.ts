@@ -8,6 +8,7 @@ import {
   settingGroups,
   settings,
   startService,
+  unknownVariables,
   version,
 } from '@signalbox/server';
 import { command, type Options } from '../command.ts';
@@ -63,6 +64,7 @@ async function run(values: Record<string, string>): Promise<void> {
   const isText = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY === true);
   const lines = holdLines(isText ? textWriter(config) : (line) => process.stdout.write(line));
   const log = createLog({ level: config.logLevel, destination: lines });
+  for (const variable of unknownVariables()) log.warn({ variable }, 'a variable that is not a setting has no effect');
   process.on('uncaughtException', (error, origin) => {
     log.fatal({ err: error, origin }, 'stopped by an unhandled error');
     lines.release();

@@ -1,13 +1,18 @@
 // "Did you mean": the known word that a mistyped one is nearest to. It has a subpath of its own, without dependencies, because every
 // start of the command line loads it.
 
-/** The nearest known word; undefined if none is near enough to be meant. Case, `_`, `-` and `.` don't count. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+/**
+ * The nearest known word; undefined if none is near enough to be meant. Case, `_`, `-` and `.` don't count. Near enough is a third of
+ * the word's letters, or its beginning; with `maxEdits`, so many letters.
+ */
+export function nearest(word: string, known: readonly string[], maxEdits?: number): string | undefined {
   const plain = plainText(word);
   if (plain === '') return undefined;
+  const isBeginning = (one: string) => maxEdits === undefined && plain.length > 1 && one.startsWith(plain);
   const ranked = known
-    .map((one) => ({ one, distance: distanceFrom(plain, plainText(one)) }))
-    .filter(({ one, distance }) => distance <= Math.max(1, Math.floor(one.length / 3)))
+    .map((one) => ({ one, plain: plainText(one) }))
+    .map(({ one, plain: other }) => ({ one, distance: isBeginning(other) ? 0 : editDistance(plain, other) }))
+    .filter(({ one, distance }) => distance <= (maxEdits ?? Math.max(1, Math.floor(one.length / 3))))
     .sort((a, b) => a.distance - b.distance);
   return ranked[0]?.one;
 }
@@ -21,10 +26,6 @@ export function didYouMean(word: string, known: readonly string[]): string {
 function plainText(word: string): string {
   // Longer words are not compared: the time grows with the product of both lengths.
   return word.slice(0, 100).toLowerCase().replaceAll(/[-_.]/g, '');
-}
-
-function distanceFrom(word: string, known: string): number {
-  return known.startsWith(word) && word.length > 1 ? 0 : editDistance(word, known);
 }
 
 /** How many letters to add, remove, replace or swap with their neighbour. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ConfigError, readConfig, settings } from './config.ts';
+import { ConfigError, readConfig, settings, unknownVariables } from './config.ts';
 import type { Setting } from './setting.ts';
 import { settingGroups } from './settings.ts';
 
@@ -148,8 +148,46 @@ test('a provider’s key is read only if the operator lists the provider', () =>
   });
 });
 
-test.each(['-1', '65536', '4500.5', '0x50', ' ', 'tcp://10.0.0.1:4500'])('%j is refused as a port', (port) => {
+test.each(['-1', '65536', '4500.5', '0x50', ' ', 'http'])('%j is refused as a port', (port) => {
   expect(problemsOf({ port }, {})).toHaveLength(1);
+});
+
+test('a misspelt variable is refused with the one that was meant', () => {
+  const meant = {
+    SIGNALBOX_EGRES_ALLOW: 'SIGNALBOX_EGRESS_ALLOW',
+    SIGNALBOX_TRUSTED_PROXY: 'SIGNALBOX_TRUST_PROXY',
+    SIGNALBOX_MASTERKEY_FILE: 'SIGNALBOX_MASTER_KEY_FILE',
+    SIGNALBOX_METRIC_PORT: 'SIGNALBOX_METRICS_PORT',
+    SIGNALBOX_DATABASE_URL: 'DATABASE_URL',
+  };
+  const env = Object.fromEntries(Object.keys(meant).map((variable) => [variable, 'hunter2']));
+  expect(problemsOf({}, env)).toEqual(
+    Object.entries(meant).map(([variable, one]) => `${variable}: is not a setting. Did you mean ${one}?`),
+  );
+  expect(problemsOf({}, { SIGNALBOX_EGRES_ALLOW: '' })).toEqual([]);
+});
+
+test('variables of programs, of the command line and of orchestrators do not prevent the start', () => {
+  const env = {
+    SIGNALBOX_URL: 'http://127.0.0.1:4500',
+    SIGNALBOX_API_KEY: 'x',
+    SIGNALBOX_SIGNING_SECRET: 'x',
+    SIGNALBOX_PORT: 'tcp://10.0.0.1:4500',
+    SIGNALBOX_PORT_4500_TCP: 'tcp://10.0.0.1:4500',
+    SIGNALBOX_PORT_4500_TCP_ADDR: '10.0.0.1',
+    SIGNALBOX_SERVICE_HOST: '10.0.0.1',
+    SIGNALBOX_SERVICE_PORT: '4500',
+    SIGNALBOX_SERVICE_PORT_HTTP: '4500',
+    SIGNALBOX_METRICS_PORT: 'tcp://10.0.0.1:9400',
+    SIGNALBOX_METRICS_SERVICE_HOST: '10.0.0.1',
+  };
+  expect(readConfig({}, env)).toMatchObject({ port: 4500, metricsPort: undefined });
+  expect(unknownVariables(env)).toEqual([]);
+  // They may be another program's, but the operator may also believe in them.
+  expect(unknownVariables({ ...env, SIGNALBOX_MODEL: 'x', SIGNALBOX_ALLOWED_IPS: 'x', OTHER: 'x' })).toEqual([
+    'SIGNALBOX_MODEL',
+    'SIGNALBOX_ALLOWED_IPS',
+  ]);
 });
 
 test('a listen URL without a database URL is refused', () => {

@@ -7,6 +7,7 @@
 // secrets as files, because other programs can see the environment of a process.
 import { readFileSync } from 'node:fs';
 import { keyVariables } from '../vault/provider-keys.ts';
+import { isServiceLink, otherVariables } from './other-variables.ts';
 import type { Env, Setting } from './setting.ts';
 import { settingGroups } from './settings.ts';
 
@@ -16,6 +17,8 @@ type Settings = Merged<Groups[keyof Groups]>;
 
 /** The settings of all groups. */
 export const settings: Settings = Object.assign({}, ...Object.values(settingGroups));
+
+const variables = Object.values<Setting<unknown>>(settings).map(({ variable }) => variable);
 
 type Value<S> = S extends { default: string; parse(text: string, env: Env): infer T }
   ? T
@@ -50,8 +53,10 @@ export class ConfigError extends Error {
 
 /** `options` by their names without dashes, as `util.parseArgs` gives them. Throws `ConfigError` with every problem. */
 export function readConfig(options: Readonly<Record<string, string | undefined>> = {}, env: Env = process.env): Config {
-  const problems: string[] = [];
   const config: Record<string, unknown> = {};
+  const problems = otherVariables(env, variables).flatMap(({ variable, meant }) =>
+    meant === undefined ? [] : [`${variable}: is not a setting. Did you mean ${meant}?`],
+  );
   const values = withFiles(env, problems);
   for (const [name, { option, variable, default: fallback, parse }] of Object.entries<Setting<unknown>>(settings)) {
     const given = option === undefined ? undefined : options[option];
@@ -76,10 +81,17 @@ export function readConfig(options: Readonly<Record<string, string | undefined>>
   return config as Config;
 }
 
+/** Variables that are neither settings nor known to be of something else. They have no effect. */
+export function unknownVariables(env: Env = process.env): string[] {
+  return otherVariables(env, variables).flatMap(({ variable, meant }) => (meant === undefined ? [variable] : []));
+}
+
 /** The variables, with the contents of the files that `VARIABLE_FILE` names. A file that can't be used becomes a problem. */
 function withFiles(env: Env, problems: string[]): Env {
-  const values: Record<string, string | undefined> = { ...env };
-  for (const variable of [...Object.values(settings).map((one) => one.variable), ...keyVariables]) {
+  const values = Object.fromEntries(
+    Object.entries(env).filter(([variable, value]) => !isServiceLink(variable, value ?? '')),
+  );
+  for (const variable of [...variables, ...keyVariables]) {
     const file = env[`${variable}_FILE`];
     if (!file) continue;
     const problem = (text: string) => problems.push(`${variable}_FILE: ${text}`);

@@ -44,6 +44,8 @@ async function examineWith(env: Env, wish: Parameters<typeof examine>[1] = {}): 
     SIGNALBOX_DATA_DIR: join(directory, 'none'),
     ...env,
   };
+  // Those of the test run are none of the installation.
+  for (const name of Object.keys(process.env)) if (name.startsWith('SIGNALBOX_')) vi.stubEnv(name, undefined);
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
   // It reads the settings before it waits for anything.
   const examining = examine({}, wish);
@@ -99,6 +101,19 @@ test('every invalid setting is reported', async () => {
   expect(findings.get('configuration')).toMatchObject({
     status: 'failed',
     message: expect.stringContaining('SIGNALBOX_PORT'),
+  });
+});
+
+test('a misspelt variable, and one that is no setting, are named', async () => {
+  const misspelt = await examineWith({ SIGNALBOX_EGRES_ALLOW: 'x' });
+  expect(misspelt.get('configuration')).toMatchObject({
+    status: 'failed',
+    message: 'SIGNALBOX_EGRES_ALLOW: is not a setting. Did you mean SIGNALBOX_EGRESS_ALLOW?',
+  });
+  const other = await examineWith({ SIGNALBOX_ALLOWED_IPS: 'x' });
+  expect(other.get('configuration')).toMatchObject({
+    status: 'warning',
+    message: 'SIGNALBOX_ALLOWED_IPS is not a setting, so it has no effect',
   });
 });
 

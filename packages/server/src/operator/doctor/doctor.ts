@@ -1,6 +1,6 @@
 // `signalbox doctor`: what is wrong with an installation, also if the service does not start. It changes nothing, except that it starts the
 // embedded database for as long as it runs, if that is there and not running.
-import { ConfigError, readConfig } from '../../config/config.ts';
+import { ConfigError, readConfig, unknownVariables } from '../../config/config.ts';
 import { findEmbeddedPostgres, hasEmbeddedPostgres, startEmbeddedPostgres } from '../../db/embedded.ts';
 import { lacksFixes, newerVersion } from '../../lib/newest-versions.ts';
 import { version } from '../../lib/version.ts';
@@ -29,7 +29,13 @@ export async function examine(
   let config: ReturnType<typeof readConfig>;
   try {
     config = readConfig(options);
-    note({ check: 'configuration', ...ok('all settings are valid') });
+    const unknown = unknownVariables();
+    for (const variable of unknown)
+      note({
+        check: 'configuration',
+        ...warning(`${variable} is not a setting, so it has no effect`, 'See docs/reference/configuration.md.'),
+      });
+    if (unknown.length === 0) note({ check: 'configuration', ...ok('all settings are valid') });
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems : [(error as Error).message];
     for (const problem of problems)
