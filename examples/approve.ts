@@ -2,6 +2,7 @@
 // smaller amount than the agent asked for.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/approve.ts'
+import './explain.ts';
 import { type Approval, Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();

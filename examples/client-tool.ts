@@ -1,6 +1,7 @@
 // A tool that your own program runs: the agent calls it, the session waits, your program posts the result.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/client-tool.ts'
+import './explain.ts';
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();

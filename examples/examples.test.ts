@@ -19,6 +19,20 @@ test('quickstart prints the text as it streams and ends with the session', async
   expect(running.printed).toBe('You said: Hello\n');
 });
 
+test.each([
+  ['quickstart.ts', {}, /^apiKey is missing: .*\nCreate one: export SIGNALBOX_API_KEY=.*\n$/],
+  [
+    'quickstart.ts',
+    { SIGNALBOX_API_KEY: 'sbk_x', SIGNALBOX_PORT: '1' },
+    /^connection_error: .*SIGNALBOX_URL.*\n.*npm start.*\n$/,
+  ],
+  ['receiver.ts', {}, /^Set SIGNALBOX_SIGNING_SECRET, .*\n$/],
+])('%s with the variables %j ends with what to do instead of a stack', async (program, env, message) => {
+  running = runProgram(program, [], env);
+  expect(await running.ended).toBe(1);
+  expect(running.printed).toMatch(message);
+});
+
 test('client-tool posts the result that the session waits for', async () => {
   running = runProgram('client-tool.ts', [], access());
   expect(await running.ended).toBe(0);

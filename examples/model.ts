@@ -4,6 +4,7 @@
 //
 // If you set MODEL_API_KEY, it is stored as a secret of the environment, which takes an API key with the permission `admin`.
 // If the model's server has a private address, start Signalbox with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (or that address).
+import './explain.ts';
 import { Signalbox } from '@signalbox/client';
 
 const { MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY } = process.env;

@@ -1,6 +1,7 @@
 // Creates an agent, opens a session and prints the text as it streams.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/quickstart.ts'
+import './explain.ts';
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();

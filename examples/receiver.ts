@@ -1,6 +1,7 @@
 // A webhook receiver. It verifies the signature of each delivery before anything else.
 //
 //   SIGNALBOX_SIGNING_SECRET=whsec_… PORT=8080 npm exec -c 'node examples/receiver.ts'
+import './explain.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

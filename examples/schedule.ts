@@ -1,6 +1,7 @@
 // Two schedules: one opens a session every weekday at nine in Berlin, the other once, two seconds from now.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/schedule.ts'
+import './explain.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ScheduleRun, Signalbox } from '@signalbox/client';
 

@@ -1,6 +1,7 @@
 // An agent that calls another agent. Each has its own instructions and tools; the second runs in a child session.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/sub-agent.ts'
+import './explain.ts';
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();

@@ -2,6 +2,7 @@
 // streams its sessions, asks for approval of its refunds, and makes each refund once.
 //
 //   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 npm exec -c 'node examples/worker-ai-sdk.ts'
+import './explain.ts';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { Signalbox } from '@signalbox/client';
 import { definitionsOf, functionsOf, runAgent } from '@signalbox/client/workers/ai-sdk';

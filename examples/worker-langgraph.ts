@@ -2,6 +2,7 @@
 // sessions, asks for approval of its refunds, and makes each refund once.
 //
 //   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 npm exec -c 'node examples/worker-langgraph.ts'
+import './explain.ts';
 import { tool } from '@langchain/core/tools';
 import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { ChatOpenAI } from '@langchain/openai';

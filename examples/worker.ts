@@ -1,6 +1,7 @@
 // Your own loop: an agent whose turns this program runs, with a tool that needs approval.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker.ts'
+import './explain.ts';
 import { type Message, Signalbox } from '@signalbox/client';
 
 const client = new Signalbox();

@@ -11,7 +11,7 @@ beforeAll(async () => {
   service = await startTestService();
   // As the README creates it.
   const readme = readFileSync(new URL('README.md', import.meta.url), 'utf8');
-  const scopes = /keys create .*--scopes (\S+?)'/.exec(readme)![1]!.split(',');
+  const scopes = /keys create .*--scopes (\S+)/.exec(readme)![1]!.split(',');
   const created = await service.client.keys.create({
     name: 'approval-bot',
     scopes: scopes as ('sessions:read' | 'approvals:decide')[],

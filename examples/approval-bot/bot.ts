@@ -4,13 +4,14 @@
 //
 // Its API key has the scopes `approvals:decide` and `sessions:read`, so it can neither run an agent nor change one. For a chat
 // instead of a terminal, replace `ask`.
+import '../explain.ts';
 import { userInfo } from 'node:os';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { type Approval, type ResolveApproval, Signalbox, SignalboxError } from '@signalbox/client';
 
-const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL, POLL_SECONDS = '2', USER_NAME = userInfo().username } = process.env;
-const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL ?? 'http://127.0.0.1:4500' });
+const { POLL_SECONDS = '2', USER_NAME = userInfo().username } = process.env;
+const client = new Signalbox();
 
 const stop = new AbortController();
 const lines = createInterface({ input: process.stdin });

@@ -8,12 +8,14 @@ import { agent } from './agent.ts';
 import { createReceiver } from './receiver.ts';
 import { storeAgent } from './store-agent.ts';
 
-const { SIGNALBOX_URL = 'http://127.0.0.1:4500', HOST = '127.0.0.1', PORT = '5173', ...env } = process.env;
+const { HOST = '127.0.0.1', PORT = '5173', SIGNALBOX_PORT = '4500', ...env } = process.env;
+const { SIGNALBOX_URL = `http://127.0.0.1:${SIGNALBOX_PORT}` } = env;
 const expiresInSeconds = Number(env.TOKEN_SECONDS ?? 900);
 /** The service as browsers reach it. */
 const baseUrl = env.SIGNALBOX_PUBLIC_URL ?? SIGNALBOX_URL;
-const client = new Signalbox({ apiKey: env.SIGNALBOX_API_KEY ?? '', baseUrl: SIGNALBOX_URL });
-const agentId = env.AGENT_ID || (await storeAgent(client, agent));
+if (!env.SIGNALBOX_API_KEY) giveUp('Set SIGNALBOX_API_KEY to a key of the service: npx signalbox keys create --help');
+const client = new Signalbox({ apiKey: env.SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL });
+const agentId = env.AGENT_ID || (await storeAgent(client, agent).catch((error: Error) => giveUp(error.message)));
 const environment = 'production';
 
 /** Your own sign-in is in place of this: here each browser is a user of its own. */
@@ -44,8 +46,7 @@ const server = createServer(async (request, response) => {
 const page = await servePage();
 
 server.once('error', (error: NodeJS.ErrnoException) => {
-  console.error(error.code === 'EADDRINUSE' ? `Port ${PORT} is in use. Set PORT to another one.` : error);
-  process.exit(1);
+  giveUp(error.code === 'EADDRINUSE' ? `Port ${PORT} is in use. Set PORT to another one.` : error);
 });
 server.listen(Number(PORT), HOST, async () => {
   const { port } = server.address() as { port: number };
@@ -55,6 +56,11 @@ server.listen(Number(PORT), HOST, async () => {
   if (!allowedOrigins.includes(origin)) await client.organization.set({ allowedOrigins: [...allowedOrigins, origin] });
   console.log(`Chat on ${origin}`);
 });
+
+function giveUp(reason: string | Error): never {
+  console.error(reason);
+  process.exit(1);
+}
 
 /** The built page with `--production`, otherwise the sources, which reload when they change. */
 async function servePage(): Promise<(request: IncomingMessage, response: ServerResponse) => void> {

@@ -1,6 +1,7 @@
 // The first program of docs/tutorial.md: an agent asks before it makes a refund, and you decide.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/tutorial/refund.ts'
+import '../explain.ts';
 import { createInterface } from 'node:readline/promises';
 import { Signalbox } from '@signalbox/client';
 
