@@ -26,7 +26,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<un
   if (first === '--help' || first === '-h') return stdout.write(overviewHelp(nouns, stdout));
 
   const noun = nouns.find(({ name }) => name === first);
-  if (!noun) throw new UsageError(unknownCommand(first, rest), '--help');
+  if (!noun) throw new UsageError(await unknownCommand(first, rest), '--help');
   const commands = await noun.load();
   const { definition, args } = find(noun, commands, rest);
   if (!definition) return stdout.write(nounHelp(noun, commands, stdout));
@@ -49,10 +49,22 @@ function find(noun: Noun, commands: readonly Command[], [verb, ...args]: string[
   throw new UsageError(`${noun.name}: there is no "${verb}"${hint}`, `${noun.name} --help`);
 }
 
-function unknownCommand(word: string, [second]: readonly string[]): string {
+async function unknownCommand(word: string, [second]: readonly string[]): Promise<string> {
   if (word.startsWith('-')) return `options follow the command, but ${word} is first`;
   const names = nouns.map(({ name }) => name);
   // `list sessions`
   const swapped = names.includes(second ?? '') ? ` (did you mean ${second} ${word}?)` : '';
-  return `there is no command "${word}"${swapped || didYouMean(word, names)}`;
+  return `there is no command "${word}"${swapped || (await withVerb(word)) || didYouMean(word, names)}`;
+}
+
+/** The command of a noun that this is the verb of: `chat` is `sessions chat`. */
+async function withVerb(word: string): Promise<string> {
+  // `start` has no verbs, and loads the service.
+  const others = nouns.filter(({ name }) => name !== 'start');
+  const found = await Promise.all(
+    others.map(async ({ name, load }) => ((await load()).some((one) => one.name === word) ? [`${name} ${word}`] : [])),
+  );
+  const commands = found.flat();
+  // Many nouns have a `list`.
+  return commands.length === 0 || commands.length > 3 ? '' : ` (did you mean ${commands.join(' or ')}?)`;
 }

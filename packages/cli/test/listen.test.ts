@@ -129,7 +129,9 @@ test('listen and trigger refuse what cannot work, and say what can', async () =>
     finish([...forward, 'http://localhost/'], { SIGNALBOX_SIGNING_SECRET: 'secret' }),
     finish(['listen', '--environment', 'nowhere']),
     finish(['trigger', 'lightning', '--environment', 'staging']),
+    finish(['trigger', 'session.completed']),
   ]);
-  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 2, 1, 1]);
+  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 2, 1, 1, 2]);
+  expect(outcomes[5]!.stderr).toContain('needs --environment NAME: staging or production.');
   expect(outcomes[4]!.stderr).toContain('session.completed');
 });

@@ -1,6 +1,7 @@
 // `signalbox listen`: an environment's deliveries at a local receiver, without a public address.
 import { type ChunkType, type Envelope, webhooks } from '@signalbox/client';
 import { command, UsageError } from '../command.ts';
+import { environmentFor, environmentOption } from '../environment.ts';
 import { envelopeText } from '../listening/envelope-text.ts';
 import { type Attempt, Forwarder } from '../listening/forwarder.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
@@ -16,7 +17,7 @@ const listen = command({
     'every 2 s; one that responds with an error after 5 s, 30 s and 2 min. Nothing is kept while the command is not running. Set ' +
     'SIGNALBOX_SIGNING_SECRET to keep the same signing secret; without it, each start prints a new one.',
   options: {
-    environment: { type: 'string', value: 'NAME', about: 'the environment', required: true },
+    environment: environmentOption,
     'forward-to': {
       type: 'string',
       value: 'URL',
@@ -37,11 +38,12 @@ const listen = command({
   operations: ['streamEnvironment'],
   async run(input) {
     const { values, terminal, command: name } = input;
-    const { environment, agent: agentId, since, json } = values;
+    const { agent: agentId, since, json } = values;
     const client = serviceOf(input);
     const target = values['forward-to'];
     const secret = secretOf(terminal, name);
     if (target !== undefined) requireReceiver(target, name);
+    const environment = await environmentFor(input, client);
     const over = new AbortController();
     let isFirst = true;
     const onConnection = (state: 'open' | 'lost') => {

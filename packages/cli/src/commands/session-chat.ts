@@ -2,6 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { Chat } from '../chat.ts';
 import { command, UsageError } from '../command.ts';
+import { environmentFor, environmentOption } from '../environment.ts';
 import { LineReader } from '../line-reader.ts';
 import { connectionOptions, serviceOf } from '../service.ts';
 
@@ -12,7 +13,7 @@ export const chat = command({
     'Responses appear as they are generated. Approvals and the results of tools that your program runs are asked for. Ctrl-C stops the current turn; a second one leaves, as Ctrl-D does, and the session stays open.',
   arguments: { id: { about: 'an agent agt_…, or a session ses_…' } },
   options: {
-    environment: { type: 'string', value: 'NAME', about: 'the environment of a new session' },
+    environment: { ...environmentOption, about: `of a new session: ${environmentOption.about}` },
     'end-user': { type: 'string', value: 'ID', about: 'the end user a new session is for: the id in your system' },
     'agent-version': { type: 'integer', min: 1, about: 'a new session always uses this version of the agent' },
     ...connectionOptions,
@@ -37,9 +38,8 @@ export const chat = command({
     const client = serviceOf(input);
     let session: Session;
     if (args.id.startsWith('agt_')) {
-      const { environment, 'end-user': endUserId, 'agent-version': agentVersion } = values;
-      if (environment === undefined)
-        throw new UsageError(`${fullName}: a new session needs --environment`, `${fullName} --help`);
+      const { 'end-user': endUserId, 'agent-version': agentVersion } = values;
+      const environment = await environmentFor(input, client);
       const endUser = endUserId === undefined ? undefined : { id: endUserId };
       session = await client.sessions.open({ agentId: args.id, environment, endUser, agentVersion });
     } else if (args.id.startsWith('ses_')) session = await client.sessions.get(args.id);

@@ -1,6 +1,7 @@
 // `signalbox trigger`: causes an event for a webhook receiver to receive, by a real session of a scripted agent.
 import type { Signalbox } from '@signalbox/client';
 import { CommandError, command } from '../command.ts';
+import { environmentFor, environmentOption } from '../environment.ts';
 import { envelopeText } from '../listening/envelope-text.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { agentNameOf, type TriggerEvent, triggerEvents } from '../trigger-events.ts';
@@ -17,7 +18,7 @@ const trigger = command({
   ].join('\n\n'),
   arguments: { event: { about: 'the event to cause' } },
   options: {
-    environment: { type: 'string', value: 'NAME', about: 'where the session is opened', required: true },
+    environment: environmentOption,
     ...serviceOptions,
   },
   examples: [['trigger session.completed --environment staging', 'what a receiver gets of a session that completes']],
@@ -28,8 +29,8 @@ const trigger = command({
     const event = triggerEvents[args.event];
     if (!event) throw new CommandError(`There is no event "${args.event}" to trigger; there are ${names.join(', ')}.`);
     const client = serviceOf(input);
+    const environment = await environmentFor(input, client);
     const agentId = await agentOf(client, args.event, event);
-    const { environment } = values;
     const session = await client.sessions.open({
       agentId,
       environment,
