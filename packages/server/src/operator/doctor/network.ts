@@ -139,7 +139,9 @@ async function checkReceivers(egress: Egress, connection: BulkConnection) {
       ),
     );
   }
-  return findings.length > 0 ? findings : ok(`${rows.length} addresses of webhooks can be used`);
+  if (findings.length > 0) return findings;
+  if (rows.length === 0) return ok('no webhooks are enabled');
+  return ok(`webhooks can be sent to ${rows.length === 1 ? 'the one address' : `all ${rows.length} addresses`}`);
 }
 
 /** What keys begin with; others may be right, of a gateway. */
