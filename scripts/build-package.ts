@@ -78,7 +78,11 @@ function publishedManifest(manifest: Manifest, folder: string, files: string[]):
     ...(homepage && { homepage }),
     ...(bugs && { bugs }),
     ...(repository && { repository: { ...repository, directory: `packages/${folder}` } }),
-    ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, file]) => [name, `${built(file)}.js`])) }),
+    ...(bin && {
+      bin: Object.fromEntries(
+        Object.entries(bin).map(([name, file]) => [name, file.endsWith('.ts') ? `${built(file)}.js` : built(file)]),
+      ),
+    }),
     exports: Object.fromEntries(Object.entries(exports).map(([path, file]) => [path, entry(file)])),
     ...(main && { types: `${built(main)}.d.ts` }),
     files,

@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-// What npm links as `signalbox`: the command, on a Node that can run it. It must itself load on every Node from 20 on.
+// The command, on a Node that can run it. It must itself load on every Node from 20 on.
 import { fileURLToPath } from 'node:url';
 import { isSuitable, runOnNewerNode } from './newer-node.ts';
 
