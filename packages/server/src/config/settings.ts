@@ -212,7 +212,7 @@ export const settingGroups = {
       variable: 'SIGNALBOX_MAX_UPLOADS',
       default: '200',
       about:
-        'files that a node receives at the same time, half of them of one caller; each uses 1 MiB of memory; beyond it 503',
+        'files that a node receives at the same time, half of them of one organization; each uses 1 MiB of memory; beyond it 503',
       parse: (text) => parseCount(text, { minimum: 1, maximum: 100_000 }),
     }),
     maxConnections: required({

@@ -22,7 +22,7 @@ export function createDatabaseStore(db: Pick<Db, 'query' | 'batch'>): FileStore 
 
   return {
     name: 'database',
-    writeBytes: 2 * PIECE_BYTES,
+    pieceBytes: PIECE_BYTES,
 
     async write({ organizationId, fileId }, content) {
       let position = 0;

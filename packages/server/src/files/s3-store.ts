@@ -107,7 +107,7 @@ export function createS3Store(
 
   return {
     name: 's3',
-    writeBytes: 2 * PART_BYTES,
+    pieceBytes: PART_BYTES,
 
     write: (file, content) => writeParts(file, piecesOf(content, PART_BYTES)),
 

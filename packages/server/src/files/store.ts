@@ -15,8 +15,8 @@ export interface ByteRange {
 export interface FileStore {
   /** Stored with each file, so that a file is found where it was written. */
   readonly name: string;
-  /** What `write` has in memory at most: the piece that arrives, and its copy in the request that stores it. */
-  readonly writeBytes: number;
+  /** How much of a content `write` has in memory while it arrives; and as much again while it stores that. */
+  readonly pieceBytes: number;
   /**
    * Stores the bytes as they arrive. When it resolves, they are as durable as a commit that follows. If it rejects,
    * a part may be stored; `remove` deletes it.

@@ -60,7 +60,7 @@ import type { Streams } from './request/streams.ts';
 import { beginSpan } from './request/telemetry.ts';
 import { refusingFor } from './request/token-errors.ts';
 import { tokenGateOf } from './request/token-gate.ts';
-import { contentIdOf, keepOrDiscard, receiveUpload } from './request/upload.ts';
+import { contentIdOf, keepOrDiscard, mebibytesInMemory, receiveUpload } from './request/upload.ts';
 import { validatorOf } from './request/validate.ts';
 import { forEachOf, type Plan, planOf, type StepParts, stepsOf } from './route-steps.ts';
 
@@ -145,13 +145,13 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
       request.recalled = { ...recalled, confirm, lookUp };
     } else await lookUp();
     const ctx = request.ctx!;
-    if (route.upload) return slot.upload(ctx.callerId!);
+    if (route.upload) return slot.upload(ctx, mebibytesInMemory(request, platform.files.own));
     if (waits || wantsEvents) {
       streams.requireServing();
       limits.countStream(ctx, reply.raw);
     }
     if (waits) slot.release();
-    else slot.work(ctx.callerId!);
+    else slot.work(ctx.callerId!, ctx.organizationId);
   };
 }
 

@@ -1,6 +1,6 @@
-// Divides something of which a node has a limited amount: bytes of memory, connections, threads. It is fair between organizations: each
-// may have a part of the whole, and those that wait take turns, so one organization can't keep the others waiting however much it asks
-// for.
+// Divides something of which a node has a limited amount: bytes of memory, connections, threads. It is fair between organizations, or
+// between others who share it: each may have a part of the whole, and those that wait take turns, so one can't keep the others waiting
+// however much it asks for.
 import { onceAborted } from './aborted.ts';
 
 /** Returns what was taken. To be called once. */
@@ -11,6 +11,8 @@ export interface FairShare {
   take(organizationId: string, amount?: number, signal?: AbortSignal): Promise<Release | undefined>;
   /** Undefined if it is not there now, or others wait. */
   tryTake(organizationId: string, amount?: number): Release | undefined;
+  /** How much nobody has. */
+  readonly left: number;
   /** The number of callers that wait. */
   readonly waiting: number;
 }
@@ -100,6 +102,9 @@ export function createFairShare({ max, maxOfOrganization = max }: FairShareOptio
       } finally {
         forget?.();
       }
+    },
+    get left() {
+      return max - taken;
     },
     get waiting() {
       return waiting;

@@ -9,6 +9,7 @@ import type { Config } from '../../src/config/config.ts';
 import { newSecret } from '../../src/keys/secret.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { addOrganization } from '../support/organization.ts';
 import { asProblem, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -19,6 +20,37 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await service.stop();
 });
+
+/** So many requests whose response waits for a lock. `end` resolves with their statuses. */
+async function blockRequests(sessionId: string, count: number): Promise<{ end(): Promise<number[]> }> {
+  const { db } = service;
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from sessions where organization_id = ${uuidOf('org', service.organizationId)} for update`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  const waiting = Array.from({ length: count }, () =>
+    send(service.url, 'PATCH', `/sessions/${sessionId}`, { key: service.adminKey, body: { metadata: { a: 1 } } }),
+  );
+  const blocked = async () => {
+    const [row] = await db.query<{ count: number }>(sql`
+      select count(*)::integer as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`);
+    return row!.count;
+  };
+  while ((await blocked()) < count) await new Promise<void>((resolve) => setImmediate(resolve));
+  return {
+    async end() {
+      held.resolve();
+      await holding;
+      return (await Promise.all(waiting)).map(({ status }) => status);
+    },
+  };
+}
 
 async function start(config: Partial<Config>): Promise<void> {
   clock = createManualClock();
@@ -193,37 +225,30 @@ test('beyond its requests in flight a node responds 503 before it uses the datab
   streams.push(...(await Promise.all(Array.from({ length: 2 }, () => openStream(sessionId)))));
   expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 
-  // Three requests whose response waits for a lock.
-  const { db } = service;
-  const held = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const holding = db.transaction(async (tx) => {
-    await tx.query(sql`
-      select 1 from sessions where organization_id = ${uuidOf('org', service.organizationId)} for update`);
-    locked.resolve();
-    await held.promise;
-  });
-  await locked.promise;
-  const waiting = Array.from({ length: 3 }, () =>
-    send(service.url, 'PATCH', `/sessions/${sessionId}`, { key: service.adminKey, body: { metadata: { a: 1 } } }),
-  );
-  const blocked = async () => {
-    const [row] = await db.query<{ count: number }>(sql`
-      select count(*)::integer as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`);
-    return row!.count;
-  };
-  while ((await blocked()) < 3) await new Promise<void>((resolve) => setImmediate(resolve));
+  const blocked = await blockRequests(sessionId, 3);
   const refused = await get('/me');
   expect(asProblem(refused)).toMatchObject({ status: 503, code: 'unavailable' });
   expect(refused.headers.get('retry-after')).toBe('1');
   // Health checks still work.
   expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
-  held.resolve();
-  await holding;
-  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(await blocked.end()).toEqual([200, 200, 200]);
   expect((await get('/me')).status).toBe(200);
   await Promise.all(streams.map((stream) => stream.end()));
+});
+
+test('one organization can’t have all requests in flight of a node', async () => {
+  await start({ maxRequestsInFlight: 10 });
+  const other = await addOrganization(service, 'Other');
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const blocked = await blockRequests(sessionId, 9);
+  expect(asProblem(await get('/me'))).toMatchObject({
+    status: 429,
+    detail: 'The organization has its share of the requests in flight on this node. Retry in a moment.',
+  });
+  expect((await send(service.url, 'GET', '/me', { key: other })).status).toBe(200);
+  expect(await blocked.end()).toEqual(Array(9).fill(200));
+  expect((await get('/me')).status).toBe(200);
 });
 
 test('an organization’s open sessions are limited; one that ends makes room', async () => {

@@ -110,7 +110,7 @@ test('half-sent bodies of a known caller do not delay others, and are served onc
   const half = (count: number) => Array.from({ length: count }, () => line(head + body.slice(0, 5)));
   const lines = half(10);
   const everybodyIsServed = async () => {
-    const answers = await Promise.all(Array.from({ length: 10 }, me));
+    const answers = await Promise.all(Array.from({ length: 9 }, me));
     return answers.every(({ status }) => status === 200);
   };
   await expect.poll(everybodyIsServed).toBe(true);
@@ -119,8 +119,12 @@ test('half-sent bodies of a known caller do not delay others, and are served onc
   const refused = () => lines.filter(({ heard }) => /^HTTP\/1.1 429/.test(heard()));
   await expect.poll(() => refused().length).toBe(5);
   const accepted = lines.filter((one) => !refused().includes(one));
-  for (const { socket } of accepted) socket.write(body.slice(5));
-  await expect.poll(() => accepted.filter(({ heard }) => /^HTTP\/1.1 201/.test(heard())).length).toBe(10);
+  expect(accepted).toHaveLength(10);
+  // One after another: an organization can't have all requests in flight.
+  for (const { socket, heard } of accepted) {
+    socket.write(body.slice(5));
+    await expect.poll(heard).toMatch(/^HTTP\/1.1 201/);
+  }
 });
 
 test('the body of a sign-in is limited to 16 KiB', async () => {

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import type { Problem } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import { createShards } from '../../src/db/shards.ts';
@@ -16,6 +17,7 @@ import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { contentOf, noise, png, sendUpload, upload } from '../support/files.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { addOrganization } from '../support/organization.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -147,21 +149,53 @@ test('pieces that the database lost in a crash are noticed before the file exist
   await expect(createDatabaseStore(service.db).write(file, content())).rejects.toThrow('not available');
 });
 
-test('uploads have places of their own: beyond them 429 for one caller and 503 for all, and other requests go on', async () => {
+test('uploads have places of their own: beyond them 429 for one organization and 503 for all, and other requests go on', async () => {
   service = await startTestService({ config: { maxUploads: 2, maxRequestsInFlight: 1 } });
-  const { secret: second } = await service.client.keys.create({ name: 'second', permission: 'write' });
-  const { secret: third } = await service.client.keys.create({ name: 'third', permission: 'write' });
+  const second = await addOrganization(service, 'Second');
+  const third = await addOrganization(service, 'Third');
   const first = begin(service.url, noise(MIB));
   await until(({ pending }) => pending === 1);
-  expect((await sendUpload(service, png)).status).toBe(429);
+  const { secret: other } = await service.client.keys.create({ name: 'other', permission: 'write' });
+  for (const key of [service.adminKey, other!]) expect((await sendUpload(service, png, { key })).status).toBe(429);
   begin(service.url, noise(MIB), second);
   await until(({ pending }) => pending === 2);
-  const refused = await sendUpload(service, png, { key: third! });
+  const refused = await sendUpload(service, png, { key: third });
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
   expect((await service.fetch('/api/v1/me')).status).toBe(200);
   first.destroy();
   await until(({ pending }) => pending === 1);
   expect((await sendUpload(service, png)).status).toBe(201);
+});
+
+test('of the uploads of an organization, a key has half, and the tokens of an end user three', async () => {
+  service = await startTestService({ config: { maxUploads: 16 } });
+  const model = { provider: 'scripted' as const, model: 'instant', settings: { script: [{ text: 'ok' }] } };
+  const { agentId } = await service.client.agents.create({ name: 'Agent', model });
+  const tokenOf = async (id: string) =>
+    (
+      await service.client.sessionTokens.create({
+        agentId,
+        environment: 'production',
+        endUser: { id },
+        scopes: ['send'],
+      })
+    ).token!;
+  for (let count = 1; count <= 3; count += 1) {
+    begin(service.url, noise(MIB), await tokenOf('mallory'));
+    await until(({ pending }) => pending === count);
+  }
+  expect((await sendUpload(service, png, { key: await tokenOf('mallory') })).status).toBe(429);
+  expect((await sendUpload(service, png, { key: await tokenOf('ben') })).status).toBe(201);
+  for (let count = 4; count <= 7; count += 1) {
+    begin(service.url, noise(MIB));
+    await until(({ pending }) => pending === count);
+  }
+  const refused = await sendUpload(service, png);
+  expect([refused.status, ((await refused.json()) as Problem).detail]).toEqual([
+    429,
+    'You have your share of the requests in flight on this node. Retry in a moment.',
+  ]);
+  expect((await sendUpload(service, png, { key: await tokenOf('ben') })).status).toBe(201);
 });
 
 test('a download whose file is deleted in the middle breaks off, and never looks complete', async () => {

@@ -40,7 +40,7 @@ export interface LimitSettings {
   readonly rateLimits: RateLimits;
   readonly authFailuresPerMinute: number;
   readonly maxRequestsInFlight: number;
-  /** At the same time; one caller can have half of them. */
+  /** At the same time; one organization can have half of them. */
   readonly maxUploads: number;
   readonly maxStreamsPerKey: number;
   /** For all responses and streams that wait for their clients to read, together. */

@@ -4,11 +4,14 @@ import type { FastifyRequest } from 'fastify';
 import { filenameOf, filenameOfPart } from '../../files/filename.ts';
 import { discardFile } from '../../files/purge.ts';
 import { fileTooLarge, type ReceivedFile, receiveFile } from '../../files/receive.ts';
+import type { FileStore } from '../../files/store.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Platform } from '../../platform.ts';
 import type { IdempotentResponse } from './idempotency.ts';
 import { FORM_OVERHEAD_BYTES, fileOfForm } from './multipart.ts';
 import type { SlowBodies } from './slow-bodies.ts';
+
+const MIB = 1024 * 1024;
 
 /** The body is the file, or a form with it. Throws 400, 413, 415 or 422, and what `receiveFile` throws. */
 export async function receiveUpload(
@@ -42,6 +45,12 @@ export async function receiveUpload(
   } finally {
     form.end();
   }
+}
+
+/** What an upload has in memory at most, which is also what it counts for in its pool. */
+export function mebibytesInMemory({ headers }: FastifyRequest, { pieceBytes }: FileStore): number {
+  const length = Number(headers['content-length'] ?? pieceBytes);
+  return Math.max(1, Math.ceil(Math.min(length, pieceBytes) / MIB));
 }
 
 /** What makes two uploads the same request, for an `Idempotency-Key`. */

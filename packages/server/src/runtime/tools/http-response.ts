@@ -26,12 +26,13 @@ export type Received =
   /** Throws `TooLong`, and the `EgressError` of the exchange. */
   | { readonly content: AsyncIterable<Uint8Array>; readonly text?: undefined };
 
-/** Throws `TooLong`, the `EgressError` of the exchange, and what `held` throws. `fileBytes`: what storing a file takes of the memory. */
-export async function receive(response: OpenResponse, held: HeldMemory, fileBytes: number): Promise<Received> {
+/** Throws `TooLong`, the `EgressError` of the exchange, and what `held` throws. `pieceBytes`: of the store. */
+export async function receive(response: OpenResponse, held: HeldMemory, pieceBytes: number): Promise<Received> {
   if (!mayBeFile(response)) return { text: await readText(response, held) };
   const length = lengthOf(response) ?? FILE_MAX_BYTES;
   if (length > FILE_MAX_BYTES) throw new TooLong(FILE_TOO_LONG, 0);
-  await held.take(Math.min(fileBytes, 2 * length));
+  // What arrives, and its copy in the request that stores it.
+  await held.take(2 * Math.min(pieceBytes, length));
   return await textOrFile(response);
 }
 

@@ -39,7 +39,7 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
       const egress = platform.egress.of(run.organizationId);
       const response = await egress.open(openRequest(run.operationId, tool, request, signal));
       try {
-        return await read(run, response, request.redact, () => receive(response, held, platform.files.own.writeBytes));
+        return await read(run, response, request.redact, () => receive(response, held, platform.files.own.pieceBytes));
       } finally {
         response.body.destroy();
       }
