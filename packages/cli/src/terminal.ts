@@ -33,7 +33,7 @@ export class Output {
 
   /** Await it in a loop: it resolves when the reader is ready for more. */
   async write(text: string): Promise<void> {
-    if (text === '' || this.stream.write(text)) return;
+    if (text === '' || this.stream.write(text.replaceAll(LEFT_BY_JSON, escaped))) return;
     // A reader that has left (`| head`) never drains; the process then ends by the error of its stream.
     await Promise.race([once(this.stream, 'drain'), once(this.stream, 'close')]);
   }
@@ -41,6 +41,17 @@ export class Output {
   styled(style: Style | undefined, text: string): string {
     return style && this.#hasColor ? styleText(style, text, { validateStream: false }) : text;
   }
+}
+
+/**
+ * What JSON does not escape, and a terminal may obey: control characters from U+007F on, and those that turn the direction of text. Other
+ * text has none of them (text.ts).
+ */
+const LEFT_BY_JSON = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** As JSON writes it, so that JSON keeps its value. */
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** https://no-color.org and https://force-color.org. */
