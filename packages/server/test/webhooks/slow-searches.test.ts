@@ -62,7 +62,8 @@ async function start(): Promise<void> {
   const platform = { ...world.platform, db, shards: { ...shards, query }, clock };
   dispatcher = createDispatcher(platform, { nodeId, version: '0.0.0', random: () => 0, graceMs: 0 });
   dispatcher.start();
-  await world.advanceUntil(() => searches === 1);
+  // A search may read several pages before anything else happens.
+  await world.advanceUntil(() => searches > 0);
 }
 
 const received = (count: number) => world.advanceUntil(() => receiver.received.length >= count);
