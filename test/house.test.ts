@@ -327,6 +327,35 @@ test('sources, tests and documentation use plain English, and cite no document t
   expect(found).toEqual([]);
 });
 
+test('a test moves a manual clock only while the service is idle, and waits for a condition with the clock’s own methods', () => {
+  const tests = everything.filter(isTest).filter(({ text }) => /[cC]lock\.(advance|leap|pass)/.test(text));
+  expect(uses(tests, /(^\s*|[;){] )(void )?[\w.]*[cC]lock\.(advance|pass\w*)\(/)).toEqual([]);
+  const atOnce = {
+    'packages/server/test/support/manual-clock.ts': 'the clock itself',
+    'packages/server/test/support/simulation.ts': 'polls and retries overlap with the work of the nodes',
+    'packages/server/test/approvals/approvals.test.ts': 'a decision races with the expiry',
+    'packages/server/test/webhooks/delivery.test.ts': 'commits overlap with deliveries, for less than their time limit',
+    'packages/server/test/webhooks/journal-tail.test.ts':
+      'commits overlap with deliveries, for less than their time limit',
+    'packages/server/test/webhooks/slow-searches.test.ts': 'a retry becomes due during a statement',
+    'packages/server/src/runtime/tools/mcp-pool.test.ts': 'a connection is taken at the moment its time ends',
+    'packages/server/src/http/request/windows.test.ts': 'nothing runs',
+  };
+  expect(uses(tests, /\.leap\(/, atOnce)).toEqual([]);
+  // A poll in real time lets the clock run ahead of everything that it does not see, such as a browser.
+  const ahead = tests.filter(({ text }) => /passWhile\(\s*(expect\s*\.poll|vi\s*\.wait)/.test(text));
+  expect(ahead.map(({ file }) => file)).toEqual([]);
+  const loops = tests.flatMap(({ file, lines }) =>
+    lines.flatMap((line, index) => {
+      if (!/\b(while|do)\b [({]|\bfor \(;|\.(poll|waitFor|waitUntil)\(/.test(line)) return [];
+      return [line, ...bodyAfter(lines, index)].some((text) => /\.advance\(/.test(text))
+        ? [`${file}:${index + 1}`]
+        : [];
+    }),
+  );
+  expect(loops).toEqual([]);
+});
+
 test('a test that changes a module runs in a process of its own', () => {
   const changes = (source: Source) => isTest(source) && /\bvi\.(?:do)?mock\(/i.test(source.text);
   const changing = everything.filter(changes).map(({ file }) => file);

@@ -30,7 +30,7 @@ const createAgent = (name: string) =>
 
 /** Advances the clock until the schedule has had a run. */
 async function untilRun(scheduleId: string): Promise<void> {
-  while ((await console.service.client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
+  await clock.passUntil(async () => (await console.service.client.schedules.get(scheduleId)).lastRun !== null);
 }
 
 test('a schedule is created, described in plain words, edited, paused, enabled and deleted', async () => {
@@ -115,7 +115,7 @@ test('each run shows its session, that it was missed, or why it failed', async (
   const archived = await createAgent('Retired');
   const { scheduleId: failing } = await client.schedules.create({ ...schedule, agentId: archived.agentId });
   await client.agents.archive(archived.agentId);
-  clock.advance(3 * HOUR_MS);
+  await clock.advance(3 * HOUR_MS);
   await untilRun(scheduleId);
   await untilRun(failing);
 
@@ -160,11 +160,11 @@ test('a schedule whose sessions fail is marked in the list, on its page, in the 
   // Without a reload: the list follows the events of sessions.
   for (const badge of ['1 run', '2 runs']) {
     await client.schedules.run(scheduleId);
-    await clock.passWhile(row.getByText(badge, { exact: true }).waitFor());
+    await clock.passUntil(() => row.getByText(badge, { exact: true }).isVisible());
   }
   await row.getByText('failing', { exact: true }).waitFor();
   await row.getByText('failed', { exact: true }).waitFor();
-  await clock.passWhile(marked.waitFor());
+  await clock.passUntil(() => marked.isVisible());
   await expectAccessible(page);
 
   await page.getByRole('link', { name: 'Overview' }).click();
@@ -182,8 +182,8 @@ test('a schedule whose sessions fail is marked in the list, on its page, in the 
 
   await client.schedules.update(scheduleId, { agentId });
   await page.getByRole('button', { name: 'Run now' }).click();
-  await clock.passWhile(runs.filter({ hasText: 'completed' }).waitFor());
-  await clock.passWhile(page.getByText('failed in a row').waitFor({ state: 'detached' }));
+  await clock.passUntil(() => runs.filter({ hasText: 'completed' }).isVisible());
+  await clock.passUntil(() => page.getByText('failed in a row').isHidden());
   await page.getByRole('radiogroup', { name: 'Status' }).getByText('Failed').click();
   await expect.poll(() => runs.filter({ hasText: 'completed' }).count()).toBe(0);
   await expect.poll(() => runs.filter({ hasText: 'model_rejected' }).count()).toBe(2);
@@ -237,7 +237,7 @@ test('a schedule is created from a preset with a name, shows its next five runs,
   await page.getByRole('button', { name: 'Run Month end now' }).click();
   const listed = page.getByRole('row', { name: /^Month end/ });
   // Its sessions have no first message.
-  await clock.passWhile(listed.getByText('idle').waitFor());
+  await clock.passUntil(() => listed.getByText('idle').isVisible());
   await page.getByRole('link', { name: 'Month end' }).click();
   await page.getByRole('heading', { name: 'Month end', level: 1 }).waitFor();
   await expect.poll(() => next.getByRole('listitem').count()).toBe(5);

@@ -5,6 +5,7 @@
 //
 // It counts for how many seconds the server has been silent while a response was due, so that connections.ts can close it. The server's
 // own statement timeout does not help if the server hangs or the network is cut.
+import { channel } from 'node:diagnostics_channel';
 import { Client, type ClientConfig } from 'pg';
 
 /** PostgreSQL's code for a statement that a read-only server refuses. */
@@ -68,6 +69,9 @@ export interface ConnectionSettings {
 // biome-ignore lint/suspicious/noExplicitAny: pg overloads its methods, by callbacks, promises and kinds of queries
 export type Overloaded = any;
 
+// Publishes every connection, for tests, which see from it whether PostgreSQL is at work.
+const opened = channel('signalbox.connection');
+
 export class Connection extends Client {
   readonly url: string;
   readonly #settings: ConnectionSettings['settings'];
@@ -95,6 +99,7 @@ export class Connection extends Client {
     this.on('drain', () => {
       this.#isBusy = false;
     });
+    if (opened.hasSubscribers) opened.publish(this);
   }
 
   get state(): 'opening' | 'open' | 'closing' {
@@ -144,6 +149,11 @@ export class Connection extends Client {
     return callback ? super.end(callback) : super.end();
   }
 
+  /** Whether the server owes it a response. */
+  get isAwaited(): boolean {
+    return this.#isBusy || this.#state !== 'open';
+  }
+
   /** How long the server has sent nothing although a response is due. */
   get silentSeconds(): number {
     return this.#silentSeconds;
@@ -152,8 +162,7 @@ export class Connection extends Client {
   /** Call it once a second. */
   countSilence(): number {
     const { bytesRead } = this.connection.stream as unknown as { bytesRead: number };
-    const isAwaited = this.#isBusy || this.#state !== 'open';
-    this.#silentSeconds = isAwaited && bytesRead === this.#bytesRead ? this.#silentSeconds + 1 : 0;
+    this.#silentSeconds = this.isAwaited && bytesRead === this.#bytesRead ? this.#silentSeconds + 1 : 0;
     this.#bytesRead = bytesRead;
     return this.#silentSeconds;
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ignoreConnections } from '../../test/support/idle.ts';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../test/support/postgres-proxy.ts';
@@ -40,27 +41,11 @@ async function behindProxy(
   return { db, proxy, clock };
 }
 
-/** Advances the clock until the promise is settled; returns the number of seconds. */
+/** Lets time pass until the promise is settled; returns the number of seconds. */
 async function secondsUntil(clock: ManualClock, awaited: Promise<unknown>): Promise<number> {
   const startedAt = clock.now().getTime();
-  let isSettled = false;
-  const settle = () => {
-    isSettled = true;
-  };
-  awaited.then(settle, settle);
-  while (!isSettled) {
-    await clock.asleep();
-    clock.advance(1_000);
-    // What the clock triggered runs over real sockets, which takes time on a busy machine.
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await clock.passWhile(Promise.allSettled([awaited]));
   return (clock.now().getTime() - startedAt) / 1000;
-}
-
-/** After it, a check is made anew. */
-async function aSecond(clock: ManualClock): Promise<void> {
-  clock.advance(1_000);
-  await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** As better-auth does it. */
@@ -133,13 +118,9 @@ describe('a database that hangs', () => {
     await admin.transaction(async (tx) => {
       await tx.query(sql`select from notes where id = 3 for update`);
       waiting = db.execute(sql`delete from notes where id = 3`);
-      for (let second = 0; second < 30; second += 1) {
-        clock.advance(1_000);
-        // The connection of the attempt is closed again.
-        await new Promise((resolve) => setImmediate(resolve));
-        await vi.waitUntil(() => proxy.connections === 1, { interval: 1 });
-        await clock.asleep();
-      }
+      // It waits for the lock; the attempts to connect count.
+      ignoreConnections(({ url, state }) => url === proxy.url && state === 'open');
+      await clock.pass(30_000);
     });
     expect(await waiting).toBe(1);
     await db.close();
@@ -184,18 +165,7 @@ test('a connection that the network silently dropped fails its statement after t
   const { db, proxy, clock } = await behindProxy({ statementTimeoutMs: 20_000 });
   proxy.hang('existing');
   const asked = outcomeOf(db.query(sql`select 1`));
-  let isSettled = false;
-  void asked.then(() => {
-    isSettled = true;
-  });
-  let seconds = 0;
-  for (; !isSettled; seconds += 1) {
-    clock.advance(1_000);
-    await new Promise((resolve) => setImmediate(resolve));
-    // The connection of an attempt is closed again.
-    await vi.waitUntil(() => isSettled || proxy.connections === 1, { interval: 1 });
-    await clock.asleep();
-  }
+  const seconds = await secondsUntil(clock, asked);
   expect(seconds).toBeGreaterThan(20);
   expect(seconds).toBeLessThanOrEqual(26);
   expect(await asked).toBeInstanceOf(DatabaseUnavailable);
@@ -351,7 +321,7 @@ describe('too few connections', () => {
       expect(await outcomeOf(db.check())).toMatchObject({ cause: { code: '53300' } });
       await alter('connection limit 2');
       expect(await clock.passWhile(db.query(sql`select 1 as one`))).toEqual([{ one: 1 }]);
-      await aSecond(clock);
+      await clock.advance(1_000);
       await db.check();
       await db.close();
     });
@@ -367,7 +337,7 @@ describe('too few connections', () => {
       await vi.waitUntil(() => db.pool().total === 0, { interval: 1 });
       const asked = outcomeOf(db.query(sql`select 1`));
       expect(await clock.passWhile(asked)).toMatchObject({ name: 'DatabaseUnavailable', cause: { code: '28P01' } });
-      await aSecond(clock);
+      await clock.advance(1_000);
       expect(await outcomeOf(db.check())).toMatchObject({ cause: { code: '28P01' } });
       await alter(`password 'limited'`);
       await clock.passWhile(db.query(sql`select 1`));

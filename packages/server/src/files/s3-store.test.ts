@@ -121,7 +121,7 @@ test('a store that sends a byte now and then is given up, and its connection is 
   const clock = createManualClock();
   const reading = read(storeWith(clock));
   await dripped.promise;
-  clock.advance(60_000);
+  await clock.advance(60_000);
   expect(await reading).toBe(unavailable);
   await closed.promise;
 });

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { idle } from '../../test/support/idle.ts';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
 import { createLog } from '../lib/log.ts';
 import { createSpanExport, type FinishedSpan, type SpanExport } from './otlp.ts';
@@ -59,8 +60,6 @@ const add = (count: number) => {
   for (let n = 0; n < count; n += 1) exported.add(span(n));
 };
 const spansIn = ({ body }: Received) => JSON.parse(body.toString()).resourceSpans[0].scopeSpans[0].spans;
-/** Resolves when no request is under way. */
-const sleeps = () => expect.poll(() => clock.sleepers).toBe(1);
 const messages = () => lines.map((line) => JSON.parse(line).msg.split(';')[0]);
 
 test('a span has the form that the protocol prescribes', async () => {
@@ -96,22 +95,23 @@ test('a span has the form that the protocol prescribes', async () => {
 
 test('spans are sent some seconds after the first one, or at once when there are 512', async () => {
   add(3);
-  await sleeps();
+  await clock.advance(4_999);
   expect(received).toEqual([]);
-  clock.advance(5_000);
-  await expect.poll(() => received.map((one) => spansIn(one).length)).toEqual([3]);
+  await clock.advance(1);
+  expect(received.map((one) => spansIn(one).length)).toEqual([3]);
   add(600);
-  await expect.poll(() => received.map((one) => spansIn(one).length)).toEqual([3, 512]);
+  await idle();
+  expect(received.map((one) => spansIn(one).length)).toEqual([3, 512]);
 });
 
 test('spans of an outage are kept until the collector is back, at most 2,048, and the log says so once', async () => {
   status = 503;
   add(3_000);
-  await clock.passWhile(expect.poll(() => received.length).toBeGreaterThanOrEqual(2));
+  await clock.passUntil(() => received.length >= 2);
   expect(received.every((one) => spansIn(one)[0].name === 'span 0')).toBe(true);
   [status, received] = [200, []];
   const arrived = () => new Set(received.flatMap(spansIn).map(({ spanId }) => spanId)).size;
-  await clock.passWhile(expect.poll(arrived).toBe(2_048));
+  await clock.passUntil(() => arrived() === 2_048);
   expect(messages()).toEqual(['the collector does not accept spans', 'the collector accepts spans again']);
   expect(lines.join()).not.toContain('secret');
 });
@@ -120,10 +120,9 @@ test('spans that the collector refuses are not sent again', async () => {
   status = 400;
   for (const n of [1, 2]) {
     exported.add(span(n));
-    await sleeps();
-    clock.advance(5_000);
-    await expect.poll(() => received.length).toBe(n);
-    await expect.poll(() => clock.sleepers).toBe(0);
+    await clock.advance(5_000);
+    expect(received).toHaveLength(n);
+    expect(clock.sleepers).toBe(0);
   }
   expect(spansIn(received[1]!).map(({ name }: FinishedSpan) => name)).toEqual(['span 2']);
 });

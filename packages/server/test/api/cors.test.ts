@@ -162,7 +162,7 @@ test('all tokens of a session or an end user share 60 requests a minute and 3 st
   const ofKey = await send(limited.url, 'GET', '/agents', { key: limited.adminKey });
   expect(ofKey.headers.get('ratelimit')).toMatch(/^"reads";r=99;/);
 
-  clock.advance(60_000);
+  await clock.advance(60_000);
   const closes: AbortController[] = [];
   // A response that nothing refers to is collected, and its stream ends.
   const responses: Response[] = [];

@@ -85,7 +85,7 @@ test('each caller has its own keys, and they expire after 24 hours', async () =>
   const other = (await service.client.keys.create({ name: 'caller', permission: 'admin' })).secret!;
   const theirs = await post('/api_keys', 'mine', keyBody('mine'), { key: other });
   expect(theirs.json.apiKey.keyId).not.toBe(first.json.apiKey.keyId);
-  clock.advance(24 * 3600_000);
+  await clock.advance(24 * 3600_000);
   const later = await post('/api_keys', 'mine', keyBody('mine'));
   expect(later.headers.get('idempotent-replayed')).toBeNull();
   expect(later.json.apiKey.keyId).not.toBe(first.json.apiKey.keyId);

@@ -108,7 +108,7 @@ test('requests of a key are limited by kind, every response reports it, and the 
   await start({ rateLimits: { reads: 3, keys: 1 } });
   const other = await service.client.keys.create({ name: 'other', permission: 'admin' });
   expect((await get('/me')).headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
-  clock.advance(20_000);
+  await clock.advance(20_000);
   expect((await get('/me')).headers.get('ratelimit')).toBe('"reads";r=1;t=40');
   // A refused request counts as well, and its headers say the same.
   expect((await get('/sessions/ses_01k9xq3v7gf3pbt8zn5e6m2r4c')).headers.get('ratelimit')).toBe('"reads";r=0;t=40');
@@ -127,7 +127,7 @@ test('requests of a key are limited by kind, every response reports it, and the 
   const rotate = () => send(service.url, 'POST', `/api_keys/${other.keyId}/rotate`, { key: service.adminKey });
   expect((await rotate()).status).toBe(429);
 
-  clock.advance(40_000);
+  await clock.advance(40_000);
   expect((await get('/me')).status).toBe(200);
   expect((await rotate()).status).toBe(200);
 });
@@ -159,7 +159,7 @@ test('an address that is refused too often has to wait; keys that were valid rec
   // A request without a key is not a guess.
   for (let n = 0; n < 10; n++) expect((await send(service.url, 'GET', '/me')).status).toBe(401);
   for (let n = 0; n < 3; n++) expect((await get('/me', guess())).status).toBe(401);
-  clock.advance(10_000);
+  await clock.advance(10_000);
   const refused = await get('/me', guess());
   expect(asProblem(refused)).toMatchObject({ status: 429, code: 'rate_limited' });
   expect(refused.headers.get('retry-after')).toBe('50');
@@ -169,7 +169,7 @@ test('an address that is refused too often has to wait; keys that were valid rec
   await service.client.keys.delete(good.keyId);
   expect(asProblem(await get('/me', good.secret)).code).toBe('token_revoked');
 
-  clock.advance(50_000);
+  await clock.advance(50_000);
   expect((await get('/me', guess())).status).toBe(401);
   expect((await get('/me', unseen.secret)).status).toBe(200);
 });

@@ -102,7 +102,7 @@ test('events are sequenced without being read, and expired responses are deleted
       )
     ).length;
   expect(await count('idempotency_records')).toBe(1);
-  clock.advance(24 * 3600 * 1000);
+  await clock.advance(24 * 3600 * 1000);
   await expect.poll(() => count('idempotency_records')).toBe(0);
   await expect.poll(() => count('events_pending')).toBe(0);
   expect((await client.events.list()).data).not.toHaveLength(0);

@@ -65,10 +65,10 @@ test('600 half-sent sign-ins of strangers do not affect a known caller, and end 
   expect((await Promise.all(Array.from({ length: 20 }, me))).map(({ status }) => status)).toEqual(Array(20).fill(200));
   expect(lines.filter(({ heard }) => /^HTTP\/1.1 408/.test(heard()))).toHaveLength(500);
 
-  clock.advance(4_000);
+  await clock.advance(4_000);
   await tick();
   expect(lines.filter(({ heard }) => heard() === '')).toHaveLength(100);
-  clock.advance(1_000);
+  await clock.advance(1_000);
   const answers = await Promise.all(lines.map(({ closed }) => closed));
   expect(answers.filter((answer) => /^HTTP\/1.1 408/.test(answer))).toHaveLength(600);
 });
@@ -165,7 +165,7 @@ test('a refused client that does not end its upload is disconnected after 5 seco
   const { heard, closed } = line(`${post('/api/v1/agents', 100_000_000)}{`);
   await expect.poll(heard).toMatch(/^HTTP\/1.1 401/);
   await tick();
-  clock.advance(5_000);
+  await clock.advance(5_000);
   await closed;
 });
 

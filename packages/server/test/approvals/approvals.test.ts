@@ -17,6 +17,7 @@ import { cancelSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
+import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import {
   answering,
@@ -475,7 +476,7 @@ describe('decisions', () => {
   test('one poll finds a decision on another node without any wake-up', async () => {
     const { sessionId, operationId, end } = await busySession();
     await resolveApproval(await otherNode(), { operationId, decision: 'denied' });
-    clock.advance(1_000);
+    await clock.advance(1_000);
     await world.until(sessionId, isType('approval.resolved'));
     end();
     expect(outline(await world.until(sessionId, is('idle')))).not.toContain('waiting');
@@ -567,7 +568,7 @@ describe('expiry', () => {
       { type: 'approval.requested', expiresAt },
       { type: 'session.status', waitingFor: { expiresAt } },
     ]);
-    clock.advance(59_999);
+    await clock.advance(59_999);
     for (let n = 0; n < 10; n += 1) await tick();
     expect(outline(await world.chunks(sessionId)).at(-1)).toBe('waiting');
     expect(outline(await clock.passWhile(world.until(sessionId, is('idle'))))).toEqual([
@@ -596,7 +597,7 @@ describe('expiry', () => {
   test('an expired approval cancels the session if the agent is configured so', async () => {
     await world.work({ ask: answering([calls('pay', 'pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool], cancelling));
-    clock.advance(60_000);
+    await clock.advance(60_000);
     expect(outline(await world.until(sessionId, is('cancelled')))).toEqual([
       'running',
       'approval.requested',
@@ -626,7 +627,7 @@ describe('expiry', () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool]));
     expect((await world.chunks(sessionId)).at(-1)).toMatchObject({ waitingFor: { expiresAt: null } });
-    clock.advance(400 * 24 * 3600 * 1000);
+    await clock.advance(400 * 24 * 3600 * 1000);
     await resolveApproval(world.ctx, { operationId: await pendingOne(sessionId), decision: 'approved' });
     await world.until(sessionId, is('idle'));
   });
@@ -636,7 +637,7 @@ describe('expiry', () => {
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
     const operationId = await pendingOne(sessionId);
     await parking.stop();
-    clock.advance(3600 * 1000);
+    await clock.advance(3600 * 1000);
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
       code: 'approval_already_resolved',
       message: 'The approval is already expired.',
@@ -650,7 +651,7 @@ describe('expiry', () => {
     await world.work({ ask: answering([calls('pay', 'pay'), { text: 'ok' }], (call) => asked.push(call)) });
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
     const [first = '', second = ''] = await pending(sessionId);
-    clock.advance(59_000);
+    await clock.advance(59_000);
     await resolveApproval(world.ctx, { operationId: second, decision: 'approved' });
     await world.until(sessionId, (_, all) => all.filter(is('waiting')).length === 2);
     expect(await pending(sessionId)).toEqual([first]);
@@ -685,7 +686,7 @@ describe('expiry', () => {
 
   test('an approval expires on time even while another call of the step runs', async () => {
     const { sessionId, end } = await busySession({ limits });
-    clock.advance(60_000);
+    await clock.advance(60_000);
     await world.until(sessionId, isType('approval.resolved'));
     end();
     expect(outline(await world.until(sessionId, is('idle')))).toEqual([
@@ -720,11 +721,11 @@ describe('expiry', () => {
     const asked = (await world.chunks(sessionId)).find(isType('approval.requested')) as { expiresAt: string };
     const leftMs = Date.parse(asked.expiresAt) - clock.now().getTime();
     const before = looks;
-    clock.advance(leftMs - 1);
+    await clock.advance(leftMs - 1);
     for (let n = 0; n < 10; n += 1) await tick();
     // A check now would find nothing overdue, and no other wake-up would follow.
     expect(looks).toBe(before);
-    clock.advance(1);
+    await clock.advance(1);
     await world.until(sessionId, isType('approval.resolved'));
     end();
     await clock.passWhile(world.until(sessionId, is('idle')));
@@ -732,7 +733,7 @@ describe('expiry', () => {
 
   test('an expired approval cancels the session at once even while another call runs, which is aborted', async () => {
     const { sessionId, aborted } = await busySession(cancelling);
-    clock.advance(60_000);
+    await clock.advance(60_000);
     await aborted;
     expect(outline(await world.until(sessionId, is('cancelled')))).toEqual([
       'running',
@@ -759,8 +760,9 @@ describe('expiry', () => {
       for (let round = 0; round < 12; round += 1) {
         const sessionId = await waitingSession(agentId);
         const operationId = await pendingOne(sessionId);
-        clock.advance(60_000);
-        behind.advance(60_000);
+        await idle();
+        clock.leap(60_000);
+        behind.leap(60_000);
         // The approval is overdue by the clock of the node that runs the session, but not by the slow one.
         for (let n = 0; n < round * 2; n += 1) await tick();
         const [decided] = await Promise.allSettled([resolveApproval(there, { operationId, decision: 'approved' })]);
@@ -792,7 +794,7 @@ describe('expiry', () => {
     await world.work({ platform, ask: answering([calls('pay'), { text: 'ok' }]) });
     const sessionId = await waitingSession(await world.agent([payTool], { limits }));
     operationId = await pendingOne(sessionId);
-    clock.advance(60_000);
+    await clock.advance(60_000);
     const words = outline(await clock.passWhile(world.until(sessionId, is('idle'))));
     expect(words.filter((word) => /^(approval\.resolved|tool)/.test(word))).toEqual([
       'approval.resolved approved',
@@ -820,7 +822,7 @@ describe('expiry', () => {
     const there = await otherNode(behind);
     const sessionId = await waitingSession(await world.agent([payTool], cancelling));
     const operationId = await pendingOne(sessionId);
-    clock.advance(60_000);
+    await clock.advance(60_000);
     await begun.promise;
     await resolveApproval(there, { operationId, decision: 'approved' });
     proceed.resolve();
@@ -843,7 +845,7 @@ describe('expiry', () => {
     const sessionId = await waitingSession(await world.agent([payTool], cancelling));
     await parking.stop();
     await sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' });
-    clock.advance(3600 * 1000);
+    await clock.advance(3600 * 1000);
     await world.work({ ask: answering([{ text: 'ok' }]) });
     const chunks = await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
     expect(outline(chunks)).toContain('approval.resolved cancelled');

@@ -222,12 +222,8 @@ describe('the count', () => {
     const { session } = await openSession(ann!, { agentId: parent, environment: 'production', input: 'go' });
     await clock.passWhile(world.until(session.sessionId, is('waiting')));
     const pending = async () => (await listApprovals(world.ctx, { status: 'pending' })).data;
-    const [approval] = await clock.passWhile(
-      (async () => {
-        while ((await pending()).length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
-        return pending();
-      })(),
-    );
+    await clock.passUntil(async () => (await pending()).length > 0);
+    const [approval] = await pending();
     const id = approval!.operationId;
     // Ann opened the parent, so the child is hers as well.
     await expect(decide(ann, id)).rejects.toMatchObject({ code: 'not_an_approver' });

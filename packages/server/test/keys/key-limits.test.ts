@@ -37,8 +37,8 @@ async function endMinute(keyId: string): Promise<void> {
   await service.db.execute(sql`
     update key_request_windows set ends_at = now()
     where organization_id = ${organizationId} and key_id = ${uuidOf('key', keyId)}`);
-  clock.advance(60_000);
-  otherClock.advance(60_000);
+  await clock.advance(60_000);
+  await otherClock.advance(60_000);
 }
 
 const create = (more: object) => service.client.keys.create({ name: 'k', permission: 'write', ...more });
@@ -204,12 +204,12 @@ test('once its sessions cost the limit, a key starts nothing more until the next
   expect(await untilOver(idle)).toMatchObject({ status: 'idle', stopReason: 'budgetReached', usage: { steps: 1 } });
 
   await service.client.keys.update(keyId, { maxCostUsdPerDay: 2.5 * cost });
-  clock.advance(1_000);
+  await clock.advance(1_000);
   const third = await open();
   expect(third.status).toBe(201);
   await untilOver(third.json.session.sessionId);
   expect((await open()).status).toBe(429);
-  clock.advance(24 * 3600_000);
+  await clock.advance(24 * 3600_000);
   expect(await spent()).toBe(0);
   expect((await open()).status).toBe(201);
 });
@@ -289,14 +289,14 @@ test('a node knows its own calls at once and those of another node within a seco
   await use(3);
   one.add(organizationId, key, 3);
   expect([await spent(one), await spent(two), reads]).toEqual([3, 0, 2]);
-  clock.advance(1_000);
+  await clock.advance(1_000);
   expect(await Promise.all([one, one, two, two].map(spent))).toEqual([3, 3, 3, 3]);
   expect(reads).toBe(4);
   // Nothing is known of a key without a limit, and it is looked up rarely.
   const free = uuidOf('key', (await create({})).keyId);
   for (let n = 0; n < 9; n += 1) {
     expect(await one.of(organizationId, free)).toBeUndefined();
-    clock.advance(1_000);
+    await clock.advance(1_000);
   }
   expect(reads).toBe(5);
 });

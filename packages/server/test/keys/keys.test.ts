@@ -114,7 +114,7 @@ test('the codes of rotated and deleted secrets are kept for 90 days', async () =
   const key = await service.client.keys.create({ name: 'old', permission: 'read' });
   await service.client.keys.rotate(key.keyId);
   expect(await codeOf(key.secret)).toBe('token_rotated');
-  clock.advance(91 * 24 * 3600_000);
+  await clock.advance(91 * 24 * 3600_000);
   expect(await codeOf(key.secret)).toBe('invalid_token');
 });
 
@@ -166,7 +166,7 @@ test('a deleted key is in no list and can’t be read', async () => {
 
 test('an empty change changes nothing', async () => {
   const key = await service.client.keys.create({ name: 'same', permission: 'read' });
-  clock.advance(1000);
+  await clock.advance(1000);
   const { secret, ...known } = key;
   expect(secret).toBeDefined();
   expect(await service.client.keys.update(key.keyId, {})).toEqual(known);
@@ -182,10 +182,10 @@ test('lastUsedAt is accurate to a minute and only increases', async () => {
   expect(await lastUsed()).toBeNull();
   const first = clock.now();
   await used(first);
-  clock.advance(59_000);
+  await clock.advance(59_000);
   await me(key.secret);
   expect(await lastUsed()).toBe(first.toISOString());
-  clock.advance(1_000);
+  await clock.advance(1_000);
   await used(clock.now());
 });
 

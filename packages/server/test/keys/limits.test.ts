@@ -350,7 +350,7 @@ test('a stream ends when its key is deleted, rotated or limited to other environ
   await keys.delete(made[0]!.keyId);
   await keys.rotate(made[1]!.keyId);
   await keys.update(made[2]!.keyId, { environments: ['staging'] });
-  clock.advance(30_000);
+  await clock.advance(30_000);
   await Promise.all(streams.slice(0, 3).map(({ over }) => over));
   expect(streams[3]!.isOver()).toBe(false);
   await node.stop();

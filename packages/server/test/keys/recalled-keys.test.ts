@@ -216,7 +216,7 @@ test('a key that is limited to an environment is checked as well, and kept to it
 test('lastUsedAt of a key that is only checked is accurate to a minute', async () => {
   const key = await createKey();
   await remember(key);
-  clock.advance(61_000);
+  await clock.advance(61_000);
   expect(await readsOf(() => remember(key))).toEqual(['check']);
   const lastUsedAt = async () => (await service.client.keys.get(key.keyId)).lastUsedAt;
   await expect.poll(lastUsedAt).toBe(clock.now().toISOString());

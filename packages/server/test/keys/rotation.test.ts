@@ -105,13 +105,13 @@ test('the old secret can be ended early, once, and the event log records both', 
   const first = await create();
   const second = await keys().rotate(first.keyId, { gracePeriodSeconds: 604_800 });
   const { secret, ...shown } = second;
-  clock.advance(1000);
+  await clock.advance(1000);
   const ended = await keys().deleteOldSecret(first.keyId);
   expect(ended).toEqual({ ...shown, expiringSecret: null, updatedAt: clock.now().toISOString() });
   const { updatedAt } = ended;
   expect(await outcomes(first.secret)).toEqual(['token_rotated', 'token_rotated']);
   expect(await outcomes(secret)).toEqual(['ok', 'ok']);
-  clock.advance(1000);
+  await clock.advance(1000);
   expect(await keys().deleteOldSecret(first.keyId)).toMatchObject({ expiringSecret: null, updatedAt });
 
   const events = (await service.client.events.list({ limit: 100 })).data.filter(
@@ -193,7 +193,7 @@ test('a stream that was opened with the old secret ends when it does: at once wh
   await ended.over;
   expect([expired.isOver, kept.isOver]).toEqual([false, false]);
   await endGracePeriod(expired.keyId);
-  clock.advance(30_000);
+  await clock.advance(30_000);
   await expired.over;
   expect(kept.isOver).toBe(false);
   await keys().delete(kept.keyId);

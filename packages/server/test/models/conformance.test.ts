@@ -700,11 +700,9 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       server.next(wire.respond({ parts: [{ text: ['one'] }], end: 'hang' }));
       const events = ask(callOf());
       await events.next();
-      const next = events.next();
-      // The silence begins with the read.
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      clock.advance(300_000);
-      await expect(next).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+      const next = expect(events.next()).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+      await clock.advance(300_000);
+      await next;
       expect(await server.requests[0]!.closed).toBe(false);
     });
 
@@ -713,7 +711,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       server.next(() => arrived.resolve());
       const outcome = outcomeOf(callOf());
       await arrived.promise;
-      clock.advance(300_000);
+      await clock.advance(300_000);
       expect((await outcome).failure).toMatchObject({ code: 'model_timeout', retryable: true });
       expect(await server.requests[0]!.closed).toBe(false);
     });

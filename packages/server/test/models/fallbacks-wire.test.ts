@@ -84,7 +84,7 @@ describe.each(pairs)('%s, with a fallback of %s', (name, other) => {
     server.next(() => arrived.resolve());
     const sessionId = await open();
     await arrived.promise;
-    clock.advance(300_000);
+    await clock.advance(300_000);
     await expectFallback(sessionId);
     await expectFallback(await open());
     expect(server.requests).toHaveLength(1);

@@ -5,6 +5,7 @@ import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/ru
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
+import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, is, outline, usage, type World } from '../support/session-world.ts';
 
@@ -53,10 +54,10 @@ function failing(times: number, error: ModelFailure, text = ''): AskModel & { as
   return ask;
 }
 
-/** Resolves when there have been this many sleeps of this duration. */
+/** Waits until the service is idle, and expects that there have been this many sleeps of this duration. */
 async function sleeping(ms: number, times = 1): Promise<void> {
-  while (sleeps.filter((slept) => slept === ms).length < times)
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  await idle();
+  expect(sleeps.filter((slept) => slept === ms)).toHaveLength(times);
 }
 
 test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unavailable', 'model_protocol'])(
@@ -68,10 +69,9 @@ test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unava
     for (const [index, ms] of waits.entries()) {
       await sleeping(ms);
       expect(ask.asked).toBe(index + 1);
-      clock.advance(ms - 1);
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await clock.advance(ms - 1);
       expect(ask.asked).toBe(index + 1);
-      clock.advance(1);
+      await clock.advance(1);
     }
     expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed error', 'idle']);
     expect(ask.asked).toBe(5);
@@ -90,7 +90,7 @@ test('a model call that succeeds at the last attempt has the same result as one 
   const sessionId = await world.open(await world.agent());
   for (const ms of waits) {
     await sleeping(ms);
-    clock.advance(ms);
+    await clock.advance(ms);
   }
   expect(outline(await world.until(sessionId, is('idle')))).toEqual([
     'running',
@@ -106,17 +106,16 @@ test('a retry waits as long as the provider asks for, and at least as long as th
   const node = await world.work({ ask });
   const sessionId = await world.open(await world.agent([], impatient));
   await sleeping(123_456);
-  clock.advance(123_455);
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await clock.advance(123_455);
   expect(ask.asked).toBe(1);
-  clock.advance(1);
+  await clock.advance(1);
   await world.until(sessionId, is('idle'));
   await node.stop();
 
   await world.work({ ask: failing(1, failure('model_rate_limited', { retryAfterMs: 10 })) });
   const other = await world.open(await world.agent());
   await sleeping(waits[0]!);
-  clock.advance(waits[0]!);
+  await clock.advance(waits[0]!);
   await world.until(other, is('idle'));
 });
 
@@ -172,7 +171,7 @@ test('each failure voids the text of its own step, and no other text', async () 
     shown.resolve();
     if (n === 2) break;
     await sleeping(waits[n]!);
-    clock.advance(waits[n]!);
+    await clock.advance(waits[n]!);
   }
   expect(outline(await world.until(sessionId, is('idle')))).toEqual([
     'running',
@@ -211,7 +210,7 @@ test('if a node dies between two attempts, another node makes the next, and earl
   await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'ok' }]) });
   await sleeping(waits[0]!, 2);
-  clock.advance(waits[0]!);
+  await clock.advance(waits[0]!);
   const chunks = await world.until(sessionId, is('idle'));
   expect(outline(chunks).slice(-3)).toEqual(['"ok"', 'turn.completed endTurn', 'idle']);
   const { data } = await listMessages(world.ctx, { sessionId });
@@ -225,17 +224,17 @@ test('a node that takes over a turn continues the count of attempts, and waits a
   for (const _ of [1, 2, 3]) {
     await sleeping(30_000);
     sleeps = [];
-    clock.advance(30_000);
+    await clock.advance(30_000);
   }
   await sleeping(30_000);
-  clock.advance(20_000);
+  await clock.advance(20_000);
   await leaving.stop();
 
   const second = failing(9, failure('model_unavailable'));
   await world.work({ platform: await world.anotherNode(), ask: second });
   await sleeping(10_000);
   expect(second.asked).toBe(0);
-  clock.advance(10_000);
+  await clock.advance(10_000);
   await world.until(sessionId, is('idle'));
   expect(second.asked).toBe(1);
 });

@@ -510,9 +510,8 @@ describe('silence', () => {
     server.next(() => arrived.resolve());
     const outcome = outcomeOf(callOf());
     await arrived.promise;
-    clock.advance(299_999);
-    await clock.asleep();
-    clock.advance(1);
+    await clock.advance(299_999);
+    await clock.advance(1);
     expect((await outcome).failure).toMatchObject({ code: 'model_timeout', retryable: true });
     expect(await server.requests[0]!.closed).toBe(false);
   });
@@ -521,9 +520,9 @@ describe('silence', () => {
     server.next(respond({ text: 'one', end: 'hang' }));
     const events = ask(callOf());
     await events.next();
-    const next = events.next();
-    clock.advance(300_000);
-    await expect(next).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+    const next = expect(events.next()).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+    await clock.advance(300_000);
+    await next;
     expect(await server.requests[0]!.closed).toBe(false);
   });
 
@@ -538,22 +537,12 @@ describe('silence', () => {
       await rest.promise;
       response.end('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n');
     });
-    let onNow = () => {};
-    const now = () => {
-      onNow();
-      return clock.now();
-    };
-    const listening = { ...clock, sleep: clock.sleep, now };
-    const events = createModels({ ...base.platform, clock: listening })(callOf(), new AbortController().signal);
+    const events = ask(callOf());
     await events.next();
     const next = events.next();
-    clock.advance(299_000);
-    await new Promise<void>((resolve) => {
-      onNow = resolve;
-      comment.resolve();
-    });
-    clock.advance(299_000);
-    await clock.asleep();
+    await clock.advance(299_000);
+    comment.resolve();
+    await clock.advance(299_000);
     rest.resolve();
     expect((await next).value).toMatchObject({ type: 'finish' });
   });
@@ -562,8 +551,7 @@ describe('silence', () => {
     server.next(respond({ text: ['one', 'two'] }));
     const events = ask(callOf());
     await events.next();
-    clock.advance(600_000);
-    await clock.asleep();
+    await clock.advance(600_000);
     expect((await events.next()).value).toEqual({ type: 'text', delta: 'two' });
     await events.return(undefined);
   });

@@ -69,7 +69,7 @@ const waitMsOf = ({ waitingFor, updatedAt }: Session) => Date.parse(waitingFor!.
 /** Moves the clock to the next attempt, and not further. */
 async function untilRetry(sessionId: string): Promise<void> {
   const { waitingFor } = await sessionOf(sessionId);
-  clock.advance(new Date(waitingFor!.retryAt!).getTime() - clock.now().getTime());
+  await clock.advance(new Date(waitingFor!.retryAt!).getTime() - clock.now().getTime());
 }
 
 async function rowOf(sessionId: string) {
@@ -302,21 +302,17 @@ test('500 sessions that lose their model together make few calls during the outa
       where organization_id = ${world.organizationId} and status = ${status}`);
     return row!.count;
   };
-  const reached = async (what: () => Promise<boolean>, stepMs = 500) => {
-    while (!(await what())) clock.advance(stepMs);
-  };
-  await reached(async () => (await count('waiting')) === 500);
+  await clock.passUntil(async () => (await count('waiting')) === 500);
   const startedWith = model.asked;
   expect(await world.platform.db.query(sql`select node_id from sessions where node_id is not null`)).toEqual([]);
 
   const since = clock.now().getTime();
-  await reached(async () => clock.now().getTime() - since > 300_000);
+  await clock.passUntil(() => clock.now().getTime() - since > 300_000);
   // One trial after each pause of 15 to 120 seconds, not one of each session.
   expect(model.asked - startedWith).toBeLessThan(10);
 
   model.isDown = false;
-  // Slowly: no turn may time out because 500 sessions keep a busy machine waiting.
-  await reached(async () => (await count('idle')) === 500, 50);
+  await clock.passUntil(async () => (await count('idle')) === 500);
   const used = await world.platform.db.query<{ steps: number; turn: number }>(sql`
     select distinct steps, turn from sessions where organization_id = ${world.organizationId}`);
   expect(used).toEqual([{ steps: 1, turn: 1 }]);

@@ -1,6 +1,7 @@
 // A node that is asked to stop behind a load balancer: it is no longer ready, but serves requests until the balancer has noticed.
 import { get } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { asProblem, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -17,15 +18,6 @@ beforeEach(async () => {
 afterEach(() => clock.passWhile(service.stop()));
 
 const ready = () => send(service.url, 'GET', `${service.url}/readyz`);
-const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-/** Advances the clock in steps of 100 ms, and lets due work run. */
-async function pass(ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= 100) {
-    clock.advance(100);
-    for (let turn = 0; turn < 5; turn += 1) await tick();
-  }
-}
 
 /** Resolves when the stream has begun; `ended` resolves when it ended properly, and rejects when it was cut off. */
 async function openStream(): Promise<{ ended: Promise<void>; isOpen(): boolean }> {
@@ -54,7 +46,7 @@ test('a draining node is not ready from the start, but still serves requests, on
   expect(asProblem(await ready())).toMatchObject({ status: 503, code: 'unavailable' });
   expect(await connectionHeader()).toBe('close');
   for (let second = 0; second < 4; second += 1) {
-    await pass(900);
+    await clock.pass(900);
     expect((await send(service.url, 'GET', '/me', { key: service.adminKey })).status).toBe(200);
     const { agentId } = await service.client.agents.create({ name: `A${second}`, model: 'scripted/x' });
     expect((await service.client.agents.get(agentId)).name).toBe(`A${second}`);
@@ -68,9 +60,9 @@ test('streams end one after another in the second half of the drain, and can be 
   const streams = await Promise.all(Array.from({ length: 20 }, openStream));
   const open = () => streams.filter(({ isOpen }) => isOpen()).length;
   const drained = service.drain();
-  await pass(1900);
+  await clock.pass(1900);
   expect(open()).toBe(20);
-  await pass(1100);
+  await clock.pass(1100);
   await expect.poll(open).toBe(10);
   // A stream that is opened only now is served as well.
   const late = await openStream();
@@ -82,13 +74,12 @@ test('streams end one after another in the second half of the drain, and can be 
 });
 
 test('a long poll ends with what there is, and its client polls another node', async () => {
-  const { sleepers } = clock;
   const begun = clock.now().getTime();
   const poll = send(service.url, 'POST', '/worker_turns/claim', {
     key: service.adminKey,
     body: { queue: 'q', waitSeconds: 20 },
   });
-  await expect.poll(() => clock.sleepers).toBeGreaterThan(sleepers);
+  await idle();
   const drained = service.drain();
   await clock.passWhile(drained);
   const answer = await clock.passWhile(poll);

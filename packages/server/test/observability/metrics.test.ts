@@ -65,8 +65,7 @@ async function runTurn({ service, clock }: Observed, agent: object): Promise<str
   const { client } = service;
   const { agentId } = await client.agents.create({ name: 'stated-name', ...agent } as never);
   const opened = await client.sessions.open({ agentId, environment: 'production', input: 'stated-input' });
-  const over = expect.poll(async () => (await client.sessions.get(opened.sessionId)).status).toMatch(/idle|failed/);
-  await clock.passWhile(over);
+  await clock.passUntil(async () => /idle|failed/.test((await client.sessions.get(opened.sessionId)).status));
   return opened.sessionId;
 }
 
@@ -83,11 +82,11 @@ test('each stage of a turn is counted where it happens', async () => {
     tools: [hook('look', receiver), httpTool('away', { request: { method: 'GET', url: 'http://127.0.0.1:1/' } })],
   });
   const delivered = async () => (await scrape(service)).get('signalbox_webhook_delivery_duration_seconds_count') ?? 0;
-  await clock.passWhile(expect.poll(delivered).toBeGreaterThan(0));
+  await clock.passUntil(async () => (await delivered()) > 0);
   await service.fetch('/api/v1/me', { headers: { authorization: 'Bearer nonsense' } });
   // Until earlier results of the database are no longer cached.
   const idle = async () => (await scrape(service)).get('signalbox_sessions{status="idle"}');
-  await clock.passWhile(expect.poll(idle).toBe(1));
+  await clock.passUntil(async () => (await idle()) === 1);
 
   const after = await scrape(service);
   const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
@@ -144,8 +143,8 @@ test('sessions that wait for their model are counted', async () => {
   const { agentId } = await service.client.agents.create({ name: 'A', model: scripted([{ failWith: 'unavailable' }]) });
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
   const status = async () => (await service.client.sessions.get(sessionId)).status;
-  await clock.passWhile(expect.poll(status).toBe('waiting'));
-  clock.advance(5_000);
+  await clock.passUntil(async () => (await status()) === 'waiting');
+  await clock.advance(5_000);
   expect((await scrape(service)).get('signalbox_sessions_waiting_for_model')).toBe(1);
 });
 
@@ -293,7 +292,7 @@ test('waiting work in the database is counted across all organizations, with how
   await world.open(agentId);
   await world.open(agentId);
   await world.open(agentId, { input: undefined });
-  clock.advance(30_000);
+  await clock.advance(30_000);
   const observed = createScrape(platform);
   endings.push(() => observed.stop());
   const samples = samplesOf(await observed.text());
@@ -351,10 +350,10 @@ test('any number of scrapes query the database once in five seconds', async () =
   await Promise.all([text(), text(), text()]);
   await text();
   expect(looks).toBe(1);
-  clock.advance(4_999);
+  await clock.advance(4_999);
   await text();
   expect(looks).toBe(1);
-  clock.advance(1);
+  await clock.advance(1);
   await text();
   expect(looks).toBe(2);
 });
@@ -364,14 +363,14 @@ test('the result of a slow query is cached for ten times its duration', async ()
   const slow = await scrapeBy(async (really) => {
     looks += 1;
     const rows = await really();
-    slow.clock.advance(1_500);
+    await slow.clock.advance(1_500);
     return rows;
   });
   await slow.text();
-  slow.clock.advance(14_999);
+  await slow.clock.advance(14_999);
   await slow.text();
   expect(looks).toBe(1);
-  slow.clock.advance(1);
+  await slow.clock.advance(1);
   await slow.text();
   expect(looks).toBe(2);
 });
@@ -381,7 +380,7 @@ test('a scrape succeeds while the database fails, and omits unknown values', asy
   const { clock, text } = await scrapeBy((really) => (isDown ? Promise.reject(new Error('away')) : really()));
   expect((await text()).get('signalbox_database_up')).toBe(1);
   isDown = true;
-  clock.advance(60_000);
+  await clock.advance(60_000);
   const samples = await text();
   expect(samples.get('signalbox_database_up')).toBe(0);
   expect(
@@ -389,7 +388,7 @@ test('a scrape succeeds while the database fails, and omits unknown values', asy
   ).toEqual([]);
   expect(samples.has('process_resident_memory_bytes')).toBe(true);
   isDown = false;
-  clock.advance(60_000);
+  await clock.advance(60_000);
   expect((await text()).get('signalbox_events_pending')).toBeTypeOf('number');
 });
 
@@ -400,8 +399,7 @@ test('a scrape waits two seconds for a database that does not respond', async ()
     return really();
   });
   const waiting = text();
-  await clock.asleep();
-  clock.advance(2_000);
+  await clock.advance(2_000);
   expect((await waiting).get('signalbox_database_up')).toBe(0);
   answer.resolve();
   await expect.poll(async () => (await text()).get('signalbox_database_up')).toBe(1);
@@ -445,7 +443,7 @@ test('a session that its own node cancels after an expired approval does not cou
     sessionId,
     (chunk) => chunk.type === 'session.status' && chunk.status === 'cancelled',
   );
-  clock.advance(61_000);
+  await clock.advance(61_000);
   await clock.passWhile(isCancelled);
   await expect.poll(() => sumOf(world.platform.metrics.turns as never)).toBe(1);
   expect(await sumOf(world.platform.metrics.leaseLosses)).toBe(0);
@@ -461,8 +459,7 @@ test('a failed renewal of the lease is counted', async () => {
   await lease.start();
   endings.push(() => lease.stop());
   isDown = true;
-  await clock.asleep();
-  clock.advance(5_000);
+  await clock.advance(5_000);
   await expect.poll(() => sumOf(platform.metrics.leaseFailures)).toBe(1);
 });
 

@@ -137,7 +137,7 @@ async function becomes({ service, clock }: Traced, sessionId: string, status: st
     const session = await service.client.sessions.get(sessionId);
     return `${session.turn} ${session.status}`;
   };
-  await clock.passWhile(expect.poll(now).toBe(`${turn} ${status}`));
+  await clock.passUntil(async () => (await now()) === `${turn} ${status}`);
 }
 
 const caller = (flags = '01', traceId = TRACE_ID) => `00-${traceId}-${CALLER}-${flags}`;
@@ -159,9 +159,7 @@ test('one trace spans the request, the turn with its model and tool calls, and t
   const sessionId = await open(service, agentId, caller());
   await becomes(traced, sessionId, 'idle');
   const acknowledged = async () => (await client.webhookSubscriptions.deliveries.list('production')).data;
-  await clock.passWhile(
-    expect.poll(async () => (await acknowledged()).some(({ status }) => status === 'succeeded')).toBe(true),
-  );
+  await clock.passUntil(async () => (await acknowledged()).some(({ status }) => status === 'succeeded'));
   const spans = (await traced.flushed()).filter(({ traceId }) => traceId === TRACE_ID);
 
   const [request] = named(spans, /^POST \/api\/v1\/sessions$/);

@@ -303,7 +303,7 @@ test.each(['/.well-known/openid-configuration', '/token'])(
       const asked = silent.silence();
       const answer = path === '/token' ? comeBackToSecond() : start();
       await asked;
-      clock.advance(15_000);
+      await clock.advance(15_000);
       expect(asProblem(await answer)).toMatchObject({ status: 503, code: 'unavailable' });
       silent.silentAt = undefined;
       expect((await comeBackToSecond()).status).toBe(302);

@@ -15,6 +15,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { resetPasswordOnHost } from '../../src/operator/people.ts';
 import { readConsoleUrl } from '../../src/people/console-url.ts';
 import { type Browser, openBrowser, tokenOf } from '../support/browser.ts';
+import { idle } from '../support/idle.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { join, password, setUp } from '../support/people.ts';
 import { asProblem, type RawResponse } from '../support/raw.ts';
@@ -260,7 +261,7 @@ describe('a sign-in ends', () => {
     const gone = await join(first, waited, 'Gero');
     const { data } = await first.client().events.list({ limit: 1 });
     const poll = gone.api('GET', `/events?order=asc&wait=20&afterSequence=${data[0]!.sequence}`);
-    await expect.poll(() => clock.sleepers).toBeGreaterThan(0);
+    await idle();
     await first.client().members.remove(idOf(gone));
     expect(codeOf(await clock.passWhile(poll))).toBe('signed_out');
     await waited.stop();

@@ -45,7 +45,7 @@ async function run(scheduleId: string, agentId: string, status: string): Promise
   const { client } = service;
   await client.schedules.update(scheduleId, { agentId });
   const { sessionId } = await client.schedules.run(scheduleId);
-  await clock.passWhile(expect.poll(async () => (await client.sessions.get(sessionId!)).status).toBe(status));
+  await clock.passUntil(async () => (await client.sessions.get(sessionId!)).status === status);
   return sessionId!;
 }
 
@@ -117,8 +117,8 @@ test('a run that could not open a session has failed, one that was missed has no
   const agentId = await createAgent('Retired', [{ text: 'Done.' }]);
   const scheduleId = await create(agentId, { cron: '0 * * * *' });
   await client.agents.archive(agentId);
-  clock.advance(3 * 3_600_000);
-  await clock.passWhile(expect.poll(async () => (await read(scheduleId)).lastRun?.status).toBe('failed'));
+  await clock.advance(3 * 3_600_000);
+  await clock.passUntil(async () => (await read(scheduleId)).lastRun?.status === 'failed');
   const { lastRun, failedRuns } = await read(scheduleId);
   expect(lastRun).toMatchObject({ sessionId: null, session: null, error: { code: 'agent_archived' } });
   expect((await runsOf(scheduleId)).map(({ status }) => status)).toContain('missed');

@@ -89,9 +89,7 @@ test('a manual run opens one session like an occurrence, changes no time, and is
     const { scheduleId } = before;
     const run = await client.schedules.run(scheduleId);
     expect(run).toMatchObject({ manual: true, status: 'opened', error: null, scheduledAt: clock.now().toISOString() });
-    await clock.passWhile(
-      expect.poll(async () => (await client.sessions.get(run.sessionId!)).status).toBe('completed'),
-    );
+    await clock.passUntil(async () => (await client.sessions.get(run.sessionId!)).status === 'completed');
     const ended = { ...run, session: { status: 'completed', stopReason: 'endTurn', error: null } };
     expect(await runsOf(scheduleId)).toEqual([ended]);
     const session = await client.sessions.get(run.sessionId!);
@@ -135,12 +133,10 @@ test('manual runs just before an occurrence do not take its place', async () => 
   await clock.advance(Date.parse(nextAt!) - clock.now().getTime() - 1);
   const manual = await Promise.all(Array.from({ length: 4 }, () => service.client.schedules.run(scheduleId)));
   expect(manual.map(({ scheduledAt }) => scheduledAt)).not.toContain(nextAt);
-  await clock.passWhile(
-    expect
-      .poll(async () =>
-        (await runsOf(scheduleId)).map(({ scheduledAt, manual, status }) => [scheduledAt, manual, status]),
-      )
-      .toContainEqual([nextAt, false, 'opened']),
+  await clock.passUntil(async () =>
+    (await runsOf(scheduleId)).some(
+      ({ scheduledAt, manual, status }) => scheduledAt === nextAt && !manual && status === 'opened',
+    ),
   );
 });
 
@@ -176,7 +172,7 @@ test('who starts a run is a requester of its session, as those who wrote the sch
   const starter = other.clientWith(other.adminKey);
   const refusalAfter = async (by: typeof starter) => {
     const { sessionId } = await by.schedules.run(scheduleId);
-    await clock.passWhile(expect.poll(async () => (await client.sessions.get(sessionId!)).status).toBe('waiting'));
+    await clock.passUntil(async () => (await client.sessions.get(sessionId!)).status === 'waiting');
     return (await starter.approvals.list({ sessionId: sessionId! })).data[0]!.refusal;
   };
   expect(await refusalAfter(client)).toBeNull();

@@ -15,6 +15,7 @@ import { createScheduler, type Scheduler } from '../../src/schedules/scheduler.t
 import { createSchedule, deleteSchedule, getSchedule, updateSchedule } from '../../src/schedules/schedules.ts';
 import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
+import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
@@ -27,7 +28,7 @@ let clock: ManualClock;
 let node: TestPlatform;
 let ctx: PoolContext;
 let agentId: string;
-let running: { scheduler: Scheduler; wake(): void; asleep(): Promise<void> }[];
+let running: Scheduler[];
 beforeEach(async () => {
   clock = createManualClock(new Date('2026-01-02T03:00:30.000Z'));
   node = await createTestPlatform({ clock });
@@ -36,34 +37,16 @@ beforeEach(async () => {
   running = [];
 });
 afterEach(async () => {
-  await Promise.all(running.map(({ scheduler }) => scheduler.stop()));
+  await Promise.all(running.map((scheduler) => scheduler.stop()));
   await node.close();
 });
 
 /** Resolves after the scheduler's first poll. */
 async function start(platform: Platform = node.platform): Promise<void> {
-  let asleep = Promise.withResolvers<void>();
-  const sleep: ManualClock['sleep'] = (ms, signal) => {
-    asleep.resolve();
-    return clock.sleep(ms, signal);
-  };
-  const scheduler = createScheduler({ ...platform, clock: { ...clock, sleep } });
-  running.push({
-    scheduler,
-    wake: () => {
-      asleep = Promise.withResolvers<void>();
-    },
-    asleep: () => asleep.promise,
-  });
+  const scheduler = createScheduler(platform);
+  running.push(scheduler);
   scheduler.start();
-  await asleep.promise;
-}
-
-/** Moves the clock by at least a second, which wakes the schedulers, and resolves when each of them has polled. */
-async function advance(ms: number): Promise<void> {
-  for (const { wake } of running) wake();
-  clock.advance(ms);
-  await Promise.all(running.map(({ asleep }) => asleep()));
+  await idle();
 }
 
 /** Creates a schedule; hourly by default. */
@@ -98,7 +81,7 @@ test('an occurrence opens the session that the schedule describes, and the next 
   });
   expect(nextAt).toBe('2026-01-02T04:00:00.000Z');
   await start();
-  await advance(HOUR_MS);
+  await clock.advance(HOUR_MS);
   const [run] = await runsOf(scheduleId);
   expect(run).toEqual({
     scheduledAt: '2026-01-02T04:00:00.000Z',
@@ -125,14 +108,14 @@ test('an occurrence opens the session that the schedule describes, and the next 
     nextAt: '2026-01-02T05:00:00.000Z',
     lastRun: { sessionId, scheduledAt, status },
   });
-  await advance(HOUR_MS);
+  await clock.advance(HOUR_MS);
   expect(await sessions()).toHaveLength(2);
 });
 
 test('the event log names the schedule as the actor that opened the session', async () => {
   const { scheduleId } = await schedule();
   await start();
-  await advance(HOUR_MS);
+  await clock.advance(HOUR_MS);
   const [run] = await runsOf(scheduleId);
   const actor = { type: 'system', id: scheduleId, name: 'Schedule' };
   expect(await events('schedule.opened')).toMatchObject([
@@ -151,7 +134,7 @@ test('the event log names the schedule as the actor that opened the session', as
 test('a schedule that is due before the next poll is not late: the scheduler wakes for it', async () => {
   const { scheduleId } = await schedule({ at: '2026-01-02T03:00:30.300Z' });
   await start();
-  await advance(300);
+  await clock.advance(300);
   expect(await runsOf(scheduleId)).toMatchObject([{ status: 'opened', createdAt: '2026-01-02T03:00:30.300Z' }]);
 });
 
@@ -159,7 +142,7 @@ test('without input the session is opened idle; closeOnIdle is on by default', a
   const one = await schedule({ cron: '0 * * * *', input: null, closeOnIdle: false });
   const two = await schedule({ cron: '0 * * * *' });
   await start();
-  await advance(HOUR_MS);
+  await clock.advance(HOUR_MS);
   const [idle] = await runsOf(one.scheduleId);
   const [running] = await runsOf(two.scheduleId);
   const stored = await node.platform.db.query<{ closeOnIdle: boolean; status: string }>(sql`
@@ -177,7 +160,7 @@ describe('each occurrence happens once', () => {
   test('if nodes poll at the same moment', async () => {
     const schedules = await Promise.all(Array.from({ length: 12 }, () => schedule()));
     const nodes = [node.platform, await node.anotherNode(), await node.anotherNode()];
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     await Promise.all(nodes.map(start));
     // A node that found a schedule locked by another has skipped it, and need not return to it.
     for (const { scheduleId } of schedules) expect(await runsOf(scheduleId)).toHaveLength(1);
@@ -188,7 +171,7 @@ describe('each occurrence happens once', () => {
   test('if both nodes found it due: one runs it, and the other sees that it has run', async () => {
     const due = dueScheduleOf(await schedule());
     const other = await node.anotherNode();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const results = await Promise.all([node.platform, other].map((platform) => runDue(platform, due)));
     expect(results.filter((result) => result !== undefined)).toHaveLength(1);
     expect(await runDue(other, due)).toBeUndefined();
@@ -206,10 +189,10 @@ describe('each occurrence happens once', () => {
         throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
       }),
     );
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect(lost).toBe(1);
     await start();
-    await advance(10 * SECOND_MS);
+    await clock.advance(10 * SECOND_MS);
     expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await sessions()).toHaveLength(1);
   });
@@ -230,11 +213,11 @@ describe('each occurrence happens once', () => {
         }),
       ),
     );
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect(await runsOf(scheduleId)).toEqual([]);
     expect(await sessions()).toEqual([]);
     expect(await events('session.created')).toEqual([]);
-    await advance(10 * SECOND_MS);
+    await clock.advance(10 * SECOND_MS);
     expect(cuts).toBe(2);
     expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await sessions()).toHaveLength(1);
@@ -243,7 +226,7 @@ describe('each occurrence happens once', () => {
 
   test('if a node whose clock is behind has made it due again', async () => {
     const before = await schedule();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const due = dueScheduleOf(before);
     await runDue(node.platform, due);
     await node.platform.db.execute(sql`
@@ -257,12 +240,12 @@ describe('each occurrence happens once', () => {
   test('if one that has run is due again among others: its run stays unchanged', async () => {
     const before = await schedule();
     const due = dueScheduleOf(before);
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     await runDue(node.platform, due);
     await node.platform.db.execute(sql`
       update schedules set next_at = ${due.nextAt}
       where organization_id = ${node.organizationId} and schedule_id = ${due.scheduleId}`);
-    await advance(2 * HOUR_MS);
+    await clock.advance(2 * HOUR_MS);
     await runDue(node.platform, due);
     expect((await runsOf(before.scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'opened']);
   });
@@ -272,12 +255,12 @@ describe('a clock that jumps', () => {
   test('back after the occurrence was found due: it has run, and does not run again at its time', async () => {
     const hourly = await schedule();
     const once = await schedule({ at: '2026-01-02T04:00:00.000Z' });
-    clock.advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const dueSchedules = [hourly, once].map(dueScheduleOf);
-    clock.advance(-HOUR_MS / 2);
+    await clock.advance(-HOUR_MS / 2);
     for (const due of dueSchedules) expect(await runDue(node.platform, due)).toMatchObject({ missed: 0 });
     await start();
-    await advance(HOUR_MS / 2);
+    await clock.advance(HOUR_MS / 2);
     for (const { scheduleId } of [hourly, once]) expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await sessions()).toHaveLength(2);
     expect((await read(hourly.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
@@ -287,12 +270,12 @@ describe('a clock that jumps', () => {
   test('ahead and back: what ran too early does not run again, and the schedule continues after it', async () => {
     const { scheduleId } = await schedule();
     await start();
-    await advance(3 * HOUR_MS);
-    clock.advance(-3 * HOUR_MS);
+    await clock.advance(3 * HOUR_MS);
+    await clock.advance(-3 * HOUR_MS);
     await start(await node.anotherNode());
-    await advance(3 * HOUR_MS + SECOND_MS);
+    await clock.advance(3 * HOUR_MS + SECOND_MS);
     expect((await runsOf(scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'missed']);
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect(await sessions()).toHaveLength(2);
     expect((await read(scheduleId)).nextAt).toBe('2026-01-02T08:00:00.000Z');
   });
@@ -301,7 +284,7 @@ describe('a clock that jumps', () => {
     const daily = await schedule({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
     const leap = await schedule({ cron: '0 0 29 2 *' });
     await start();
-    await advance(365 * DAY_MS);
+    await clock.advance(365 * DAY_MS);
     const runs = await runsOf(daily.scheduleId, 200);
     expect(runs).toHaveLength(MAX_MISSED + 1);
     expect(runs[0]).toMatchObject({ scheduledAt: '2027-01-01T08:00:00.000Z', status: 'opened' });
@@ -315,7 +298,7 @@ describe('a clock that jumps', () => {
 describe('occurrences missed while the service was down', () => {
   test('the latest runs, the others are recorded as missed, with one event', async () => {
     const { scheduleId } = await schedule();
-    await advance(5 * HOUR_MS);
+    await clock.advance(5 * HOUR_MS);
     await start();
     const runs = await runsOf(scheduleId);
     expect(runs.map(({ scheduledAt, status }) => [scheduledAt.slice(11, 16), status])).toEqual([
@@ -346,7 +329,7 @@ describe('occurrences missed while the service was down', () => {
 
   test('a month of every minute causes one session, a limited number of rows and one event', async () => {
     await schedule({ cron: '* * * * *' });
-    await advance(30 * DAY_MS);
+    await clock.advance(30 * DAY_MS);
     await start();
     const [{ count } = { count: 0 }] = await node.platform.db.query<{ count: number }>(sql`
       select count(*) from schedule_runs where organization_id = ${node.organizationId}`);
@@ -366,12 +349,12 @@ describe('occurrences missed while the service was down', () => {
 
   test('the only occurrence of a one-time schedule runs late, and there is no next', async () => {
     const { scheduleId } = await schedule({ at: '2026-01-02T12:00:00.000Z' });
-    await advance(3 * DAY_MS);
+    await clock.advance(3 * DAY_MS);
     await start();
     const [run] = await runsOf(scheduleId);
     expect(run).toMatchObject({ scheduledAt: '2026-01-02T12:00:00.000Z', status: 'opened' });
     expect(await read(scheduleId)).toMatchObject({ nextAt: null, status: 'enabled' });
-    await advance(DAY_MS);
+    await clock.advance(DAY_MS);
     expect(await runsOf(scheduleId)).toHaveLength(1);
   });
 });
@@ -382,18 +365,18 @@ describe('a schedule that changes', () => {
     await updateSchedule(ctx, { scheduleId, status: 'paused' });
     expect((await read(scheduleId)).nextAt).toBeNull();
     await start();
-    await advance(3 * HOUR_MS);
+    await clock.advance(3 * HOUR_MS);
     await updateSchedule(ctx, { scheduleId, status: 'enabled' });
     expect((await read(scheduleId)).nextAt).toBe('2026-01-02T07:00:00.000Z');
     expect(await runsOf(scheduleId)).toEqual([]);
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect(await runsOf(scheduleId)).toMatchObject([{ scheduledAt: '2026-01-02T07:00:00.000Z', status: 'opened' }]);
   });
 
   test('that was paused past its time has nothing to run', async () => {
     const { scheduleId } = await schedule({ at: '2026-01-02T04:00:00.000Z' });
     await updateSchedule(ctx, { scheduleId, status: 'paused' });
-    await advance(2 * HOUR_MS);
+    await clock.advance(2 * HOUR_MS);
     const { schedule: resumed } = await updateSchedule(ctx, { scheduleId, status: 'enabled' });
     expect(resumed.nextAt).toBeNull();
     const at = '2026-01-02T06:00:00.000Z';
@@ -402,7 +385,7 @@ describe('a schedule that changes', () => {
 
   test('in its timing drops due occurrences that have not run', async () => {
     const { scheduleId } = await schedule();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const { schedule: changed } = await updateSchedule(ctx, { scheduleId, timezone: 'Asia/Kolkata' });
     expect(changed.nextAt).toBe('2026-01-02T04:30:00.000Z');
     await start();
@@ -412,7 +395,7 @@ describe('a schedule that changes', () => {
   test('in its timing or is paused after it was found due does not run', async () => {
     const changed = await schedule();
     const paused = await schedule();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     await updateSchedule(ctx, { scheduleId: changed.scheduleId, cron: '30 * * * *' });
     await updateSchedule(ctx, { scheduleId: paused.scheduleId, status: 'paused' });
     for (const one of [changed, paused]) expect(await runDue(node.platform, dueScheduleOf(one))).toBeUndefined();
@@ -423,7 +406,7 @@ describe('a schedule that changes', () => {
   test('during a poll does not delay others, and runs with a later poll', async () => {
     const changing = await schedule();
     const other = await schedule({ cron: '1 4 * * *' });
-    await advance(HOUR_MS + MINUTE_MS);
+    await clock.advance(HOUR_MS + MINUTE_MS);
     await node.platform.db.transaction(async (tx) => {
       await tx.query(sql`
         select 1 from schedules
@@ -433,7 +416,7 @@ describe('a schedule that changes', () => {
       expect(await runsOf(other.scheduleId)).toHaveLength(1);
       expect(await runsOf(changing.scheduleId)).toEqual([]);
     });
-    await advance(SECOND_MS);
+    await clock.advance(SECOND_MS);
     expect(await runsOf(changing.scheduleId)).toMatchObject([{ status: 'opened' }]);
   });
 
@@ -446,7 +429,7 @@ describe('a schedule that changes', () => {
 
   test('in any other field runs what is due with the new values', async () => {
     const { scheduleId } = await schedule();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     await updateSchedule(ctx, { scheduleId, input: 'changed', cron: '0 * * * *' });
     await start();
     const [run] = await runsOf(scheduleId);
@@ -456,7 +439,7 @@ describe('a schedule that changes', () => {
 
   test('and is deleted while it is due opens nothing', async () => {
     const { scheduleId } = await schedule();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     await deleteSchedule(ctx, { scheduleId });
     await start();
     expect(await sessions()).toEqual([]);
@@ -465,7 +448,7 @@ describe('a schedule that changes', () => {
 
   test('and is deleted while it runs has run or has not, and nothing hangs or is left behind', async () => {
     const schedules = await Promise.all(Array.from({ length: 10 }, () => schedule()));
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const results = await Promise.all(
       schedules.map(async (one) => {
         const [result] = await Promise.all([
@@ -487,7 +470,7 @@ describe('an occurrence that is refused', () => {
     const { scheduleId } = await schedule();
     await archiveAgent(ctx, { agentId });
     await start();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     const [run] = await runsOf(scheduleId);
     const error = { code: 'agent_archived', message: expect.stringContaining('archived') };
     expect(run).toMatchObject({ status: 'failed', sessionId: null, error });
@@ -502,14 +485,14 @@ describe('an occurrence that is refused', () => {
         },
       },
     ]);
-    await advance(2 * HOUR_MS);
+    await clock.advance(2 * HOUR_MS);
     expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await sessions()).toEqual([]);
     expect((await getSchedule(ctx, { scheduleId })).schedule).toMatchObject({ status: 'paused', nextAt: null });
 
     const other = (await createAgent(ctx, { name: 'Another', model: 'scripted/test' })).agent;
     await updateSchedule(ctx, { scheduleId, agentId: other.agentId, status: 'enabled' });
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect((await runsOf(scheduleId))[0]).toMatchObject({ status: 'opened' });
   });
 
@@ -519,7 +502,7 @@ describe('an occurrence that is refused', () => {
       update schedules set budget = '{"maxCostUsd":1}'
       where organization_id = ${node.organizationId} and schedule_id = ${uuidOf('sch', scheduleId)}`);
     await start();
-    await advance(HOUR_MS);
+    await clock.advance(HOUR_MS);
     expect(await runsOf(scheduleId)).toMatchObject([{ status: 'failed', error: { code: 'budget_invalid' } }]);
   });
 });
@@ -544,7 +527,7 @@ test('schedules that always fail do not delay others, are retried after a pause,
   await setCron('not cron');
   // More than one page.
   await copies(bad, 230);
-  await advance(HOUR_MS + MINUTE_MS);
+  await clock.advance(HOUR_MS + MINUTE_MS);
   let attempts = 0;
   await start(
     withTransactions(node.platform, (fn) => {
@@ -556,16 +539,16 @@ test('schedules that always fail do not delay others, are retried after a pause,
   expect(await runsOf(good.scheduleId)).toHaveLength(1);
   expect(await runsOf(bad.scheduleId)).toEqual([]);
   await setCron('0 * * * *');
-  await advance(SECOND_MS);
+  await clock.advance(SECOND_MS);
   expect(attempts).toBe(232);
-  await advance(4 * SECOND_MS);
+  await clock.advance(4 * SECOND_MS);
   expect(attempts).toBe(232 + 231);
   expect(await runsOf(bad.scheduleId)).toMatchObject([{ status: 'opened' }]);
 });
 
 test('any number of schedules that are due at once run, on whichever nodes', async () => {
   await copies(await schedule({ input: null }), 449);
-  await advance(HOUR_MS);
+  await clock.advance(HOUR_MS);
   await Promise.all([start(), start(await node.anotherNode())]);
   const [counted] = await node.platform.db.query<{ runs: number; opened: number }>(sql`
     select (select count(*) from schedule_runs where organization_id = ${node.organizationId}) as runs,
@@ -576,12 +559,12 @@ test('any number of schedules that are due at once run, on whichever nodes', asy
 test('runs are stored for 90 days, and the latest one as long as the schedule', async () => {
   const { scheduleId } = await schedule({ cron: '0 0 1 * *' });
   await start();
-  await advance(31 * DAY_MS);
+  await clock.advance(31 * DAY_MS);
   await updateSchedule(ctx, { scheduleId, status: 'paused' });
-  await advance(200 * DAY_MS);
+  await clock.advance(200 * DAY_MS);
   expect((await read(scheduleId)).lastRun?.scheduledAt).toBe('2026-02-01T00:00:00.000Z');
   await updateSchedule(ctx, { scheduleId, status: 'enabled' });
-  await advance(31 * DAY_MS);
+  await clock.advance(31 * DAY_MS);
   const [newest] = await runsOf(scheduleId);
   expect(newest?.scheduledAt).toBe('2026-09-01T00:00:00.000Z');
   expect(await runsOf(scheduleId)).toHaveLength(1);

@@ -116,7 +116,7 @@ describe('changes', () => {
     const first = await create({ cron: '0 9 * * *', input: 'one' });
     expect(await client.schedules.update(first.scheduleId, {})).toEqual(first);
     expect(await client.schedules.update(first.scheduleId, { cron: '0 9 * * *', timezone: 'UTC' })).toEqual(first);
-    clock.advance(1_000);
+    await clock.advance(1_000);
     const second = await client.schedules.update(first.scheduleId, {
       input: 'two',
       timezone: 'Europe/Berlin',
@@ -256,15 +256,10 @@ test('a running service opens the session and runs it to its end, and the run re
   });
   const at = new Date(clock.now().getTime() + 60_000).toISOString();
   const { scheduleId } = await create({ agentId: agent.agentId, input: 'sales', at });
-  clock.advance(60_000);
-  const opened = async () => {
-    while (true) {
-      const [run] = (await client.schedules.runs(scheduleId)).data;
-      if (run) return run;
-      clock.advance(1_000);
-    }
-  };
-  const run = await opened();
+  await clock.advance(60_000);
+  const runs = async () => (await client.schedules.runs(scheduleId)).data;
+  await clock.passUntil(async () => (await runs()).length > 0);
+  const run = (await runs())[0]!;
   expect(run).toMatchObject({ scheduledAt: at, status: 'opened', error: null });
   let text = '';
   for await (const { chunks } of client.sessions.stream(run.sessionId!)) {
@@ -285,8 +280,8 @@ test('a running service opens the session and runs it to its end, and the run re
 test('runs are listed page by page, and an invalid cursor is refused', async () => {
   const { client } = service;
   const { scheduleId } = await create({ cron: '0 * * * *' });
-  clock.advance(10 * 3_600_000);
-  while ((await client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
+  await clock.advance(10 * 3_600_000);
+  await clock.passUntil(async () => (await client.schedules.get(scheduleId)).lastRun !== null);
   const page = await client.schedules.runs(scheduleId, { limit: 4 });
   const hours = [];
   for await (const run of client.schedules.runs(scheduleId, { limit: 4 })) hours.push(run.scheduledAt);

@@ -375,7 +375,7 @@ test('a turn that times out cancels its children; the time in which it only wait
     await world.until(childId, (chunk) => chunk.type === 'message.chunk');
     await world.until(sessionId, is('waiting'));
     // The timeout of the child's own turn is 600 s.
-    clock.advance(600_000);
+    await clock.advance(600_000);
     await world.until(childId, is('completed'));
     await begun.promise;
     expect((await world.chunks(sessionId)).find(({ type }) => type === 'tool.result')).toMatchObject({
@@ -384,7 +384,7 @@ test('a turn that times out cancels its children; the time in which it only wait
 
     const [, again] = await childrenOf(world, sessionId, 2);
     await world.until(again!.sessionId, (chunk) => chunk.type === 'message.chunk');
-    clock.advance(60_000);
+    await clock.advance(60_000);
     await aborted.promise;
     await world.until(again!.sessionId, is('cancelled'));
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');

@@ -197,7 +197,7 @@ test('an origin is deleted without writing to its thousand forks, and its messag
   // Up to the last turn that a fork inherits.
   expect(await countOf(origin)).toBe(2_000);
 
-  clock.advance(10 * 86_400_000);
+  await clock.advance(10 * 86_400_000);
   const counts: number[] = [];
   const counting: Db = {
     ...db,

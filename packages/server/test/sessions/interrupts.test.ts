@@ -40,11 +40,6 @@ afterEach(() => clock.passWhile(world.close()));
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Waits until the clock has this many more sleepers than before. */
-async function asleep(more: number, than: number): Promise<void> {
-  while (clock.sleepers < than + more) await tick();
-}
-
 const begins = (turn: number) => (chunk: Chunk) => chunk.turn === turn && is('running')(chunk);
 const calls = (...names: string[]) => ({ calls: names.map((name): [string, unknown] => [name, {}]) });
 const payTool = httpTool('pay', { approval: 'always' });
@@ -234,11 +229,9 @@ describe('interrupts', () => {
     });
     const sessionId = await world.open(await world.agent([httpTool('deaf')]));
     await began.promise;
-    const before = clock.sleepers;
     await interruptSession(world.ctx, { sessionId });
     // The grace period of tools.
-    await asleep(1, before);
-    clock.advance(500);
+    await clock.advance(500);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('tool.result unknown');
   });
 
@@ -460,7 +453,7 @@ describe('interrupts', () => {
     const sessionId = await world.open(await world.agent([payTool]));
     await world.until(sessionId, at === 'waiting' ? is('waiting') : (chunk) => chunk.type === 'message.chunk');
     await interruptSession(ctx, { sessionId });
-    clock.advance(1_000);
+    await clock.advance(1_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed interrupted');
   });
 
@@ -581,7 +574,7 @@ describe('interrupts', () => {
     await sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' });
     await heard.promise;
     // In the meantime the poll finds the same interrupt.
-    clock.advance(1_000);
+    await clock.advance(1_000);
     await world.until(sessionId, begins(2));
     late.resolve();
     for (let n = 0; n < 5; n += 1) await tick();
@@ -847,7 +840,7 @@ describe('cancellation of a step whose calls are in different states', () => {
 
   test('cancellation by an expired approval has the same results, and the call is denied', async () => {
     const sessionId = await busy({ approvalTimeoutSeconds: 60, onApprovalTimeout: 'cancel' });
-    clock.advance(60_000);
+    await clock.advance(60_000);
     const chunks = await clock.passWhile(world.until(sessionId, is('cancelled')));
     expect(outline(chunks).slice(-7)).toEqual([
       'approval.resolved expired',
@@ -879,7 +872,7 @@ describe('turn timeout', () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent([], { limits }));
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
-    clock.advance(100_000);
+    await clock.advance(100_000);
     expect(outline(await world.until(sessionId, is('idle')))).toEqual([
       'running',
       '"Once"',
@@ -901,7 +894,7 @@ describe('turn timeout', () => {
     });
     const sessionId = await world.open(await world.agent([httpTool('deaf')], { limits }));
     await began.promise;
-    clock.advance(100_000);
+    await clock.advance(100_000);
     const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
     expect(outline(chunks).slice(-3)).toEqual(['tool.result unknown', 'turn.completed timedOut', 'idle']);
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({
@@ -925,13 +918,8 @@ describe('turn timeout', () => {
   ])('a turn ends as timedOut while %s', async (_, options) => {
     await world.work(options);
     const agentId = await world.agent([], { limits: { turnTimeoutSeconds: 10 } });
-    const before = clock.sleepers;
     const sessionId = await world.open(agentId);
-    // The timeout of the turn, and the retry if there is one.
-    for (const ms of [9_500, 500]) {
-      await asleep('ask' in options ? 2 : 1, before);
-      clock.advance(ms);
-    }
+    for (const ms of [9_500, 500]) await clock.advance(ms);
     expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
   });
 
@@ -947,20 +935,17 @@ describe('turn timeout', () => {
       },
     });
     const agentId = await world.agent([payTool], { limits });
-    const asleepBefore = clock.sleepers;
     const sessionId = await world.open(agentId);
-    await asleep(1, asleepBefore);
-    clock.advance(60_000);
+    await clock.advance(60_000);
     before.resolve();
     await world.until(sessionId, is('waiting'));
-    clock.advance(24 * 3600 * 1000);
+    await clock.advance(24 * 3600 * 1000);
     const [operationId = ''] = await pendingIn(sessionId);
     await resolveApproval(world.ctx, { operationId, decision: 'approved' });
     await after.promise;
-    clock.advance(39_999);
-    await tick();
+    await clock.advance(39_999);
     expect(await statusOf(sessionId)).toBe('running');
-    clock.advance(1);
+    await clock.advance(1);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
@@ -969,7 +954,7 @@ describe('turn timeout', () => {
     const dying = await world.work({
       ask: async function* (call, signal) {
         if (call.transcript.length === 1) {
-          clock.advance(60_000);
+          await clock.advance(60_000);
           return yield* answering([calls('quick')])(call, signal);
         }
         yield* hanging('', second.resolve)(call, signal);
@@ -981,7 +966,7 @@ describe('turn timeout', () => {
     const again = Promise.withResolvers<void>();
     await world.work({ platform: await world.anotherNode(), ask: hanging('', again.resolve) });
     await again.promise;
-    clock.advance(40_000);
+    await clock.advance(40_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
@@ -996,7 +981,7 @@ describe('turn timeout', () => {
       const { nodeId } = await world.work({ platform, ask: hanging('', begun.resolve) });
       await begun.promise;
       if (!isLast) await world.expireLease(nodeId);
-      clock.advance(passesMs);
+      await clock.advance(passesMs);
     }
     // How far the first node got is unknown.
     expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
@@ -1010,13 +995,13 @@ describe('turn timeout', () => {
         await resolveApproval(world.ctx, { operationId, decision: 'approved' });
       },
     ],
-    ['continued after an expired approval', async () => clock.advance(50_000)],
+    ['continued after an expired approval', () => clock.advance(50_000)],
   ])('the remaining time of a turn that waited and %s survives the death of its node', async (_, proceed) => {
     const after = Promise.withResolvers<void>();
     const dying = await world.work({
       ask: async function* (call, signal) {
         if (call.transcript.length === 1) {
-          clock.advance(60_000);
+          await clock.advance(60_000);
           return yield* answering([calls('pay')])(call, signal);
         }
         yield* hanging('', after.resolve)(call, signal);
@@ -1031,7 +1016,7 @@ describe('turn timeout', () => {
     const again = Promise.withResolvers<void>();
     await world.work({ platform: await world.anotherNode(), ask: hanging('', again.resolve) });
     await again.promise;
-    clock.advance(40_000);
+    await clock.advance(40_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
@@ -1040,7 +1025,7 @@ describe('turn timeout', () => {
     const sessionId = await world.open(await world.agent([], { limits }));
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
     await sendMessage(world.ctx, { sessionId, content: 'next' });
-    clock.advance(100_000);
+    await clock.advance(100_000);
     const chunks = await world.until(sessionId, is('idle'));
     expect(outline(chunks).filter((word) => word.startsWith('turn.completed'))).toEqual([
       'turn.completed timedOut',

@@ -83,7 +83,7 @@ test.each<[string, string, AskModel, object]>([
     const sessionId = await world.open(await world.agent([httpTool('again')], { limits }), open);
     if (ask === stuck) await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
     if (stopReason === 'interrupted') await interruptSession(world.ctx, { sessionId });
-    if (stopReason === 'timedOut') clock.advance(60_000);
+    if (stopReason === 'timedOut') await clock.advance(60_000);
     const chunks = await world.until(sessionId, is(status));
     expect(chunks.slice(-2)).toMatchObject([
       { type: 'turn.completed', stopReason },

@@ -244,14 +244,14 @@ test('the time limit of a turn starts anew when it is retried', async () => {
   const agentId = await world.agent([], { limits: { turnTimeoutSeconds: 60 } });
   const sessionId = await world.open(agentId);
   await clock.passWhile(world.until(sessionId, is('idle')));
-  clock.advance(3_600_000);
+  await clock.advance(3_600_000);
   await retrySession(world.ctx, { sessionId });
   await world.until(sessionId, ({ type }) => type === 'message.chunk');
   await begun.promise;
-  clock.advance(59_000);
+  await clock.advance(59_000);
   await world.platform.db.query(sql`select 1`);
   expect((await sessionOf(sessionId)).status).toBe('running');
-  clock.advance(1_000);
+  await clock.advance(1_000);
   const chunks = await world.until(sessionId, is('idle', 2));
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed timedOut', 'idle']);
 });

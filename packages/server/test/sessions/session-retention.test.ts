@@ -261,7 +261,7 @@ test('a node deletes the sessions that ended before the retention of their envir
   const [goes, stays] = await Promise.all([open('short'), open('production')]);
   const statusOf = (id: string) => client.sessions.get(id).then(({ status }) => status);
   await expect.poll(async () => [await statusOf(goes), await statusOf(stays)]).toEqual(['completed', 'completed']);
-  clock.advance(2 * 86_400_000 + 1);
+  await clock.advance(2 * 86_400_000 + 1);
   await expect.poll(() => statusOf(goes).catch(({ code }) => code)).toBe('not_found');
   expect(await statusOf(stays)).toBe('completed');
   await clock.passWhile(service.stop());

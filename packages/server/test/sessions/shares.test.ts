@@ -217,10 +217,10 @@ test('a link expires, and its row is deleted then', async () => {
   );
   const visitor = openBrowser(own);
   expect((await visitor.post('/shares/read', { token })).status).toBe(200);
-  clock.advance(5001);
+  await clock.advance(5001);
   expect((await visitor.post('/shares/read', { token })).json.code).toBe('link_invalid');
   expect((await own.client.sessions.shares(sessionId)).data).toEqual([]);
-  clock.advance(60_000);
+  await clock.advance(60_000);
   await expect.poll(() => own.db.query(sql`select 1 from session_shares`)).toEqual([]);
 });
 

@@ -1,6 +1,5 @@
 // A node's database whose connection breaks at random, at any statement. It can also be cut off, as if the node's process had been
 // killed, or paused, as if the process had been stopped.
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from 'sql-template-tag';
 import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';
 import type { Random } from './random.ts';
@@ -31,6 +30,7 @@ const MAX_SLOW_TICKS = 40;
 // Long enough for a retry to have written the text first.
 const MAX_LATE_MS = 60;
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const lost = () => new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
 
 export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyDb {

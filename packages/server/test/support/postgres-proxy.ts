@@ -2,6 +2,7 @@
 // response by response; it forwards the service's messages unread.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { ignoreConnections } from './idle.ts';
 
 export interface PostgresProxy {
   /** The URL of the same database through the proxy. */
@@ -41,7 +42,7 @@ const CHANGES = /^(COMMIT|(INSERT 0|UPDATE|DELETE) [1-9])/;
 
 export async function startPostgresProxy(target: string): Promise<PostgresProxy> {
   const sockets = new Set<Socket>();
-  const gates = new Set<{ whenOpen: Promise<void> | undefined }>();
+  const gates = new Set<{ clientPort: number | undefined; whenOpen: Promise<void> | undefined }>();
   let hanging: Promise<void> | undefined;
   let to = new URL(target);
   let opened = 0;
@@ -50,7 +51,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
   const server = createServer({ noDelay: true }, (client) => {
     opened += 1;
     const upstream = connectTo(to);
-    const gate = { whenOpen: hanging };
+    const gate = { clientPort: client.remotePort, whenOpen: hanging };
     gates.add(gate);
     client.once('close', () => gates.delete(gate));
     for (const socket of [client, upstream]) {
@@ -111,6 +112,11 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
     }
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
+  // Nothing happens on a connection that hangs, so a manual clock moves meanwhile.
+  const stopIgnoring = ignoreConnections(({ connection }) => {
+    const { localPort } = connection.stream as Socket;
+    return [...gates].some(({ clientPort, whenOpen }) => whenOpen && clientPort === localPort);
+  });
 
   const url = new URL(target);
   url.search = '';
@@ -145,6 +151,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
       cut();
     },
     async close() {
+      stopIgnoring();
       cut();
       await new Promise((resolve) => server.close(resolve));
     },

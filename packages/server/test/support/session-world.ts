@@ -16,6 +16,7 @@ import type { ListTools, RunTool } from '../../src/runtime/tools/tool.ts';
 import { turnToolOf } from '../../src/runtime/tools/turn-tool.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import type { Prices } from '../../src/usage/prices.ts';
+import { until } from './idle.ts';
 import { createTestPlatform, type TestPlatform } from './platform.ts';
 
 type CreateAgent = Input<'createAgent'>;
@@ -88,11 +89,12 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       return session.sessionId;
     },
     async until(sessionId, condition) {
-      while (true) {
-        const all = await chunks(sessionId);
-        if (all.some((chunk) => condition(chunk, all))) return all;
-        await new Promise<void>((resolve) => setImmediate(resolve));
-      }
+      let all: Chunk[] = [];
+      await until(async () => {
+        all = await chunks(sessionId);
+        return all.some((chunk) => condition(chunk, all));
+      });
+      return all;
     },
     async expireLease(nodeId) {
       // A renewal in progress would extend the lease again.

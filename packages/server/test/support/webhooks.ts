@@ -20,6 +20,7 @@ import type { Assignment } from '../../src/webhooks/sending/assignments.ts';
 import type { DeliveryContent } from '../../src/webhooks/sending/batch.ts';
 import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import { until } from './idle.ts';
 import { keepLine } from './last-lines.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { createTestDatabase } from './postgres.ts';
@@ -167,12 +168,7 @@ export async function createWorld(options: Pick<EgressOptions, 'lookup' | 'maxPe
       endings.push(() => statements.unsubscribe(hear));
       return { count: () => count };
     },
-    async advanceUntil(condition, stepMs = 1_000) {
-      while (!(await condition())) {
-        clock.advance(stepMs);
-        await db.query(sql`select 1`);
-      }
-    },
+    advanceUntil: (condition, stepMs = 1_000) => (stepMs === 0 ? until(condition) : clock.passUntil(condition, stepMs)),
     async isDelivered(...sessions) {
       const ids = sessions.map(({ sessionId }) => sessionId);
       const due = await db.query(sql`select 1 from sessions where session_id = any(${ids}::uuid[]) and delivery_due`);

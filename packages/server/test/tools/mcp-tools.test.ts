@@ -142,7 +142,7 @@ describe('the list', () => {
       server.tools = [reader];
       expect(await list({ approval })).toMatchObject([{ approval: 'always' }]);
       server.tools = [{ ...reader, name: 'remove_user' }];
-      clock.advance(60_000);
+      await clock.advance(60_000);
       expect(await list({ approval })).toBe(problem('"delete_user"', '"remove_user"'));
     });
 
@@ -201,7 +201,7 @@ describe('the list', () => {
       server.tools = [pay];
       expect(await list({ approval: { pay: above('cents') } })).toMatchObject([{ approval: above('cents') }]);
       server.tools = [{ ...pay, inputSchema: { type: 'object', properties: { euros: { type: 'number' } } } }];
-      clock.advance(60_000);
+      await clock.advance(60_000);
       const what = 'properties.cents is not in the inputSchema, which has "euros" here';
       expect(await list({ approval: { pay: above('cents') } })).toBe(misfit('pay', what));
     });
@@ -256,7 +256,7 @@ describe('the list', () => {
     const names = ['a.b', 'a_b', 'a/b', 'größe', 'x'.repeat(100), `${'x'.repeat(99)}y`];
     const nameOf = async (remote: string[]) => {
       server.tools = remote.map((name) => ({ ...look, name }));
-      clock.advance(60_000);
+      await clock.advance(60_000);
       return Object.fromEntries((await listed()).map((tool) => [tool.remoteName, tool.name]));
     };
     const fitted = await nameOf(names);
@@ -325,10 +325,10 @@ describe('the list', () => {
     const gone = server.next('DELETE');
     await Promise.all([list(), list(), list()]);
     await gone;
-    clock.advance(59_999);
+    await clock.advance(59_999);
     await list();
     expect(server.of('tools/list')).toHaveLength(1);
-    clock.advance(1);
+    await clock.advance(1);
     await list();
     expect(server.of('tools/list')).toHaveLength(2);
     expect(server.of('server/discover')).toHaveLength(2);
@@ -377,15 +377,15 @@ describe('the list', () => {
     server.on('tools/list', () => {});
     const first = list();
     await arrived;
-    clock.advance(14_000);
+    await clock.advance(14_000);
     const second = list();
-    clock.advance(1_000);
+    await clock.advance(1_000);
     expect([await first, await second]).toEqual([words, words]);
-    clock.advance(59_999);
+    await clock.advance(59_999);
     expect(await list()).toBe(words);
     expect(server.of('tools/list')).toHaveLength(1);
     server.on('tools/list', ({ result }) => result({ tools: [look] }));
-    clock.advance(1);
+    await clock.advance(1);
     expect(await list()).toHaveLength(1);
   });
 
@@ -505,12 +505,12 @@ describe('a server that can’t be connected to', () => {
     let arrived = server.next(method);
     const tools = list();
     await arrived;
-    clock.advance(15_000);
+    await clock.advance(15_000);
     expect(await tools).toBe(words);
     arrived = server.next(method);
     const outcome = call();
     await arrived;
-    clock.advance(30_000);
+    await clock.advance(30_000);
     expect(await outcome).toEqual({ error: words });
     expect(server.of('tools/call')).toEqual([]);
   });
@@ -663,8 +663,8 @@ describe('a call', () => {
     });
     const outcome = call({ timeoutSeconds: 300 });
     const { message } = await arrived;
-    clock.advance(299_999);
-    clock.advance(1);
+    await clock.advance(299_999);
+    await clock.advance(1);
     expect(await outcome).toEqual(unknown('The response did not arrive in time.'));
     expect((await cancelled).message.params?.requestId).toBe(message.id);
     await closed;
@@ -989,12 +989,12 @@ describe('the MCP session', () => {
 
   test('ends five minutes after the last call', async () => {
     await call({}, { sessionId: 'ses_1' });
-    clock.advance(200_000);
+    await clock.advance(200_000);
     await call({}, { sessionId: 'ses_1' });
-    clock.advance(299_999);
+    await clock.advance(299_999);
     expect(server.of('DELETE')).toEqual([]);
     const ended = server.next('DELETE');
-    clock.advance(1);
+    await clock.advance(1);
     expect((await ended).headers['mcp-session-id']).toBe(sessionsOfCalls()[0]);
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
     expect(sessionsOfCalls()).toEqual([sessionsOfCalls()[0], sessionsOfCalls()[0], expect.any(String)]);

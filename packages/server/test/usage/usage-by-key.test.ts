@@ -58,7 +58,7 @@ test('what a key opens counts for it, with children, forks and schedules; a dele
   await untilIdle(forked.sessionId);
   const at = new Date(clock.now().getTime() + 60_000).toISOString();
   const { scheduleId } = await second.schedules.create({ agentId: helper.agentId, environment, input: 'go', at });
-  clock.advance(60_000);
+  await clock.advance(60_000);
   while ((await client.schedules.get(scheduleId)).lastRun === null)
     await new Promise<void>((resolve) => setImmediate(resolve));
   const { lastRun } = await client.schedules.get(scheduleId);

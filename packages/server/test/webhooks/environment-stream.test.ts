@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { createEnvironmentStreams, streamEnvironment } from '../../src/webhooks/listening/environment-streams.ts';
+import { idle } from '../support/idle.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { partsOf } from '../support/stream-parts.ts';
 import { append, createWorld, status, type TestSession, text, toolResult, type World } from '../support/webhooks.ts';
@@ -71,7 +72,7 @@ test('a listener gets what is committed from then on, of its environment, agent 
   const [session, elsewhere] = [await world.session(), await world.session({ environment: 'staging' })];
   const stranger = await world.session({ organizationId: world.strangerId });
   await append(world, session, [status()]);
-  world.clock.advance(1_000);
+  await world.clock.advance(1_000);
   const [all, results, nobody] = await Promise.all([
     listen(),
     listen({ types: 'tool.result' }),
@@ -82,7 +83,7 @@ test('a listener gets what is committed from then on, of its environment, agent 
   // Without a subscription: the types of a new one, which has no results.
   expect(all.envelopes).toMatchObject([{ environment: 'production', chunks: [{ type: 'session.status', seq: 3 }] }]);
   expect(results.envelopes).toMatchObject([{ chunks: [{ type: 'tool.result', seq: 2 }] }]);
-  world.clock.advance(1_000);
+  await world.clock.advance(1_000);
   await world.subscribe('https://example.com/', { chunkTypes: ['tool.result'] });
   const subscribed = await listen();
   await append(world, session, [toolResult(), status()]);
@@ -96,8 +97,7 @@ test('text waits up to 100 ms for more text, and anything else is sent at once w
   const listening = await listen();
   await append(world, session, [text('a')]);
   await append(world, session, [text('b')]);
-  await world.clock.asleep();
-  world.clock.advance(99);
+  await world.clock.advance(99);
   expect(listening.envelopes).toEqual([]);
   await world.advanceUntil(() => listening.envelopes.length > 0, 1);
   expect(listening.envelopes.map(({ chunks }) => seqs(chunks))).toEqual([[1, 2]]);
@@ -109,7 +109,7 @@ test('text waits up to 100 ms for more text, and anything else is sent at once w
 test('commits without a wake-up are found by a sweep: of running, of idle and of ended sessions', async () => {
   const [running, idle, ended, old] = await Promise.all(Array.from({ length: 4 }, () => world.session()));
   await append(world, old!, [status()]);
-  world.clock.advance(1_000);
+  await world.clock.advance(1_000);
   const listening = await listen();
   const set = (session: TestSession, value: string, endedAt: Date | null) =>
     world.db.query(sql`
@@ -190,7 +190,7 @@ test('a sweep reads the open sessions of its environment by their index, and no 
       'production', 'completed', 1, 2, true, '{}', ${world.clock.now()}, ${world.clock.now()}, ${world.clock.now()}
     from generate_series(1, 20000) n on conflict do nothing`);
   await world.db.query(sql`analyze sessions`);
-  world.clock.advance(1_000);
+  await world.clock.advance(1_000);
   const session = await world.session();
   const cursor = world.clock.now().toISOString();
   await append(world, session, [status()], { isQuiet: true });
@@ -198,7 +198,7 @@ test('a sweep reads the open sessions of its environment by their index, and no 
   const environmentStreams = createEnvironmentStreams({ ...world.platform, db, live: ctx.live });
   const listening = await listen({ cursor }, { ...ctx, environmentStreams });
   await world.advanceUntil(() => listening.envelopes.length === 1, 0);
-  await world.clock.asleep();
+  await idle();
   // A page of open sessions, one of ended ones, and the three reads for the session.
   expect(statements).toHaveLength(5);
   for (const statement of statements) {

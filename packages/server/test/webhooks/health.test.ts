@@ -54,14 +54,7 @@ async function attempted(count: number): Promise<void> {
   }, 0);
 }
 
-/** Moves the clock so that every poll runs. */
-async function pass(ms: number, stepMs = SECOND_MS): Promise<void> {
-  for (let passed = 0; passed < ms; passed += stepMs) {
-    world.clock.advance(Math.min(stepMs, ms - passed));
-    do await world.db.query(sql`select 1`);
-    while (world.clock.sleepers === 0);
-  }
-}
+const pass = (ms: number, leastMs = SECOND_MS) => world.clock.pass(ms, leastMs);
 
 async function eventTypes(): Promise<string[]> {
   const rows = await world.db.query<{ type: string }>(
@@ -268,15 +261,12 @@ describe('a long failure', () => {
     await attempted(5);
     const started = world.clock.now().getTime();
     const hoursOf = new Map<string, number>();
-    while ((await subscription()).status === 'enabled') {
-      const { length } = receiver.received;
-      world.clock.advance(6 * HOUR_MS);
-      await world.advanceUntil(() => receiver.received.length > length, SECOND_MS);
-      await attempted(receiver.received.length);
+    await world.clock.passUntil(async () => {
       for (const type of await eventTypes()) {
         if (!hoursOf.has(type)) hoursOf.set(type, (world.clock.now().getTime() - started) / HOUR_MS);
       }
-    }
+      return (await subscription()).status !== 'enabled';
+    }, 6 * HOUR_MS);
     expect(hoursOf.get('webhook_subscription.degraded')).toBeGreaterThanOrEqual(24);
     expect(hoursOf.get('webhook_subscription.degraded')).toBeLessThan(31);
     expect(hoursOf.get('webhook_subscription.disabled')).toBeGreaterThanOrEqual(120);
@@ -345,7 +335,7 @@ test('the time of a success is recorded at once, then every 15 s, and when the n
   expect(await recorded()).toBe(first);
   for (let second = 0; second < 10; second += 1) {
     await succeed();
-    world.clock.advance(SECOND_MS);
+    await world.clock.advance(SECOND_MS);
   }
   expect(recordings.count()).toBe(1);
   const last = await succeed();

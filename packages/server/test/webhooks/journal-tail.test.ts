@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatCursor } from '../../src/journal/cursor.ts';
 import type { Item } from '../../src/journal/segment.ts';
 import { formatId } from '../../src/lib/ids.ts';
+import { idle } from '../support/idle.ts';
 import { createRandom } from '../support/random.ts';
 import type { Received } from '../support/receiver.ts';
 import { append, createWorld, status, type TestSession, text, toolResult, type World } from '../support/webhooks.ts';
@@ -30,15 +31,13 @@ function expectInOrder(received: readonly Received[], expected: readonly string[
 /** Once the dispatcher polls again only when the clock moves. */
 async function startNode(): Promise<void> {
   await world.node();
-  await expect.poll(() => world.clock.sleepers).toBe(1);
+  await idle();
 }
 
-/** The loop waits for more text. */
-const isWaiting = () => world.clock.sleepers === 2;
-
-/** Moves the clock only while the loop waits. */
-async function passUntilDelivered(session: TestSession): Promise<void> {
-  while (!(await world.isDelivered(session))) if (isWaiting()) world.clock.advance(25);
+/** Everything is delivered before the next poll. */
+async function deliveredWithoutPoll(session: TestSession): Promise<void> {
+  await world.clock.pass(900);
+  expect(await world.isDelivered(session)).toBe(true);
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => `turn_1:seq_${index + 1}`);
@@ -87,9 +86,9 @@ test('text that waits for more text is not read again each time more of it is co
   const read = reads();
   await append(world, session, [text('one')]);
   for (const word of [' two', ' three', ' four', ' five']) {
-    await expect.poll(isWaiting).toBe(true);
+    await idle();
     await append(world, session, [text(word)]);
-    world.clock.advance(25);
+    await world.clock.advance(25);
   }
   await world.delivered(session);
   expect(receiver.received.map(({ envelope }) => envelope.chunks.length)).toEqual([5]);
@@ -102,9 +101,9 @@ test('a chunk that must not wait is not held up by text, even if another node co
   const session = await world.session();
   await startNode();
   await append(world, session, [text('one')]);
-  await expect.poll(isWaiting).toBe(true);
+  await idle();
   await append(world, session, [status()], { isElsewhere: true });
-  await passUntilDelivered(session);
+  await deliveredWithoutPoll(session);
   expect(receiver.received.map(({ envelope }) => envelope.chunks.length)).toEqual([2]);
 });
 
@@ -127,7 +126,7 @@ test('a chunk that is committed while the journal is being read is not forgotten
   });
   await startNode();
   await append(world, session, [text('one')]);
-  await passUntilDelivered(session);
+  await deliveredWithoutPoll(session);
   // Otherwise the text waits for more text, and the status for the text.
   expect(receiver.received.map(({ envelope }) => envelope.chunks.length)).toEqual([2]);
 });
@@ -183,7 +182,7 @@ test.each([1, 2, 3, 4, 5, 6])(
     await Promise.all([world.node(), world.node()]);
     for (let round = 0; round < 60; round += 1) {
       await Promise.all(sessions.map(commitSome));
-      world.clock.advance(random.below(200));
+      world.clock.leap(random.below(200));
     }
     await world.advanceUntil(() => world.isDelivered(...sessions));
     for (const { sessionId } of sessions) {

@@ -53,14 +53,14 @@ test('reads only the sessions of its environment that are open or ended since th
   const ending = await Promise.all(Array.from({ length: 23 }, () => world.session()));
   const [open, endsMeanwhile] = [await world.session(), await world.session()];
   for (const session of [...ending, open, endsMeanwhile]) await append(world, session, [status()]);
-  world.clock.advance(60_000);
+  await world.clock.advance(60_000);
   const since = world.clock.now();
   await endMany('staging', since);
   for (const session of ending) await end(session);
   for (const session of [open, endsMeanwhile]) await append(world, session, [status()]);
   await deliver(world.organizationId);
   await world.db.query(sql`analyze sessions, segments`);
-  world.clock.advance(60_000);
+  await world.clock.advance(60_000);
   await recoverDeliveries(world.context(), { ...production, since: since.toISOString() });
 
   const assignment = (await readAssignment(world.platform, world.organizationId, 'production'))!;
@@ -104,7 +104,7 @@ test('finds a session that ends after the recovery began and before its page was
   for (const session of sessions) await append(world, session, [status()]);
   await deliver(organizationId);
   const since = world.clock.now().toISOString();
-  world.clock.advance(1_000);
+  await world.clock.advance(1_000);
   await recoverDeliveries(world.context(organizationId), { ...production, since });
   const assignment = (await readAssignment(world.platform, organizationId, 'production'))!;
   const ids = sessions.map(({ sessionId }) => sessionId).sort();

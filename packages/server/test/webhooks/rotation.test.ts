@@ -27,7 +27,7 @@ const receivers: Receiver[] = [];
 
 beforeEach(async () => {
   world = await createWorld();
-  world.clock.advance(Date.now() - world.clock.now().getTime());
+  await world.clock.advance(Date.now() - world.clock.now().getTime());
 });
 
 afterEach(async () => {
@@ -90,7 +90,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
       one.secrets = step < 1 ? [one.first] : step < 2 ? [one.first, rotated[index]!] : [rotated[index]!];
     }
     await round();
-    world.clock.advance(5_000);
+    await world.clock.advance(5_000);
   }
   for (const { accepted, environment, organizationId, receiver } of sides) {
     expect(accepted.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq))).toEqual(
@@ -110,7 +110,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
   }
 
   // After the grace period nothing is signed with the old secret, as every library confirms.
-  world.clock.advance(GRACE_SECONDS * 1_000);
+  await world.clock.advance(GRACE_SECONDS * 1_000);
   for (const { receiver } of sides) receiver.received.length = 0;
   await round();
   for (const [index, { receiver, first }] of sides.entries()) {

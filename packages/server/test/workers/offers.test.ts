@@ -56,7 +56,7 @@ test('a step goes first to a claim for its session, then to the claim that has w
   await offer(one, 'order');
   announce(one, 'order');
   expect((await first)!.sessionId).toBe(one);
-  clock.advance(20_000);
+  await clock.advance(20_000);
   expect(await second).toBeUndefined();
 });
 
@@ -71,7 +71,7 @@ test('a claim for the session comes first even if the search was for another cla
   announce(other, 'kept');
   expect((await any)!.sessionId).toBe(other);
   expect((await own)!.sessionId).toBe(one);
-  clock.advance(20_000);
+  await clock.advance(20_000);
   expect(await elsewhere).toBeUndefined();
 });
 
@@ -92,7 +92,7 @@ test('with claims on 50 queues, a wake-up searches only its own queue, and the p
   await offer(sessionId, 'one-of-many-7');
   node.wake.publish('offered', { organizationId: world.organizationId, sessionId, queue: 'one-of-many-7' });
   expect((await waits[7])!.sessionId).toBe(sessionId);
-  clock.advance(2_000);
+  await clock.advance(2_000);
   await expect.poll(() => asked.length).toBe(3);
   expect(asked.slice(1)).toEqual([['one-of-many-7'], queues.filter((queue) => queue !== 'one-of-many-7')]);
   gone.abort();
@@ -104,8 +104,7 @@ test('the poll finds an offered step without any wake-up', async () => {
   const waits = claim('quiet', {}, 60_000);
   await looked();
   await offer(sessionId, 'quiet');
-  await clock.asleep();
-  clock.advance(2_000);
+  await clock.advance(2_000);
   expect((await waits)!.sessionId).toBe(sessionId);
 });
 
@@ -113,7 +112,7 @@ test('a turn with a pending stop or a timeout is not offered', async () => {
   const [stopped, late, session] = [await open('late'), await open('late'), await open('late')];
   await offer(stopped, 'late', sql`, stop = 'interrupt'`);
   await offer(late, 'late');
-  clock.advance(60_000);
+  await clock.advance(60_000);
   await offer(session, 'late');
   expect((await claim('late', {}, 0))!.sessionId).toBe(session);
   expect(await claim('late', {}, 0)).toBeUndefined();
@@ -187,7 +186,7 @@ test('a claim that is sent again while the first one waits gets the same step, h
   const [first, second] = await Promise.all(waits.slice(0, 2));
   expect(first!.workerTurn).toMatchObject({ sessionId: formatId('ses', sessionId) });
   expect(second!.workerTurn!.workerTurnId).toBe(first!.workerTurn!.workerTurnId);
-  clock.advance(20_000);
+  await clock.advance(20_000);
   expect((await waits[2])!.workerTurn!.workerTurnId).toBe(first!.workerTurn!.workerTurnId);
 });
 

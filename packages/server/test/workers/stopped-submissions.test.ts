@@ -54,7 +54,7 @@ async function usageOf({ sessionId }: WorkerTurn) {
 
 test.each([
   ['is interrupted', 'interrupted', (sessionId: string) => interruptSession(world.ctx, { sessionId })],
-  ['times out', 'timedOut', async () => clock.advance(TURN_SECONDS * 1000)],
+  ['times out', 'timedOut', async () => await clock.advance(TURN_SECONDS * 1000)],
 ] as const)('what a submitted step used counts if its turn %s before a node has it', async (_, stopReason, stop) => {
   const step = await claimed();
   await submit(step);
@@ -96,7 +96,7 @@ test('what a submitted step used counts if its turn is stopped while a node read
   await world.work({ platform });
   await reading.promise;
   // The node has read the submission and waits for its text, when its turn times out.
-  clock.advance(TURN_SECONDS * 1000);
+  await clock.advance(TURN_SECONDS * 1000);
   stopped.resolve();
   await world.until(step.sessionId, is('idle'));
   const { session, completed, total } = await usageOf(step);

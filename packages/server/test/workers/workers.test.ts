@@ -904,9 +904,9 @@ test('a turn times out both while it is offered and while a worker has claimed i
   const claimed = (await client.workers.claim({ queue: 'slow' }))!;
   expect(claimed.deadlineAt).toBe(new Date(clock.now().getTime() + 60_000).toISOString());
   await client.workers.append(claimed.workerTurnId, { deltas: ['so far'] });
-  clock.advance(59_000);
+  await clock.advance(59_000);
   await client.workers.heartbeat(claimed.workerTurnId);
-  clock.advance(1_000);
+  await clock.advance(1_000);
   await lost(client.workers.heartbeat(claimed.workerTurnId));
   expect(await endOf(held)).toBe('timedOut');
   const { data } = await client.sessions.messages(held.sessionId);
@@ -915,10 +915,10 @@ test('a turn times out both while it is offered and while a worker has claimed i
   const offered = await openLate();
   // Once it was claimed and released, it is certainly offered.
   await client.workers.release((await client.workers.claim({ queue: 'slow' }))!.workerTurnId);
-  clock.advance(60_000);
+  await clock.advance(60_000);
   expect(await endOf(offered)).toBe('timedOut');
   expect(await client.workers.claim({ queue: 'slow', waitSeconds: 0 })).toBeNull();
-  clock.advance(1_000); // sends the pending wake-ups to other nodes
+  await clock.advance(1_000); // sends the pending wake-ups to other nodes
 });
 
 test('an effect that a worker runs when the turn times out has an unknown outcome', async () => {
@@ -936,12 +936,12 @@ test('an effect that a worker runs when the turn times out has an unknown outcom
   await client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'pay', input: {} }] });
   const running = (await client.workers.claim({ queue: 'slow-effect' }))!;
   expect(running.pendingCalls).toHaveLength(1);
-  clock.advance(60_000);
+  await clock.advance(60_000);
   await lost(client.workers.heartbeat(running.workerTurnId));
   for await (const { chunks } of client.sessions.stream(sessionId)) if (chunks.some(isIdle)) break;
   const { data } = await client.sessions.messages(sessionId);
   expect(data.at(-1)!.content).toMatchObject([{ type: 'tool_result', outcomeUnknown: true }]);
-  clock.advance(1_000); // sends the pending wake-ups to other nodes
+  await clock.advance(1_000); // sends the pending wake-ups to other nodes
 });
 
 test('a turn that a worker failed is offered again when it is retried, with the results of the calls that ended', async () => {

@@ -159,8 +159,7 @@ describe('tokenDelayMs', () => {
     const events = createScriptedModel(clock)(callOf([{ text: 'a b', tokenDelayMs: 50 }]), never);
     for (const delta of ['a', ' b']) {
       const next = events.next();
-      await clock.asleep();
-      clock.advance(50);
+      await clock.advance(50);
       expect((await next).value).toEqual({ type: 'text', delta });
     }
     expect((await events.next()).value).toMatchObject({ type: 'finish' });
@@ -171,7 +170,6 @@ describe('tokenDelayMs', () => {
     const abort = new AbortController();
     const reason = new Error('stopped');
     const next = createScriptedModel(clock)(callOf([{ text: 'a', tokenDelayMs: 50 }]), abort.signal).next();
-    await clock.asleep();
     abort.abort(reason);
     await expect(next).rejects.toBe(reason);
   });
