@@ -5,11 +5,13 @@ import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DatabaseUnavailable, type Db } from '../../src/db/db.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import type { AskModel } from '../../src/runtime/models/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listSessions } from '../../src/sessions/list.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
-import { createManualClock } from '../support/manual-clock.ts';
+import { idle } from '../support/idle.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, is, never, outline, queryingBy, type World } from '../support/session-world.ts';
 
 let world: World;
@@ -174,42 +176,57 @@ test('what arrives while a node reads the transcript is noticed without a poll',
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed interrupted', 'idle']);
 });
 
-test('a node that finds the session by a search while it reads the transcript does not run it twice', async () => {
-  const proceed = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<void>();
-  const taken = Promise.withResolvers<void>();
-  let reads = 0;
-  let asks = 0;
-  await world.work({
-    platform: queryingBy(world.platform, async ({ text }) => {
-      if (!text.includes('from messages')) return;
-      reads += 1;
-      if (reads > 1) return;
-      await proceed.promise;
-      // The code that awaited it runs before this does.
-      setImmediate(taken.resolve);
-    }),
-    async *ask(call, signal) {
-      if (call.transcript.length > 1) {
-        asks += 1;
-        asked.resolve();
-        await answer.promise;
-      }
-      yield* answering([{ text: 'once' }])(call, signal);
-    },
+describe('a search of the node that begins a turn leaves it to its runner, and the model is called once', () => {
+  let clock: ManualClock;
+  const seen: number[] = [];
+  const ask: AskModel = (call, signal) => {
+    seen.push(call.transcript.length);
+    return answering([{ text: 'once' }])(call, signal);
+  };
+  beforeEach(async () => {
+    await world.close();
+    clock = createManualClock();
+    world = await createWorld({ clock });
+    seen.length = 0;
   });
-  const sessionId = await world.open(await world.agent());
-  await world.until(sessionId, isIdleOf(1));
-  await sendMessage(world.ctx, { sessionId, content: 'more' });
-  await asked.promise;
-  proceed.resolve();
-  await taken.promise;
-  answer.resolve();
-  const chunks = await world.until(sessionId, isIdleOf(2));
-  const words = outline(chunks.filter(({ turn }) => turn === 2));
-  expect(words).toEqual(['running', '"once"', 'turn.completed endTurn', 'idle']);
-  expect(asks).toBe(1);
+
+  test('while the runner reads the transcript', async () => {
+    const [reading, taken, claimed] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+    let reads = 0;
+    await world.work({
+      platform: queryingBy(world.platform, async ({ text }) => {
+        if (!text.includes('from messages')) return;
+        reads += 1;
+        reading!.resolve();
+        await (reads === 1 ? taken : claimed)!.promise;
+      }),
+      ask,
+    });
+    const sessionId = await world.open(await world.agent());
+    await world.until(sessionId, isIdleOf(1));
+    await sendMessage(world.ctx, { sessionId, content: 'more' });
+    await reading!.promise;
+    await clock.pass(5_000);
+    taken!.resolve();
+    await idle();
+    claimed!.resolve();
+    await world.until(sessionId, isIdleOf(2));
+    expect(seen).toEqual([1, 3]);
+    expect(await epochOf(sessionId)).toBe(2);
+  });
+
+  test('before the commit is acknowledged', async () => {
+    await world.work({ ask });
+    const acknowledged = Promise.withResolvers<void>();
+    const ctx = { ...world.ctx, db: answeringLate(world.platform.db, acknowledged.promise) };
+    const opening = openSession(ctx, { agentId: await world.agent(), environment: 'production', input: 'go' });
+    await clock.advance(1_000);
+    acknowledged.resolve();
+    const { session } = await opening;
+    await world.until(session.sessionId, isIdleOf(1));
+    expect(seen).toEqual([1]);
+    expect(await epochOf(session.sessionId)).toBe(1);
+  });
 });
 
 /** Commits, and never reports it. */

@@ -1,8 +1,8 @@
 // Which sessions a node runs: those that a wake-up names, those that a search finds, those of dead nodes, and those that API calls
 // of this node start.
 //
-// Claims run only here, one after another. A session that names this node when a search begins, and is not active, has therefore
-// no runner.
+// Claims run only here, one after another. A session that names this node when two searches begin, one after the other, and is
+// neither active nor about to be started by an API call, has therefore no runner.
 import sql from 'sql-template-tag';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
@@ -69,6 +69,10 @@ export function createClaimer(
   let claiming: Promise<void> | undefined;
   const localStarts: LocalStart[] = [];
   let taking: Promise<void> | undefined;
+  /** Sessions that an API call of this node assigned to it, and that are about to be started. */
+  const starting = new Set<string>();
+  /** Epochs of the sessions that had no runner at the last search. */
+  let seenUnowned = new Map<string, number>();
   let dead: string[] = [];
   let unownedClaims: ClaimCandidate[] = [];
   /** Where the next page begins. */
@@ -106,7 +110,7 @@ export function createClaimer(
 
   /** Repeats rounds as long as there is room and a round claims something. */
   async function search(): Promise<void> {
-    const unowned = unownedClaims.splice(0).filter(({ sessionId }) => !isActive(sessionId));
+    const unowned = unownedClaims.splice(0).filter(({ sessionId }) => !hasRunner(sessionId));
     await claimSome(unowned);
     // There was no room, or its row was locked.
     if (!unowned.every(({ sessionId }) => isActive(sessionId))) onUnowned();
@@ -142,6 +146,11 @@ export function createClaimer(
       if (failed.length > 0) onUnowned();
     }
     return isClaimed;
+  }
+
+  /** Whether it runs here, or is about to. */
+  function hasRunner(sessionId: string): boolean {
+    return isActive(sessionId) || starting.has(sessionId);
   }
 
   /** Its row was locked, perhaps by the API call that published its last wake-up. */
@@ -217,6 +226,7 @@ export function createClaimer(
       return;
     }
     localStarts.push(one);
+    starting.add(row.sessionId);
     taking ??= takeAll().finally(() => {
       taking = undefined;
     });
@@ -242,6 +252,7 @@ export function createClaimer(
           }
         }),
       );
+      for (const { sessionId } of rows) starting.delete(sessionId);
       if (failed.length > 0) onUnowned();
     }
   }
@@ -256,7 +267,12 @@ export function createClaimer(
       dead = nodeIds;
     },
     setUnowned(candidates) {
-      unownedClaims = candidates;
+      // A commit that assigned the session to this node may not have been acknowledged yet, so it counts from the second time on.
+      // Another epoch would abort the turn that has just begun, and repeat its first model call.
+      const isKnown = ({ sessionId, epoch }: ClaimCandidate) => seenUnowned.get(sessionId) === epoch;
+      unownedClaims = candidates.filter((one) => isKnown(one) && !hasRunner(one.sessionId));
+      seenUnowned = new Map(candidates.map(({ sessionId, epoch }) => [sessionId, epoch]));
+      if (unownedClaims.length < candidates.length) onUnowned();
     },
     async ended() {
       await claiming;
