@@ -41,7 +41,7 @@ import { type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
-import { responseOfExport } from './request/file.ts';
+import type { Exports } from './request/exports.ts';
 import {
   actAsPlanned,
   actOnce,
@@ -73,6 +73,7 @@ export interface ApiParts extends StepParts {
   readonly admission: Admission;
   readonly reauthorization: Reauthorization;
   readonly streams: Streams;
+  readonly exports: Exports;
   readonly slowBodies: SlowBodies;
   /** Waits until the event loop has time for this request's organization. */
   readonly loopTurn: (request: FastifyRequest) => Promise<void> | undefined;
@@ -109,7 +110,7 @@ export function addApi(app: FastifyInstance, parts: ApiParts): void {
 
 /** Before the body is read: slot, caller, limits. */
 function admit(route: Route, plan: Plan, parts: ApiParts) {
-  const { platform, admission, authorizer, limits, streams } = parts;
+  const { platform, admission, authorizer, limits, streams, exports } = parts;
   const waits = mayWait(route);
   const mayRecall = plan !== undefined && !limits.counts(route);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -150,6 +151,7 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
       streams.requireServing();
       limits.countStream(ctx, reply.raw);
     }
+    if (route.stream === 'export') exports.enter(ctx, reply.raw);
     if (waits) slot.release();
     else slot.work(ctx.callerId!, ctx.organizationId);
   };
@@ -157,7 +159,7 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
 
 /** When the body has arrived: input, environment, check, act, respond. */
 function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
-  const { platform, identity, authorizer, reauthorization, streams, slowBodies, loopTurn } = parts;
+  const { platform, identity, authorizer, reauthorization, streams, exports, slowBodies, loopTurn } = parts;
   const waits = mayWait(route);
   const validate = validatorOf(route);
   const tokenGate = tokenGateOf(route);
@@ -311,7 +313,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
       return events ? streams.sendEvents(request, reply, access, events as JournalStream) : reply.code(204).send();
     }
     if (route.stream === 'export') {
-      const file = responseOfExport((await actDirectly(ctx, input)) as ExportedFile);
+      const file = exports.responseOf(ctx, (await actDirectly(ctx, input)) as ExportedFile);
       return streams.sendFile(request, reply, access, file);
     }
     if (route.stream === 'content') {

@@ -21,6 +21,7 @@ import { createAdmission } from './request/admission.ts';
 import { createAuthorizer } from './request/auth.ts';
 import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly, requirePlainBody } from './request/body.ts';
 import { handleError, sendProblem } from './request/errors.ts';
+import { createExports } from './request/exports.ts';
 import { createLimits, type LimitSettings } from './request/limits.ts';
 import { createLoopQueue } from './request/loop-queue.ts';
 import { parseQuery } from './request/query.ts';
@@ -159,6 +160,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     limits,
     reauthorization,
     streams,
+    exports: createExports(),
     slowBodies,
     loopTurn,
     maxOpenSessions: options.limits.maxOpenSessions,

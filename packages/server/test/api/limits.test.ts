@@ -251,6 +251,29 @@ test('one organization can’t have all requests in flight of a node', async () 
   expect((await get('/me')).status).toBe(200);
 });
 
+test('a caller has three exports open at a time', async () => {
+  await start({});
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = service.db.transaction(async (tx) => {
+    await tx.query(sql`lock table sessions in access exclusive mode`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  const all = Array.from({ length: 4 }, () => get('/sessions/export'));
+  const refused = await Promise.race(all);
+  held.resolve();
+  await holding;
+  expect(asProblem(refused)).toMatchObject({
+    status: 429,
+    detail: 'The caller has 3 exports open, which is the limit.',
+  });
+  const statuses = (await Promise.all(all)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(3);
+  expect((await get('/sessions/export')).status).toBe(200);
+});
+
 test('an organization’s open sessions are limited; one that ends makes room', async () => {
   service = await startTestService({ config: { maxOpenSessions: 2 } });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });

@@ -1,6 +1,5 @@
 // Sends a file that is generated, or read from its store, while it is sent. It waits for a slow client, and ends when the client leaves.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { ExportedFile } from '../../lib/exported-file.ts';
 import { closedSignal } from './closed.ts';
 import { type Write, writeBytes, writeText } from './unread-bound.ts';
 
@@ -10,18 +9,6 @@ export interface FileResponse {
   headers: OutgoingHttpHeaders;
   /** Parts of the body. Throws if it can't continue. */
   read(signal: AbortSignal): AsyncGenerator<string | Uint8Array>;
-}
-
-export function responseOfExport({ contentType, fileName, read }: ExportedFile): FileResponse {
-  return {
-    status: 200,
-    headers: {
-      'content-type': contentType,
-      'content-disposition': `attachment; filename="${fileName}"`,
-      'x-content-type-options': 'nosniff',
-    },
-    read,
-  };
 }
 
 /** Rejects if the file could not be read or was ended early. The connection is then cut, so that the client doesn't take a part for the whole. */
