@@ -319,6 +319,20 @@ test('a data directory in use gives one line, and the service that uses it keeps
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
 });
 
+test('a service whose log nobody reads any more says so on standard error, and continues', async () => {
+  const service = await start();
+  service.child.stdout!.destroy();
+  // Each is a line of the log.
+  const ask = async () => (await fetch(`${service.url}/api/v1/me`)).status;
+  await expect
+    .poll(async () => {
+      await ask();
+      return service.output.stderr;
+    })
+    .toContain('Standard output was closed: the service continues');
+  expect(await ask()).toBe(401);
+});
+
 test('an unreachable database gives one line without its password', async () => {
   const { code, stderr } = await finish(['start', '--port', '0'], {
     DATABASE_URL: 'postgres://signalbox:hunter2hunter2@127.0.0.1:1/signalbox',

@@ -63,6 +63,7 @@ async function run(values: Record<string, string>): Promise<void> {
   const config = readConfig(values);
   const isText = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY === true);
   const lines = holdLines(isText ? textWriter(config) : (line) => process.stdout.write(line));
+  continueWithoutReaders();
   const log = createLog({ level: config.logLevel, destination: lines });
   for (const variable of unknownVariables()) log.warn({ variable }, 'a variable that is not a setting has no effect');
   process.on('uncaughtException', (error, origin) => {
@@ -73,10 +74,9 @@ async function run(values: Record<string, string>): Promise<void> {
   const asked = untilSignal();
   try {
     const service = await startService(config, { log, consoleDir });
-    // On a terminal the links come last, where they are found. Programs read the log without anything between its lines.
-    if (isText) lines.release();
-    process.stderr.write(announcement(config, service));
+    // The links come last, where they are found.
     lines.release();
+    process.stderr.write(announcement(config, service));
     const signal = await asked;
     process.stderr.write('\nStopping. Press Ctrl-C again to stop at once.\n');
     // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C there is no load balancer to wait for.
@@ -110,6 +110,18 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
     ? `Open the console link to create the first account. It works once, within 24 hours. For a new one: ${where}npx signalbox users setup-link\n\n`
     : '';
   return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n${once}`;
+}
+
+/** A program that collects the log may end before the service, which then continues without a log. */
+function continueWithoutReaders(): void {
+  process.stdout.removeAllListeners('error');
+  process.stdout.once('error', () => {
+    process.stdout.write = () => true;
+    process.stderr.write(
+      '\nStandard output was closed: the service continues, and its log is lost. Restart it to see the log again.\n',
+    );
+  });
+  process.stderr.on('error', () => undefined);
 }
 
 /** Writes log lines as text. */
