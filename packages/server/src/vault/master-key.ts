@@ -1,9 +1,10 @@
 // Where the master key comes from: SIGNALBOX_MASTER_KEY, or else the file `master.key` in the data directory, generated at the first
 // start. Without it, the secrets sealed under it are lost. The file is therefore on disk before anything is sealed, and never overwritten.
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { access, constants, type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { nearestDirectory } from '../lib/nearest-directory.ts';
 import { FileError, writeOutputFile } from '../lib/output-file.ts';
 
 const KEY_BYTES = 32;
@@ -39,7 +40,7 @@ function parseKey(text: string): Buffer | undefined {
 export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
   const path = masterKeyFile(dataDir);
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await createDirectory(dataDir);
     return (await readKeys(path)) ?? (await makeKey(dataDir));
   } catch (error) {
     if (error instanceof MasterKeyFileError) throw error;
@@ -50,6 +51,12 @@ export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
         { cause: error },
       );
     }
+    if (code === 'EROFS') {
+      throw new MasterKeyFileError(
+        `The data directory ${dataDir} can't be written: its file system is read-only. Choose another one with --data-dir.`,
+        { cause: error },
+      );
+    }
     if (code === 'EEXIST' || code === 'ENOTDIR') {
       throw new MasterKeyFileError(`The data directory ${dataDir} is not a directory. Choose another one.`, {
         cause: error,
@@ -57,6 +64,16 @@ export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
     }
     if (error instanceof FileError) throw new MasterKeyFileError(message, { cause: error });
     throw new MasterKeyFileError(`${path} can't be read or created (${code ?? message}).`, { cause: error });
+  }
+}
+
+async function createDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    // With `recursive`, Node reports ENOENT whatever the reason. This fails with the reason.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') await access(await nearestDirectory(path), constants.W_OK);
+    throw error;
   }
 }
 
