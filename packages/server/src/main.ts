@@ -25,6 +25,7 @@ import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { createMemory } from './lib/memory.ts';
 import { lacksFixes, newerVersion } from './lib/newest-versions.ts';
+import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from './lib/open-files.ts';
 import { version } from './lib/version.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMetrics } from './observe/metrics.ts';
@@ -330,7 +331,7 @@ async function startRoles(
   const app = await createApp(platform, {
     version,
     checkResponses,
-    limits: config,
+    limits: { ...config, maxConnections: await acceptedConnections(config, log) },
     trustProxy,
     monitoring,
     consoleDir,
@@ -350,6 +351,19 @@ async function startRoles(
     setupLink: setupToken && linkOf(publicUrl, setupToken),
     drain: () => drain(app.drain),
   };
+}
+
+/** Beyond the limit of open files, the system would close connections without a trace, and the database's as well. */
+async function acceptedConnections({ maxConnections }: Config, log: Log): Promise<number> {
+  const openFiles = await openFileLimit();
+  const accepted = connectionsWithin(openFiles, maxConnections);
+  if (openFiles !== undefined && openFiles < maxConnections) {
+    log.warn(
+      { openFiles, accepted, maxConnections },
+      `the limit of open files allows fewer connections than SIGNALBOX_MAX_CONNECTIONS. ${OPEN_FILES_FIX}`,
+    );
+  }
+  return accepted;
 }
 
 function startIdentity(

@@ -109,7 +109,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     },
   });
 
-  prepareServer(app.server, options.limits);
+  prepareServer(app.server, options.limits, platform);
   app.server.on('connection', (connection) => stalledReaders.watch(connection));
   readJsonStrictly(app, loopTurn);
   app.decorateRequest('ctx', undefined);

@@ -52,7 +52,7 @@ export function addMonitoring(
 
 /** A server of these alone. */
 export function createMonitoringServer(
-  platform: Pick<Platform, 'db' | 'log'>,
+  platform: Pick<Platform, 'db' | 'log' | 'clock'>,
   monitoring: Monitoring,
   settings: ServerSettings,
 ): MonitoringServer {
@@ -65,7 +65,7 @@ export function createMonitoringServer(
     clientErrorHandler: refuseUnread,
     forceCloseConnections: true,
   });
-  prepareServer(app.server, settings);
+  prepareServer(app.server, settings, platform);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
   app.addHook('onRequest', async (request, reply) => {

@@ -336,6 +336,8 @@ test('a node’s connections are limited; one more is closed, and one that ends 
   const ask = () => raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   const [first] = [await idle(), await idle()];
   expect(await ask()).toBe('');
+  const reported = () => service.logLines.filter((line) => line.includes('connections were refused'));
+  await expect.poll(reported).toHaveLength(1);
   first!.destroy();
   let answer = '';
   // The server notices asynchronously.

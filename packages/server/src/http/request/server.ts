@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
+import type { Platform } from '../../platform.ts';
 import { problemOf } from './errors.ts';
 
 export interface ServerSettings {
@@ -35,6 +36,9 @@ const MAX_REQUEST_MS = 3600_000;
 /** How often slow requests are searched for; they may take this much longer. */
 const CHECK_EVERY_MS = 1000;
 
+/** How often the log says that connections are refused. */
+const REPORT_EVERY_MS = 60_000;
+
 /** How much a connection buffers before writers wait. Node's default, 64 KiB, is all that a stream may use. */
 const HELD_BYTES = 16 * 1024;
 
@@ -53,8 +57,22 @@ export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerS
 }
 
 /** What Fastify has no option for. */
-export function prepareServer(server: Server, { maxConnections }: ServerSettings): void {
+export function prepareServer(
+  server: Server,
+  { maxConnections }: ServerSettings,
+  { log, clock }: Pick<Platform, 'log' | 'clock'>,
+): void {
   server.maxConnections = maxConnections;
+  let refused = 0;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  server.on('drop', () => {
+    refused += 1;
+    const now = clock.now().getTime();
+    if (now - reportedAt < REPORT_EVERY_MS) return;
+    log.warn({ maxConnections, refused }, 'connections were refused: the node has as many as it accepts');
+    reportedAt = now;
+    refused = 0;
+  });
   // An unknown expectation is ignored, as HTTP allows: node:http would respond 417 before there is a request id.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('checkContinue', (request, response) => {

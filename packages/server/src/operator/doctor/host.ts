@@ -3,6 +3,8 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import type { Config } from '../../config/config.ts';
 import { embeddedDirectory, hasEmbeddedPostgres } from '../../db/embedded.ts';
 import { readStartMark, requireNoStartMark } from '../../db/start-mark.ts';
+import { nearestDirectory } from '../../lib/nearest-directory.ts';
+import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from '../../lib/open-files.ts';
 import { masterKeyFile, readMasterKeys } from '../../vault/master-key.ts';
 import { failed, ok, type Report, run, warning } from './check.ts';
 
@@ -18,13 +20,23 @@ export async function checkHost(config: Config, report: Report): Promise<void> {
     await run(report, 'data_directory.disk', () => checkDisk(dataDir));
   }
   await run(report, 'master_key', () => checkKey(config));
+  await run(report, 'open_files', () => checkOpenFiles(config));
 }
 
 async function checkDataDirectory(dataDir: string) {
   const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
-  if (!found) return ok(`${dataDir} does not exist yet; the first start creates it`);
+  if (!found) {
+    const parent = await nearestDirectory(dataDir);
+    const isWritable = await access(parent, constants.W_OK | constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    return isWritable
+      ? ok(`${dataDir} does not exist yet; the first start creates it`)
+      : failed(`${dataDir} can't be created: ${parent} can't be written`, 'Choose another one with --data-dir.');
+  }
   if (!found.isDirectory()) return failed(`${dataDir} is not a directory`, 'Choose another one with --data-dir.');
   await readStartMark(dataDir);
   try {
@@ -48,14 +60,24 @@ async function checkDataDirectory(dataDir: string) {
 }
 
 async function checkDisk(dataDir: string) {
-  const place = (await stat(embeddedDirectory(dataDir)).catch(() => undefined)) ? embeddedDirectory(dataDir) : dataDir;
-  const disk = await statfs(place).catch(() => undefined);
-  if (!disk) return ok('not created yet');
+  const disk = await statfs(await nearestDirectory(embeddedDirectory(dataDir)));
   const freeMb = Math.floor((disk.bavail * disk.bsize) / MEGABYTE);
   const text = `${(freeMb / 1024).toFixed(1)} GiB are free`;
   const fix =
     'Free some space, or move the data directory to a larger disk. The service stops writing when the disk is full.';
   return freeMb < TOO_LITTLE_MB ? failed(text, fix) : freeMb < LITTLE_MB ? warning(text, fix) : ok(text);
+}
+
+/** By the limit of the doctor itself, which is that of the service if both are started alike. */
+async function checkOpenFiles({ maxConnections, roles }: Config) {
+  const limit = await openFileLimit();
+  if (limit === undefined) return ok('this system does not say how many files a process can open');
+  const text = `a process started here can open ${limit} files`;
+  if (!roles.has('api') || limit >= maxConnections) return ok(text);
+  return warning(
+    `${text}, so a node accepts ${connectionsWithin(limit, maxConnections)} connections instead of SIGNALBOX_MAX_CONNECTIONS (${maxConnections})`,
+    OPEN_FILES_FIX,
+  );
 }
 
 async function checkKey({ masterKeys, dataDir, databaseUrl }: Config) {
