@@ -28,7 +28,7 @@ export interface Stage {
   /** Aborts when the demo is stopped. */
   readonly signal: AbortSignal;
   /** The scripted model, which takes one step of the script per call, or the model given on the command line. */
-  model(name: string, script: ScriptStep[]): Model;
+  model(name: string, script: ScriptStep[]): Exclude<Model, { provider: 'worker' }>;
   createAgent(agent: CreateAgent): Promise<Agent>;
   /** Opens a session and follows it until it ends. Resolves with its final state. */
   converse(agent: Agent, input: Content, following?: Following): Promise<Session>;

@@ -47,7 +47,10 @@ export const openBySchedule: Opening = async (client, agentId, input) => {
   }
 };
 
-async function scheduleSoon(client: Signalbox, schedule: Omit<CreateSchedule, 'at'>): Promise<Schedule> {
+async function scheduleSoon(
+  client: Signalbox,
+  schedule: Pick<CreateSchedule, 'agentId' | 'environment' | 'input' | 'closeOnIdle'>,
+): Promise<Schedule> {
   for (;;) {
     const at = new Date(Date.now() + SCHEDULED_IN_MS).toISOString();
     try {

@@ -15,6 +15,7 @@ import {
   replayWindowSeconds,
   routes,
   type SchemaObject,
+  type Shape,
   scopesOf,
   signingSecretPrefix,
   standardHeaders,
@@ -80,14 +81,47 @@ function operationType(name: string, route: Route): string {
 
 function declaration(name: string, schema: SchemaObject): string {
   const doc = comment(describe(schema), '');
+  if (schema['x-shapes']) return `${doc}export type ${name} = ${shapesType(schema, schema['x-shapes'])};`;
   return schema.properties
     ? `${doc}export interface ${name} ${typeOf(schema, 0)}`
     : `${doc}export type ${name} = ${typeOf(schema, 0)};`;
 }
 
+/** The fields that all shapes have in common, and one object for each shape. An excluded field can be `undefined`, so that it can be read. */
+function shapesType(schema: SchemaObject, shapes: readonly Shape[]): string {
+  const { properties = {}, required = [] } = schema;
+  const isOfShape = (name: string) =>
+    shapes.some(({ values = {}, requires = [], excludes = [] }) =>
+      [...Object.keys(values), ...requires, ...excludes].includes(name),
+    );
+  const own = Object.entries(properties).filter(([name]) => isOfShape(name));
+  const common = Object.fromEntries(Object.entries(properties).filter(([name]) => !isOfShape(name)));
+  const each = shapes.map(({ values = {}, requires = [], excludes = [] }) => {
+    const fields = own.map(([name, property]): [string, SchemaObject] => {
+      if (excludes.includes(name)) return [name, { ...property, 'x-excluded': true }];
+      const only = values[name];
+      if (only) return [name, { ...property, enum: [...only] }];
+      return [name, requires.includes(name) ? withoutNull(property) : property];
+    });
+    const shape = { ...schema, properties: Object.fromEntries(fields), required: [...required, ...requires] };
+    return objectType(shape, 0);
+  });
+  return `${objectType({ ...schema, properties: common }, 0)} & (${each.join(' | ')})`;
+}
+
+function withoutNull(schema: SchemaObject): SchemaObject {
+  return Array.isArray(schema.type) ? { ...schema, type: schema.type.filter((type) => type !== 'null') } : schema;
+}
+
+function isNullable(schema: SchemaObject): boolean {
+  return [schema.type].flat().includes('null') || (schema.anyOf ?? []).some(isNullable);
+}
+
 /** The TypeScript type of a schema; `depth` is how deep its lines are indented. */
 function typeOf(schema: SchemaObject, depth: number): string {
+  if (schema['x-excluded']) return isNullable(schema) ? 'null' : 'undefined';
   if (schema.$ref !== undefined) return schema.$ref.slice(componentPrefix.length);
+  if (schema['x-prefixes']) return union(schema['x-prefixes'].map((prefix) => `\`${prefix}\${string}\``));
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum) return union(schema.enum.map(literal));
   const either = schema.oneOf ?? schema.anyOf;
@@ -133,7 +167,7 @@ function objectType(schema: SchemaObject, depth: number): string {
     // A caller may pass `undefined` for an absent field; a response never contains it.
     const absent = optional && additionalProperties === false ? ' | undefined' : '';
     const type = typeOf(property, depth + 1);
-    return `${comment(describe(property), indent)}${indent}${name}${optional ? '?' : ''}: ${type}${type === 'unknown' ? '' : absent};\n`;
+    return `${comment(describe(property), indent)}${indent}${name}${optional ? '?' : ''}: ${type}${type === 'unknown' || type === 'undefined' ? '' : absent};\n`;
   });
   return `{\n${lines.join('')}${'  '.repeat(depth)}}`;
 }

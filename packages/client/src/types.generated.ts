@@ -614,7 +614,7 @@ export interface ContextMessage {
 /** As for creating an agent. It is checked in the same way, and does not become a version. */
 export interface CreateAgent {
   name: string;
-  model: Model | string;
+  model: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `openai-compatible/${string}` | `worker/${string}`;
   description?: string | undefined;
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
@@ -651,11 +651,8 @@ export interface CreateInvitation {
   name?: string | undefined;
 }
 
-export interface CreateKey {
+export type CreateKey = {
   name: string;
-  permission?: Permission | undefined;
-  /** What the key can do, scope by scope, instead of a `permission`. */
-  scopes?: Scope[] | undefined;
   /** In the future; null or absent: never expires. */
   expiresAt?: string | null | undefined;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
@@ -669,9 +666,17 @@ export interface CreateKey {
   /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
   maxCostUsdPerDay?: number | null | undefined;
   metadata?: Metadata | undefined;
-}
+} & ({
+  permission: Permission;
+  /** What the key can do, scope by scope, instead of a `permission`. */
+  scopes?: undefined;
+} | {
+  permission?: undefined;
+  /** What the key can do, scope by scope, instead of a `permission`. */
+  scopes: Scope[];
+});
 
-export interface CreateSchedule {
+export type CreateSchedule = {
   agentId: string;
   /** The name of an environment, such as `production`. */
   environment: string;
@@ -685,16 +690,24 @@ export interface CreateSchedule {
   endUser?: EndUser | null | undefined;
   /** Of each session. */
   budget?: Budget | null | undefined;
-  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
-  cron?: string | null | undefined;
-  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
-  timezone?: string | null | undefined;
-  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
-  at?: string | null | undefined;
   status?: ScheduleStatus | undefined;
   /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
   closeOnIdle?: boolean | undefined;
-}
+} & ({
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
+  cron: string;
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone?: string | null | undefined;
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
+  at?: null | undefined;
+} | {
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
+  cron?: null | undefined;
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone?: null | undefined;
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
+  at: string;
+});
 
 export interface CreateSessionShare {
   title?: string | undefined;
@@ -1141,25 +1154,62 @@ export interface MockedResult {
   error?: string | undefined;
 }
 
-export interface Model {
-  provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'worker';
-  /** The provider's name of the model; for all providers except `worker`. */
-  model?: string | undefined;
-  /** For `worker`: the queue from which your program claims turns. */
-  queue?: string | undefined;
-  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
-  baseUrl?: string | undefined;
-  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
-  apiKeySecret?: string | undefined;
+export type Model = {
   /** The model's context window. Default: that of the model, if its name is well known. */
   contextTokens?: number | undefined;
   /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
   input?: ('image' | 'pdf' | 'audio')[] | undefined;
   settings?: ModelSettings | undefined;
+  compaction?: ModelRef | undefined;
+} & ({
+  provider: 'openai' | 'anthropic' | 'google';
+  /** The provider's name of the model; for all providers except `worker`. */
+  model: string;
+  /** For `worker`: the queue from which your program claims turns. */
+  queue?: undefined;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl?: string | undefined;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: string | undefined;
   /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
   fallbacks?: ModelRef[] | undefined;
-  compaction?: ModelRef | undefined;
-}
+} | {
+  provider: 'openai-compatible';
+  /** The provider's name of the model; for all providers except `worker`. */
+  model: string;
+  /** For `worker`: the queue from which your program claims turns. */
+  queue?: undefined;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl: string;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: string | undefined;
+  /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
+  fallbacks?: ModelRef[] | undefined;
+} | {
+  provider: 'scripted';
+  /** The provider's name of the model; for all providers except `worker`. */
+  model: string;
+  /** For `worker`: the queue from which your program claims turns. */
+  queue?: undefined;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl?: undefined;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: undefined;
+  /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
+  fallbacks?: ModelRef[] | undefined;
+} | {
+  provider: 'worker';
+  /** The provider's name of the model; for all providers except `worker`. */
+  model?: undefined;
+  /** For `worker`: the queue from which your program claims turns. */
+  queue: string;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl?: undefined;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: undefined;
+  /** Models to use instead, in this order, while this one is unreachable, rate limited, out of quota, times out, responds with 5xx or refuses its key. Not for `worker`. */
+  fallbacks?: undefined;
+});
 
 export interface ModelAttempt {
   /** `provider/model`. */
@@ -1199,20 +1249,37 @@ export interface ModelPrice {
 }
 
 /** The model that summarizes the older messages of a long session. Default: this model. */
-export interface ModelRef {
-  provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible';
+export type ModelRef = {
+  /** The model's context window. Default: that of the model, if its name is well known. */
+  contextTokens?: number | undefined;
+  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
+  input?: ('image' | 'pdf' | 'audio')[] | undefined;
+  settings?: ModelSettings | undefined;
+} & ({
+  provider: 'openai' | 'anthropic' | 'google';
   /** The provider's name of the model. */
   model: string;
   /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
   baseUrl?: string | undefined;
   /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
   apiKeySecret?: string | undefined;
-  /** The model's context window. Default: that of the model, if its name is well known. */
-  contextTokens?: number | undefined;
-  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
-  input?: ('image' | 'pdf' | 'audio')[] | undefined;
-  settings?: ModelSettings | undefined;
-}
+} | {
+  provider: 'openai-compatible';
+  /** The provider's name of the model. */
+  model: string;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl: string;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: string | undefined;
+} | {
+  provider: 'scripted';
+  /** The provider's name of the model. */
+  model: string;
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
+  baseUrl?: undefined;
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  apiKeySecret?: undefined;
+});
 
 export interface ModelResponse {
   content: MessagePart[];
@@ -2004,7 +2071,7 @@ export interface UnavailableToolServer {
 
 export interface UpdateAgent {
   name?: string | undefined;
-  model?: Model | string | undefined;
+  model?: Model | `scripted/${string}` | `openai/${string}` | `anthropic/${string}` | `google/${string}` | `openai-compatible/${string}` | `worker/${string}` | undefined;
   description?: string | undefined;
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
@@ -2025,12 +2092,8 @@ export interface UpdateEnvironment {
   keepSessionsDays?: number | null | undefined;
 }
 
-export interface UpdateKey {
+export type UpdateKey = {
   name?: string | undefined;
-  /** Replaces the permission or the scopes. */
-  permission?: Permission | undefined;
-  /** Replaces the permission or the scopes. */
-  scopes?: Scope[] | undefined;
   /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps?: string[] | null | undefined;
   /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
@@ -2042,7 +2105,17 @@ export interface UpdateKey {
   /** What the sessions of the key can cost in a UTC day, in US dollars; null: no limit. Then their turns end with `budgetReached`, and the key starts no more. Needs a configured price for the models. */
   maxCostUsdPerDay?: number | null | undefined;
   metadata?: Metadata | undefined;
-}
+} & ({
+  /** Replaces the permission or the scopes. */
+  permission?: Permission | undefined;
+  /** Replaces the permission or the scopes. */
+  scopes?: undefined;
+} | {
+  /** Replaces the permission or the scopes. */
+  permission?: undefined;
+  /** Replaces the permission or the scopes. */
+  scopes?: Scope[] | undefined;
+});
 
 export interface UpdateMember {
   role: Role;
@@ -2053,7 +2126,7 @@ export interface UpdateOrganization {
 }
 
 /** A change of `cron`, `timezone`, `at` or `status` takes effect from now on: a run that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`. */
-export interface UpdateSchedule {
+export type UpdateSchedule = {
   agentId?: string | undefined;
   /** The name of an environment, such as `production`. */
   environment?: string | undefined;
@@ -2067,16 +2140,24 @@ export interface UpdateSchedule {
   endUser?: EndUser | null | undefined;
   /** Of each session. */
   budget?: Budget | null | undefined;
+  status?: ScheduleStatus | undefined;
+  /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
+  closeOnIdle?: boolean | undefined;
+} & ({
   /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron?: string | null | undefined;
   /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
   timezone?: string | null | undefined;
   /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
+  at?: null | undefined;
+} | {
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
+  cron?: null | undefined;
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone?: null | undefined;
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
   at?: string | null | undefined;
-  status?: ScheduleStatus | undefined;
-  /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
-  closeOnIdle?: boolean | undefined;
-}
+});
 
 export interface UpdateSession {
   metadata?: Metadata | undefined;

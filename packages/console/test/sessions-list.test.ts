@@ -112,7 +112,7 @@ test('Back undoes a view, a filter and all filters that were cleared at once, an
 test('drafts are marked in the list, whatever their agent is called, and can be left out or shown alone', async () => {
   const { client } = console.service;
   const { agentId } = await client.agents.create({ name: 'Draft', model: 'scripted/echo' });
-  const definition = { name: 'Unsaved desk', model: 'scripted/echo' };
+  const definition = { name: 'Unsaved desk', model: 'scripted/echo' } as const;
   const ids: string[] = [];
   for (const [of, input] of [
     [{ agentId }, 'Tell me of agents'],

@@ -164,6 +164,7 @@ const ModelOrShort = Type.Unsafe<Model | string>({
     {
       type: 'string',
       pattern: `^(worker/${queueName}|(${calledProviders.join('|')})/.{1,200})$`,
+      'x-prefixes': [...calledProviders, 'worker'].map((provider) => `${provider}/`),
       'x-expected': `"provider/model", its provider one of ${calledProviders.join(', ')}, or "worker/queue"`,
       description: 'Short form: `provider/model`, or `worker/queue` for a program of your own.',
       examples: [`anthropic/${providerFacts.anthropic.own.exampleModel}`],

@@ -12,6 +12,10 @@ export interface SchemaObject {
   examples?: unknown[];
   /** What a pattern, or a choice of several shapes, requires: in words that follow "must be". */
   'x-expected'?: string;
+  /** Of an object: combinations of fields, of which the service accepts one. */
+  'x-shapes'?: readonly Shape[];
+  /** Of a string: what it can begin with. */
+  'x-prefixes'?: readonly string[];
   properties?: Record<string, SchemaObject>;
   required?: string[];
   additionalProperties?: boolean | SchemaObject;
@@ -23,6 +27,17 @@ export interface SchemaObject {
   oneOf?: SchemaObject[];
   discriminator?: { propertyName: string; mapping?: Record<string, string> };
   [keyword: string]: unknown;
+}
+
+/**
+ * One combination of the fields of an object, for the types of clients. The service checks them itself, with errors that say more than a
+ * schema could.
+ */
+export interface Shape {
+  /** The only values that fields have in this shape. */
+  values?: Readonly<Record<string, readonly string[]>>;
+  requires?: readonly string[];
+  excludes?: readonly string[];
 }
 
 /** The prefix of a reference to a component. */

@@ -1,4 +1,5 @@
 /** API keys. */
+import type { Shape } from './components.ts';
 import {
   EnvironmentName,
   Id,
@@ -119,7 +120,13 @@ export const CreateKey = Strict(
     maxCostUsdPerDay: Type.Optional(Nullable(maxCostUsdPerDay)),
     metadata: Type.Optional(Metadata),
   },
-  { title: 'CreateKey' },
+  {
+    title: 'CreateKey',
+    'x-shapes': [
+      { requires: ['permission'], excludes: ['scopes'] },
+      { requires: ['scopes'], excludes: ['permission'] },
+    ] satisfies Shape[],
+  },
 );
 export const UpdateKey = Strict(
   {
@@ -137,7 +144,7 @@ export const UpdateKey = Strict(
     maxCostUsdPerDay: Type.Optional(Nullable(maxCostUsdPerDay)),
     metadata: Type.Optional(Metadata),
   },
-  { title: 'UpdateKey' },
+  { title: 'UpdateKey', 'x-shapes': [{ excludes: ['scopes'] }, { excludes: ['permission'] }] satisfies Shape[] },
 );
 /** A week: long enough for a deployment that waits for people. */
 export const maxGracePeriodSeconds = 604_800;

@@ -1,5 +1,6 @@
 /** The model of an agent. */
 
+import type { Shape } from './components.ts';
 import { SecretName } from './environments.ts';
 import { inputMedia } from './model-facts.ts';
 import { ownProviders, providers } from './providers.ts';
@@ -99,6 +100,16 @@ const modelFields = {
   settings: Type.Optional(ModelSettings),
 };
 
+const [scripted, compatible] = ['scripted', 'openai-compatible'] as const;
+const calledShapes: Shape[] = [
+  {
+    values: { provider: calledProviders.filter((provider) => provider !== scripted && provider !== compatible) },
+    requires: ['model'],
+  },
+  { values: { provider: [compatible] }, requires: ['model', 'baseUrl'] },
+  { values: { provider: [scripted] }, requires: ['model'], excludes: ['baseUrl', 'apiKeySecret'] },
+];
+
 /** A model of a provider that the service calls. */
 export const ModelRef = Strict(
   {
@@ -106,7 +117,7 @@ export const ModelRef = Strict(
     model: Type.Unsafe<string>({ ...Name, description: "The provider's name of the model." }),
     ...modelFields,
   },
-  { title: 'ModelRef' },
+  { title: 'ModelRef', 'x-shapes': calledShapes },
 );
 export type ModelRef = Static<typeof ModelRef>;
 
@@ -140,6 +151,16 @@ export const Model = Strict(
       }),
     ),
   },
-  { title: 'Model' },
+  {
+    title: 'Model',
+    'x-shapes': [
+      ...calledShapes.map((shape) => ({ ...shape, excludes: [...(shape.excludes ?? []), 'queue'] })),
+      {
+        values: { provider: ['worker'] },
+        requires: ['queue'],
+        excludes: ['model', 'baseUrl', 'apiKeySecret', 'fallbacks'],
+      },
+    ] satisfies Shape[],
+  },
 );
 export type Model = Static<typeof Model>;

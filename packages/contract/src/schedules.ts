@@ -1,4 +1,5 @@
 /** Schedules: sessions that the service opens at set times. */
+import type { Shape } from './components.ts';
 import { EndUser } from './end-users.ts';
 import {
   EnvironmentName,
@@ -153,12 +154,19 @@ const settable = {
 };
 export const CreateSchedule = Strict(
   { agentId: Id('agt'), environment: EnvironmentName, ...settable },
-  { title: 'CreateSchedule' },
+  {
+    title: 'CreateSchedule',
+    'x-shapes': [
+      { requires: ['cron'], excludes: ['at'] },
+      { requires: ['at'], excludes: ['cron', 'timezone'] },
+    ] satisfies Shape[],
+  },
 );
 export const UpdateSchedule = Strict(
   { agentId: Type.Optional(Id('agt')), environment: Type.Optional(EnvironmentName), ...settable },
   {
     title: 'UpdateSchedule',
+    'x-shapes': [{ excludes: ['at'] }, { excludes: ['cron', 'timezone'] }] satisfies Shape[],
     description:
       'A change of `cron`, `timezone`, `at` or `status` takes effect from now on: a run that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`.',
   },

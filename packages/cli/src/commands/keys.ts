@@ -131,13 +131,13 @@ const update = command({
   operations: ['updateKey'],
   async run(input) {
     const { values, args, command: fullName } = input;
-    const change: UpdateKey = {
+    const change = {
       ...(values.unlimited && { requestsPerMinute: null, maxCostUsdPerDay: null }),
       ...(values.unrestricted && { environments: null, agents: null, allowedIps: null }),
       ...withoutUndefined({ name: values.name, ...restrictionsIn(values) }),
     };
     if (Object.keys(change).length === 0) throw new UsageError(`${fullName}: needs an option`, `${fullName} --help`);
-    const updated = await serviceOf(input).keys.update(args.key, change);
+    const updated = await serviceOf(input).keys.update(args.key, change as UpdateKey);
     await printResult(input, updated, () => printKey(updated, input.terminal));
   },
 });

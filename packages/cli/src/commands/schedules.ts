@@ -1,5 +1,13 @@
 // `signalbox schedules …`: sessions that the service opens at set times.
-import type { LastScheduleRun, Metadata, Schedule, ScheduleRun, Signalbox } from '@signalbox/client';
+import type {
+  CreateSchedule,
+  LastScheduleRun,
+  Metadata,
+  Schedule,
+  ScheduleRun,
+  Signalbox,
+  UpdateSchedule,
+} from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { type Command, command, type Options, UsageError, type Values } from '../command.ts';
 import { listOptions, printList, printRecord, printResult, timeText } from '../print.ts';
@@ -129,7 +137,8 @@ const create = command({
       environment: values.environment,
       ...fieldsIn(values),
       closeOnIdle: !values['keep-open'],
-    });
+      // The service says what is missing, or too much.
+    } as CreateSchedule);
     await printResult(input, created, created.scheduleId);
   },
 });
@@ -155,7 +164,7 @@ const update = command({
       values.at === undefined ? (values.cron === undefined ? {} : { at: null }) : { cron: null, timezone: null };
     if (Object.values(change).every((value) => value === undefined))
       throw new UsageError(`${fullName}: needs an option`, `${fullName} --help`);
-    const updated = await serviceOf(input).schedules.update(args.schedule, { ...change, ...other });
+    const updated = await serviceOf(input).schedules.update(args.schedule, { ...change, ...other } as UpdateSchedule);
     await printResult(input, updated, () => printSchedule(updated, terminal));
   },
 });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const scripted = { name: 'A', model: 'scripted/x' };
+const scripted = { name: 'A', model: 'scripted/x' } as const;
 
 test('every change of an agent is a new version, and versions never change', async () => {
   const { client } = service;

@@ -137,7 +137,11 @@ test('a key with limits manages no key with higher ones or none, itself included
   const manager = await service.client.keys.create({ name: 'm', permission: 'admin', ...limits });
   const { keys } = service.clientWith(manager.secret!);
   const refused = { code: 'insufficient_permission' };
-  const wider: UpdateKey[] = [{}, { ...limits, requestsPerMinute: 101 }, { ...limits, maxCostUsdPerDay: null }];
+  const wider: Pick<UpdateKey, 'requestsPerMinute' | 'maxCostUsdPerDay'>[] = [
+    {},
+    { ...limits, requestsPerMinute: 101 },
+    { ...limits, maxCostUsdPerDay: null },
+  ];
   for (const more of wider) {
     await expect(keys.create({ ...more, name: 'x', permission: 'read' })).rejects.toMatchObject(refused);
     if ('requestsPerMinute' in more) await expect(keys.update(manager.keyId, more)).rejects.toMatchObject(refused);

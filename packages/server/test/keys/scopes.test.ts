@@ -1,4 +1,5 @@
 // Keys with scopes of their own: what each can do, and that no key gives away more than it has.
+import type { CreateKey } from '@signalbox/client';
 import { type Route, routes, type Scope, scopeFacts, scopes, scopesOf, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,7 +15,7 @@ afterAll(() => service.stop());
 
 const REFUSED = { status: 403, code: 'insufficient_permission' };
 const create = async (fields: Record<string, unknown>, by = service.adminKey) =>
-  service.clientWith(by).keys.create({ name: 'k', ...fields });
+  service.clientWith(by).keys.create({ name: 'k', ...fields } as CreateKey);
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
 describe('a key with one scope', () => {
@@ -67,7 +68,7 @@ test('a key gets a permission or scopes, never both or neither', async () => {
   await invalid({ scopes: ['agents:read', 'agents:read'] });
   await invalid({ scopes: ['agents:admin'] });
   const { keyId } = await create({ permission: 'read' });
-  const both = service.client.keys.update(keyId, { permission: 'read', scopes: ['agents:read'] });
+  const both = service.client.keys.update(keyId, { permission: 'read', scopes: ['agents:read'] } as object);
   await expect(both).rejects.toMatchObject({ code: 'invalid_request' });
 });
 

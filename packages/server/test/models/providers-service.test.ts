@@ -58,7 +58,7 @@ test.each(providers)(
     );
     const { agentId } = await client.agents.create({
       name: 'Clerk',
-      model: { provider: name, model, baseUrl: provider.url },
+      model: { provider: name as 'openai', model, baseUrl: provider.url },
       tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'always' }],
     });
     const { sessionId } = await client.sessions.open({
@@ -105,7 +105,7 @@ test.each([...providers, compatible])(
     );
     const { agentId } = await client.agents.create({
       name: 'Clerk',
-      model: { provider: name, model, baseUrl: provider.url, apiKeySecret: keyName },
+      model: { provider: name as 'openai', model, baseUrl: provider.url, apiKeySecret: keyName },
       tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'never' }],
     });
     const opened = { agentId, environment: 'production', input: 'I want my money back', closeOnIdle: true };

@@ -214,7 +214,7 @@ test('a database that was never used, and one of a newer release, are recognized
 test('an agent of an earlier release whose approval rule can’t match is named, until it is corrected or archived', async () => {
   const { agents } = service.client;
   const tool = { type: 'client' as const, name: 'pay', description: '', inputSchema: { properties: { cents: {} } } };
-  const agent = { name: 'Desk', model: 'scripted/x' };
+  const agent = { name: 'Desk', model: 'scripted/x' } as const;
   const { agentId } = await agents.create({ ...agent, tools: [tool] });
   const other = await agents.create({ ...agent, tools: [tool] });
   const rule = JSON.stringify({ when: { required: ['cent'] } });

@@ -47,11 +47,11 @@ test('a schedule is shown with all default values', async () => {
 });
 
 test('the values it was created with are returned, a time in UTC', async () => {
-  const given: Partial<CreateSchedule> = {
-    input: [{ type: 'text', text: 'Report.' }],
+  const given = {
+    input: [{ type: 'text' as const, text: 'Report.' }],
     metadata: { team: 'support' },
     budget: { maxTokens: 1000 },
-    status: 'paused',
+    status: 'paused' as const,
     closeOnIdle: false,
   };
   expect(await create({ ...given, cron: '0 9 * * *', timezone: 'Asia/Kolkata' })).toMatchObject({

@@ -10,7 +10,7 @@ beforeAll(async () => {
   ({ agentId } = await service.client.agents.create({ name: 'Saved', model: 'scripted/echo' }));
 });
 
-const definition = { name: 'Tried', model: 'scripted/echo' };
+const definition = { name: 'Tried', model: 'scripted/echo' } as const;
 const environment = 'production';
 const draft = { definition };
 

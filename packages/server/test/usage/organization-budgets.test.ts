@@ -1,6 +1,5 @@
 // Budgets of an organization: what counts for them, alerts, and stopping turns.
-import { ConflictError, NotFoundError } from '@signalbox/client';
-import type { Draft } from '@signalbox/contract';
+import { ConflictError, type Draft, NotFoundError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alertBudgets } from '../../src/budgets/alerts.ts';

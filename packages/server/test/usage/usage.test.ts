@@ -1,5 +1,5 @@
 // The usage report of an organization: periods, compaction, isolation of organizations.
-import { BadRequestError } from '@signalbox/client';
+import { BadRequestError, type CreateAgent } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PoolContext } from '../../src/lib/context.ts';
@@ -379,7 +379,7 @@ describe('through the client', () => {
   /** Runs one turn of an agent with this model; resolves with the usage of the turn and of the session. */
   async function run(agent: object, environment = 'production') {
     const { client } = service;
-    const { agentId } = await client.agents.create({ name: 'A', ...(agent as { model: string }) });
+    const { agentId } = await client.agents.create({ name: 'A', ...(agent as Pick<CreateAgent, 'model'>) });
     const { sessionId } = await client.sessions.open({ agentId, environment, input: 'Hello', closeOnIdle: true });
     let turn: unknown;
     for await (const { chunks } of client.sessions.stream(sessionId)) {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Chunk, Signalbox } from '@signalbox/client';
+import { type Chunk, type CreateKey, Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
@@ -98,8 +98,8 @@ test('a listener ends when its key is deleted, and no caller without the scope, 
   const { client, clientWith } = service;
   const { agentId } = await client.agents.create(talker(1));
   const other = await client.agents.create(talker(2));
-  const create = async (params: Omit<Parameters<typeof client.keys.create>[0], 'name'>) => {
-    const key = await client.keys.create({ name: 'Listener', ...params });
+  const create = async (params: object) => {
+    const key = await client.keys.create({ name: 'Listener', ...params } as CreateKey);
     watchSecret(key.secret!);
     return { ...key, client: clientWith(key.secret!) };
   };

@@ -1,5 +1,5 @@
 // Separate from validation, because the list of agents needs no schemas.
-import type { Model } from '@signalbox/client';
+import type { Model } from '@signalbox/contract';
 
 /** A model as an object, including one in the short form. */
 export function modelOf(value: unknown): Partial<Model> & Record<string, unknown> {

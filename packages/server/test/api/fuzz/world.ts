@@ -2,7 +2,7 @@
 // which no response to the first may show.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Signalbox, Tool } from '@signalbox/client';
+import type { CreateKey, Signalbox, Tool } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { parseEgressAllow } from '../../../src/egress/policy.ts';
 import { newSecret } from '../../../src/keys/secret.ts';
@@ -179,9 +179,8 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     const make = async (kind: string, more: object = {}) => {
       const key = await service.client.keys.create({
         name: kind,
-        ...(!('scopes' in more) && { permission: 'admin' }),
-        ...more,
-      });
+        ...('scopes' in more ? more : { permission: 'admin', ...more }),
+      } as CreateKey);
       callers.set(kind, key.secret!);
       secrets.add(key.secret!);
       spared.add(key.keyId);
