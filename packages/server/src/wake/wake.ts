@@ -74,7 +74,8 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   /** Returns whether there are subscribers. */
   function emit(topic: string, hint: unknown, isHere: boolean): boolean {
     const isReceived = local.emit(topic, hint, isHere);
-    return (topic === 'journal' && local.emit(eventOf(hint as Environment), hint, isHere)) || isReceived;
+    if (topic !== 'journal' || hint === undefined) return isReceived;
+    return local.emit(eventOf(hint as Environment), hint, isHere) || isReceived;
   }
 
   function receive(payload: string): void {
