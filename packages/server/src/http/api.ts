@@ -110,7 +110,7 @@ export function addApi(app: FastifyInstance, parts: ApiParts): void {
 
 /** Before the body is read: slot, caller, limits. */
 function admit(route: Route, plan: Plan, parts: ApiParts) {
-  const { platform, admission, authorizer, limits, streams, exports } = parts;
+  const { platform, admission, authorizer, limits, exports } = parts;
   const waits = mayWait(route);
   const mayRecall = plan !== undefined && !limits.counts(route);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -147,10 +147,7 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
     } else await lookUp();
     const ctx = request.ctx!;
     if (route.upload) return slot.upload(ctx, mebibytesInMemory(request, platform.files.own));
-    if (waits || wantsEvents) {
-      streams.requireServing();
-      limits.countStream(ctx, reply.raw);
-    }
+    if (waits || wantsEvents) limits.countStream(ctx, reply.raw);
     if (route.stream === 'export') exports.enter(ctx, reply.raw);
     if (waits) slot.release();
     else slot.work(ctx.callerId!, ctx.organizationId);
@@ -261,7 +258,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     if (once && !route.repeatable) return actWithKey(once, ctx, input);
     const own = once ? { idempotencyKey: once.key } : {};
     const value = route.repeatable
-      ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
+      ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input), { waits })
       : await actDirectly(ctx, input);
     if (waits) await access.reauthorize();
     await loopTurn(request);

@@ -1,10 +1,12 @@
 // The HTTP server of a node: the API (api.ts), its reference (reference/), the console (console/), and health and metrics
 // (monitoring.ts), with what they have in common: limits, headers, errors, telemetry, and a stop that no client notices.
+import { setImmediate } from 'node:timers/promises';
 import Fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { DatabaseUnavailable } from '../db/db.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { OVER } from '../lib/aborted.ts';
 import { ApiError } from '../lib/api-error.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { networkOf } from '../lib/network.ts';
@@ -43,6 +45,9 @@ import { factsOf, recordRequest } from './request/telemetry.ts';
 import { requireNoSlashAtEnd, unknownRoute } from './request/unknown-route.ts';
 import { createUnreadBound } from './request/unread-bound.ts';
 
+// Of a busy node, a turn takes some milliseconds.
+const SHORT_TURN_MS = 0.5;
+const MAX_WAIT_FOR_TURN_MS = 1_000;
 // How long a stop waits for requests in flight; then their connections are closed.
 const CLOSE_GRACE_MS = 5_000;
 
@@ -188,6 +193,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     },
     async close() {
       draining = true;
+      await hasAccepted(platform.clock);
+      // Before the clients of streams and long polls reconnect: a load balancer then sends them to another node.
+      app.server.close();
       streams.endAll();
       const closed = new AbortController();
       void platform.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(
@@ -203,6 +211,20 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       await authenticator.close();
     },
   };
+}
+
+/**
+ * Resolves when hardly any connection can be waiting to be accepted: closing the server would reset it, and a load balancer does not
+ * repeat a POST. The event loop accepts all that wait in each of its turns, so a short turn has just done so.
+ */
+async function hasAccepted(clock: Clock): Promise<void> {
+  const begun = clock.elapsedMs();
+  for (let turn = begun; ; ) {
+    await setImmediate();
+    const now = clock.elapsedMs();
+    if (now - turn < SHORT_TURN_MS || now - begun > MAX_WAIT_FOR_TURN_MS) return;
+    turn = now;
+  }
 }
 
 /** Requests are checked by the contract (validate.ts), so no route has a schema of Fastify's. Its compilers would take 8 MB. */

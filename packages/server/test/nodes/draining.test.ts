@@ -1,5 +1,6 @@
 // A node that is asked to stop behind a load balancer: it is no longer ready, but serves requests until the balancer has noticed.
 import { get } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
@@ -71,6 +72,48 @@ test('streams end one after another in the second half of the drain, and can be 
   expect(late.isOpen()).toBe(true);
   await clock.passWhile(service.stop());
   await late.ended;
+});
+
+/** Begins a request. Resolves when its first line has arrived; the returned function sends the rest, and resolves with the response. */
+async function beginRequest(method: string, path: string, body?: object): Promise<() => Promise<string>> {
+  const { hostname, port } = new URL(service.url);
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${method} /api/v1${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n`);
+  await expect.poll(() => socket.bytesWritten).toBeGreaterThan(0);
+  // The node has accepted the connection once it responds on another.
+  await ready();
+  return async () => {
+    const headers = `Authorization: Bearer ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n`;
+    socket.write(`${headers}Connection: close\r\n\r\n${text}`);
+    let response = '';
+    for await (const data of socket) response += data;
+    return response;
+  };
+}
+
+test('what arrives while the node closes is served: a stream or a long poll ends at once, and its client continues on another node', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'B', model: 'scripted/x' });
+  const open = { agentId, environment: 'production' };
+  const begun = [
+    await beginRequest('GET', `/sessions/${sessionId}/stream`),
+    await beginRequest('POST', '/worker_turns/claim', { queue: 'q', waitSeconds: 20 }),
+    await beginRequest('POST', '/sessions/close', { sessionIds: [sessionId] }),
+    await beginRequest('POST', '/sessions', open),
+  ];
+  await clock.passWhile(service.drain());
+  const stopped = service.stop();
+  const responses = await clock.passWhile(Promise.all(begun.map((send) => send())));
+  await clock.passWhile(stopped);
+  expect(responses.map((response) => response.split('\r\n')[0])).toEqual([
+    'HTTP/1.1 200 OK',
+    'HTTP/1.1 200 OK',
+    'HTTP/1.1 200 OK',
+    'HTTP/1.1 201 Created',
+  ]);
+  expect(responses[0]).toContain('text/event-stream');
+  expect(responses[1]).toContain('{"workerTurn":null}');
+  expect(responses[2]).toContain('"status":"completed"');
 });
 
 test('a long poll ends with what there is, and its client polls another node', async () => {

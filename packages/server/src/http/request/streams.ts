@@ -19,13 +19,18 @@ import { factsOf, type RequestFacts, recordRequest } from './telemetry.ts';
 import type { UnreadBound } from './unread-bound.ts';
 
 export interface Streams {
-  /** Throws 503 `unavailable` once the service stops: nothing would end a response that is opened later. */
-  requireServing(): void;
-  /** Runs `fn` with a signal that is aborted when the client leaves or the service stops. */
-  whileWanted<T>(response: ServerResponse, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /**
-   * Returns when the stream is open, so that nothing waits for its end. `first`: the response to a change, which comes before the events
-   * as one of its own.
+   * Runs `fn` with a signal that is aborted when the client leaves. `waits`: also when the service stops, or is stopping; `fn` then
+   * returns what there is.
+   */
+  whileWanted<T>(
+    response: ServerResponse,
+    fn: (signal: AbortSignal) => Promise<T>,
+    options?: { waits: boolean },
+  ): Promise<T>;
+  /**
+   * Returns when the stream is open, so that nothing waits for its end. If the service is stopping, the stream ends at once, and its client
+   * reconnects to another node. `first`: the response to a change, which comes before the events as one of its own.
    */
   sendEvents(
     request: FastifyRequest,
@@ -34,6 +39,7 @@ export interface Streams {
     events: JournalStream,
     first?: FirstEvent,
   ): void;
+  /** Throws 503 `unavailable` once the service stops: a file that is cut off can't be resumed. */
   sendFile(request: FastifyRequest, reply: FastifyReply, access: OpenAccess, file: FileResponse): Promise<void>;
   /** Ends streams of events and long polls, but not files, one after another over this time. */
   endOver(ms: number): Promise<void>;
@@ -57,10 +63,6 @@ export function createStreams({ platform, unreadBound, limits, stalledReaders }:
   const connections = new Set<Socket>();
   let isStopping = false;
 
-  function requireServing(): void {
-    if (isStopping) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
-  }
-
   /** What it is called with is all that stays in memory of a request while its stream is open. */
   function follow(
     outlet: Outlet,
@@ -80,7 +82,6 @@ export function createStreams({ platform, unreadBound, limits, stalledReaders }:
     });
     open.add(stream);
     const stopWatching = access.watch({ lost: () => channel.destroy(), expired: () => stream.end() });
-    // What has been done is reported, although nothing can follow it here.
     if (isStopping) stream.end();
     else stream.start();
   }
@@ -92,11 +93,11 @@ export function createStreams({ platform, unreadBound, limits, stalledReaders }:
   }
 
   return {
-    requireServing,
-    async whileWanted(response, fn) {
+    async whileWanted(response, fn, { waits } = { waits: false }) {
       const unwanted = new AbortController();
       const wanted = { end: () => unwanted.abort(OVER) };
-      open.add(wanted);
+      if (waits && isStopping) wanted.end();
+      else if (waits) open.add(wanted);
       const forget = onceClosed(response, wanted.end);
       try {
         return await fn(unwanted.signal);
@@ -106,7 +107,6 @@ export function createStreams({ platform, unreadBound, limits, stalledReaders }:
       }
     },
     sendEvents(request, reply, access, events, first) {
-      if (first === undefined) requireServing();
       reply.hijack();
       request.isStream = true;
       const ctx = request.ctx!;
@@ -124,7 +124,7 @@ export function createStreams({ platform, unreadBound, limits, stalledReaders }:
       follow(outlet, events, ctx.organizationId, access, facts);
     },
     async sendFile(request, reply, access, file) {
-      requireServing();
+      if (isStopping) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
       reply.hijack();
       request.isStream = true;
       const over = new AbortController();
