@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { version as release } from '../lib/version.ts';
@@ -110,18 +110,22 @@ test('line endings of another system do not make it another migration', async ()
   await migrate(db, log, { directory });
 });
 
-test("another program's schema_migrations is left alone", async () => {
-  await db.execute(sql`create table schema_migrations (version text primary key)`);
-  await db.execute(sql`insert into schema_migrations values ('20260101000000')`);
-  await migrate(db, log, { directory });
-  expect(await db.query(sql`select * from schema_migrations`)).toEqual([{ version: '20260101000000' }]);
-});
+test.each(['a', 'posts', 'schema_migrations'])(
+  'a database with another program’s table "%s" is refused, and nothing is created in it',
+  async (name) => {
+    await db.execute(sql`create table ${raw(name)} (id int)`);
+    await expect(migrate(db, log, { directory })).rejects.toThrow(
+      `The database is not empty (it has a table "${name}", and no signalbox_migrations)`,
+    );
+    const tables = sql`select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`;
+    expect(await db.query(tables)).toEqual([{ name }]);
+  },
+);
 
-test('a database that contains something else is refused with the reason', async () => {
-  await db.execute(sql`create table a (id int)`);
-  await expect(migrate(db, log, { directory })).rejects.toThrow(
-    'The database is not empty (relation "a" already exists)',
-  );
+test('tables of extensions do not make a database another program’s', async () => {
+  await db.execute(sql`create extension pg_stat_statements`);
+  await migrate(db, log, { directory });
+  expect(await versions()).toEqual([1, 2]);
 });
 
 test('a command can tell whether a database is migrated without changing it', async () => {

@@ -41,6 +41,7 @@ export async function migrate(
     client.on('error', () => {}); // The running statement fails with the same error.
     try {
       await client.query('set statement_timeout = 0');
+      await requireOwnSchema(client);
       await createVersionTable(client);
       const usable = async () => requireUsable(await readApplied(db), migrations);
       if ((await usable()).length < migrations.length) {
@@ -105,6 +106,26 @@ function requireUsable(applied: AppliedMigration[], migrations: readonly Migrati
   return applied;
 }
 
+/** Another program's tables must not get ours next to them, also if no name is the same. Those of extensions are no program's. */
+async function requireOwnSchema(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`
+    select c.relname as name from pg_class c
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and to_regclass('signalbox_migrations') is null
+      and not exists (
+        select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+    order by 1 limit 1`);
+  if (rows[0]) throw notEmpty(`it has a table "${rows[0].name}", and no signalbox_migrations`);
+}
+
+function notEmpty(why: string, options?: ErrorOptions): SchemaRefused {
+  return new SchemaRefused(
+    `The database is not empty (${why}): it belongs to another program, or to an unreleased state of Signalbox. ` +
+      'Use an empty database (without DATABASE_URL, another data directory).',
+    options,
+  );
+}
+
 async function createVersionTable(client: Client): Promise<void> {
   try {
     await client.query(`
@@ -141,11 +162,7 @@ async function apply(run: MigrationRun, migration: Migration): Promise<void> {
   } catch (error) {
     const { code = '', message } = error as Error & { code?: string };
     if (version === 1 && ALREADY_THERE.includes(code)) {
-      throw new SchemaRefused(
-        `The database is not empty (${message}): it belongs to another program, or to an unreleased state of Signalbox. ` +
-          'Use an empty database (without DATABASE_URL, another data directory).',
-        { cause: error },
-      );
+      throw notEmpty(message, { cause: error });
     }
     throw new Error(`Migration ${padded(version)}_${name} failed: ${message}`, { cause: error });
   }
