@@ -3,10 +3,11 @@ import { defineConfig } from 'vitest/config';
 // Where a test file is says what it needs; CONTRIBUTING.md has the table.
 const beside = ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'];
 const server = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,journal,wake}/**/*.test.ts'];
+// Installing everything from the registry takes minutes: `npm run prove -- install images`.
+const delivered = 'test/deploy/delivered/*.test.ts';
 const processTests = [
   'packages/cli/test/**/*.test.ts',
-  // Installing everything from the registry takes minutes: `npm run prove -- install`.
-  process.env.SIGNALBOX_INSTALLS ? 'proofs/**/*.test.ts' : 'proofs/!(install).test.ts',
+  ...(process.env.SIGNALBOX_INSTALLS ? ['proofs/**/*.test.ts', delivered] : ['proofs/!(install).test.ts']),
   'test/site.test.ts',
   'packages/client/test/**/*.test.ts',
   'packages/react/test/*.test.ts',
@@ -31,7 +32,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: beside, exclude: [...server, ...processTests, ...isolatedUnit] },
+        test: { name: 'unit', include: beside, exclude: [...server, ...processTests, delivered, ...isolatedUnit] },
       },
       { extends: true, test: { name: 'unit-isolated', include: isolatedUnit, isolate: true } },
       {

@@ -26,6 +26,7 @@ const proofs = [
     files: ['proofs/upgrade.test.ts'],
     env: { SIGNALBOX_UPGRADES: '8', SIGNALBOX_UPGRADE_ROWS: '300000' },
   },
+  { name: 'images', files: ['test/deploy/delivered/'], env: { SIGNALBOX_INSTALLS: '1' } },
   { name: 'install', files: ['proofs/install.test.ts'], env: { SIGNALBOX_INSTALLS: '1' } },
   { name: 'families', files: ['packages/server/test/nodes/families.test.ts'], times: 10, env: {} },
   {

