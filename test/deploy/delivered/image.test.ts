@@ -1,18 +1,23 @@
-// The image and compose.yaml: every step of the Dockerfile runs, with the files that .dockerignore leaves, and so does what comes out, as
+// The image, compose.yaml and the chart: every step of the Dockerfile runs, with the files that .dockerignore leaves, and so does what comes out, as
 // a user that can write only to its volumes. There is no container engine, so the base systems and their limits are not tested.
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Signalbox } from '@signalbox/client';
+import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { freePort } from '../../../packages/server/test/support/free-port.ts';
 import { root } from '../../sources.ts';
 import { readCompose } from '../support/compose.ts';
 import { createVolume, endContainer, type Running, responds, startContainer } from '../support/container.ts';
 import { createShell, documentedCommands, execIn } from '../support/documented.ts';
+import { chart, isHelmThere, runHelm } from '../support/helm.ts';
 import { buildImage, createScratch, type Image } from '../support/image.ts';
 import { createInstallation, type Installation } from '../support/installation.ts';
+import { type Deployment, type Secret, startPod } from '../support/pod.ts';
 
 const scratch = createScratch('image');
 const isBalancerThere = spawnSync('haproxy', ['-v']).status === 0;
@@ -151,3 +156,45 @@ test('every other command of docker.md builds or starts what is built and starte
     expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(services));
   }
 });
+
+test.runIf(isHelmThere)(
+  'a pod of the chart passes its probes, and the commands that helm prints work in it',
+  {
+    timeout: 300_000,
+  },
+  async () => {
+    const postgres = await startTemporaryPostgres({ user: 'signalbox', database: 'signalbox', port: 0 });
+    ends.push(() => postgres.stop());
+    const token = randomBytes(32).toString('hex');
+    const values = {
+      DATABASE_URL: postgres.tcpUrl,
+      SIGNALBOX_MASTER_KEY: randomBytes(32).toString('base64'),
+      SIGNALBOX_METRICS_TOKEN: token,
+    };
+    const install = ['install', 'prod', chart, '--dry-run=client', '--output', 'json'];
+    const { status, stdout, stderr } = runHelm(install, { secrets: { values } });
+    expect(status, stderr).toBe(0);
+    const { manifest, info } = JSON.parse(stdout) as { manifest: string; info: { notes: string } };
+    const resources = parseAllDocuments(manifest).map((document) => document.toJS() as { kind: string });
+    const [deployment, secret] = ['Deployment', 'Secret'].map(
+      (name) => resources.find(({ kind }) => kind === name) as unknown,
+    );
+    const portVariables = { 4500: 'SIGNALBOX_PORT', 9464: 'SIGNALBOX_METRICS_PORT' };
+    const pod = await startPod(deployment as Deployment, secret as Secret, image, join(scratch, 'pods'), portVariables);
+    ends.push(() => endContainer(pod.running));
+    for (const probe of pod.probes) await responds(pod.running, probe);
+    const metrics = await fetch(`${pod.urls.metrics}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await metrics.text()).toContain('signalbox_database_up 1');
+
+    const printed = [...info.notes.matchAll(/ exec deployment\/(\S+) -- (.+)$/gm)];
+    const { name } = (deployment as Deployment).metadata;
+    const shell = createShell(mkdtempSync(join(scratch, 'shell-')), { [name]: pod.running.container });
+    const [key = '', link] = printed.map(([, container, command]) =>
+      shell.run(`docker exec ${container} ${command}`).trim(),
+    );
+    expect(await new Signalbox({ baseUrl: pod.urls.http!, apiKey: key }).agents.list()).toMatchObject({ data: [] });
+    expect(link).toMatch(/\/console\/link#\w+/);
+    pod.running.child.kill(image.stopSignal);
+    expect(await pod.running.ended, pod.running.output()).toEqual([0, null]);
+  },
+);
