@@ -210,6 +210,14 @@ test('tools of each type are added, described in plain words, reordered and remo
   await page.getByRole('menuitem', { name: 'Remove' }).press('Enter');
   // The focused button is gone, so the focus moves to a button that adds a tool.
   await page.getByRole('button', { name: 'Add HTTP request' }).and(page.locator(':focus')).waitFor();
+  // The rule and the placeholder are about properties that the input does not have yet.
+  await page.keyboard.press('Control+s');
+  await page.getByText(/^Line \d+ properties\.cents is not in the inputSchema/).waitFor();
+  await page.getByText('has {{input.order}}, which is not in the inputSchema').first().waitFor();
+  await write(
+    http.getByLabel('Input schema', { exact: true }),
+    '{ "properties": { "order": { "type": "string" }, "cents": { "type": "integer" } } }',
+  );
   await page.keyboard.press('Control+s');
   await page.getByText('Version 2 saved').waitFor();
   expect((await newest(agentId)).tools).toEqual([
@@ -217,7 +225,7 @@ test('tools of each type are added, described in plain words, reordered and remo
       type: 'http',
       name: 'refund',
       description: '',
-      inputSchema: { type: 'object', properties: {}, required: [] },
+      inputSchema: { properties: { order: { type: 'string' }, cents: { type: 'integer' } } },
       request: { method: 'POST', url: 'http://127.0.0.1:9/orders/{{input.order}}' },
       approval: { when: { properties: { cents: { minimum: 5000 } } } },
     },
