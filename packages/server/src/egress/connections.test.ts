@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, expect, test, vi } from 'vitest';
+import { collectGarbage } from '../../test/support/garbage.ts';
 import { Connections } from './connections.ts';
 
 const LIFETIME_MS = 60_000;
@@ -185,9 +184,6 @@ test('however many requests wait, they all end when the connections are destroye
   expect(ended.every(({ status }) => status === 'rejected')).toBe(true);
 });
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
 test('nothing is kept for an owner without connections', async () => {
   const { url, sockets } = await serve((_request, response) => response.end());
   const connections = connectionsOf();
@@ -205,8 +201,8 @@ test('nothing is kept for an owner without connections', async () => {
   const closed = Promise.all(sockets.map((socket) => once(socket, 'close')));
   for (const socket of sockets) socket.destroy();
   await closed;
-  await vi.waitFor(() => {
-    collectGarbage();
+  await vi.waitFor(async () => {
+    await collectGarbage();
     expect(origins.map((origin) => origin.deref())).toEqual([undefined, undefined]);
   });
 });

@@ -3,13 +3,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { collectGarbage } from '../support/garbage.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 let service: TestService;
 let sessionId: string;
@@ -61,7 +57,7 @@ async function receivesNews({ text }: OpenConnection): Promise<void> {
 }
 
 /** The requests and responses that node:http creates during a test. */
-function noteRequests(): { retained(): number; stop(): void } {
+function noteRequests(): { retained(): Promise<number>; stop(): void } {
   const noted: WeakRef<object>[] = [];
   const note = (message: unknown) => {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
@@ -69,8 +65,8 @@ function noteRequests(): { retained(): number; stop(): void } {
   };
   subscribe('http.server.request.start', note);
   return {
-    retained() {
-      collectGarbage();
+    async retained() {
+      await collectGarbage();
       return noted.filter((one) => one.deref() !== undefined).length;
     },
     stop: () => unsubscribe('http.server.request.start', note),
