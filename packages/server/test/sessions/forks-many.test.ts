@@ -201,9 +201,11 @@ test('an origin is deleted without writing to its thousand forks, and its messag
   const counts: number[] = [];
   const counting: Db = {
     ...db,
-    async execute(statement) {
-      counts.push(await db.execute(statement));
-      return counts.at(-1)!;
+    async query<Row>(statement: Sql) {
+      const rows = await db.query<Row>(statement);
+      const { found } = (rows[0] ?? {}) as { found?: number };
+      if (found !== undefined) counts.push(found);
+      return rows;
     },
   };
   await dropOldSessions({ ...test_.platform, db: counting }, organizationId, 5, never);
