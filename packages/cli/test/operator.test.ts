@@ -189,7 +189,10 @@ test('a file is uploaded, listed, downloaded as it was and deleted; a download n
     const fileId = uploaded.stdout.trim();
     const listed = await run('files', 'list', '--environment', 'production');
     expect(listed.stdout).toMatch(
-      new RegExp(`^${fileId} +data\\.bin +2\\.9 MiB +application/octet-stream +production +2`, 'm'),
+      new RegExp(
+        `^${fileId} +data\\.bin +2\\.9 MiB +application/octet-stream +production +Test \\(key_\\w+\\) +2`,
+        'm',
+      ),
     );
     const copy = join(directory, 'copy.bin');
     expect((await run('files', 'download', fileId, '--output', copy)).stdout).toBe(`${copy}\n`);
