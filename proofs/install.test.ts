@@ -13,10 +13,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../packages/server/test/support/free-port.ts';
 import { buildPackage } from '../scripts/build-package.ts';
 import { npm, packFolders } from '../scripts/pack.ts';
 import { packages, root } from '../scripts/packages.ts';
@@ -64,14 +64,6 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
     // All have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** Of npm, as this user has it; empty if there is none. */

@@ -21,6 +21,7 @@ import { Signalbox } from '@signalbox/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { packages, root } from '../../../scripts/packages.ts';
+import { freePort } from '../../server/test/support/free-port.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { nameOf } from '../src/project.ts';
 import { providers } from '../src/providers.ts';
@@ -276,14 +277,6 @@ describe('a project', () => {
     await expect(fetch(`http://127.0.0.1:${signalboxPort}/healthz`)).rejects.toThrow();
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 async function chatOf(address: string) {
   return (await (await fetch(`${address}/api/chat`)).json()) as {
