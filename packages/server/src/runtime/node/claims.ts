@@ -71,7 +71,7 @@ export function createClaimer(
   let taking: Promise<void> | undefined;
   /** Sessions that an API call of this node assigned to it, and that are about to be started. */
   const starting = new Set<string>();
-  /** Epochs of the sessions that had no runner at the last search. */
+  /** Epochs of the sessions that had no runner at the last search, or whose claim or start has failed since. */
   let seenUnowned = new Map<string, number>();
   let dead: string[] = [];
   let unownedClaims: ClaimCandidate[] = [];
@@ -143,9 +143,15 @@ export function createClaimer(
         const takenOver = new Set(group.flatMap((one) => (one.nodeId === null ? [] : [one.sessionId])));
         await startAll(rows, (id) => takenOver.has(id));
       });
-      if (failed.length > 0) onUnowned();
+      failedToStart(failed.flatMap(({ items }) => items.map((one) => ({ ...one, epoch: one.epoch + 1 }))));
     }
     return isClaimed;
+  }
+
+  /** The next search that finds them need not wait for another. */
+  function failedToStart(sessions: readonly { sessionId: string; epoch: number }[]): void {
+    for (const { sessionId, epoch } of sessions) seenUnowned.set(sessionId, epoch);
+    if (sessions.length > 0) onUnowned();
   }
 
   /** Whether it runs here, or is about to. */
@@ -253,7 +259,7 @@ export function createClaimer(
         }),
       );
       for (const { sessionId } of rows) starting.delete(sessionId);
-      if (failed.length > 0) onUnowned();
+      failedToStart(failed.flatMap(({ items }) => items));
     }
   }
 
