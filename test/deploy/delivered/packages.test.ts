@@ -116,18 +116,20 @@ test('the commands of systemd.md install the service, whose unit starts it with 
   const machine = folder('machine');
   const locate = createLocate({ root: machine });
   const commands = documentedCommands(join(root, 'docs/operations/systemd.md'));
-  const [install = '', ...others] = commands.slice(0, commands.indexOf('systemctl daemon-reload'));
-  await promisify(execFile)('sh', ['-euc', locate(install)], { env: { ...npmEnv, ...registry.env } });
   const postgres = await startTemporaryPostgres({ user: 'signalbox', database: 'signalbox', port: 0 });
   const url = 'postgres://signalbox:…@127.0.0.1:5432/signalbox';
   for (const path of ['/etc/systemd/system', '/run']) mkdirSync(locate(path), { recursive: true });
   // The user is that of `startUnit`.
-  const setUp = others
+  const setUp = commands
+    .slice(0, commands.indexOf('systemctl daemon-reload'))
     .filter((line) => !line.startsWith('useradd '))
     .map(locate)
     .join('\n');
   expect(setUp).toContain(url);
-  await promisify(execFile)('sh', ['-euc', setUp.replace(url, postgres.tcpUrl!)], { cwd: root });
+  await promisify(execFile)('sh', ['-euc', setUp.replace(url, postgres.tcpUrl!)], {
+    cwd: root,
+    env: { ...npmEnv, ...registry.env },
+  });
   const port = await freePort();
   writeFileSync(locate('/etc/signalbox/signalbox.env'), `SIGNALBOX_PORT=${port}\n`);
 
