@@ -715,6 +715,9 @@ create table nodes (
   -- For a worker turn claimed with an Idempotency-Key: the claim. If it is repeated, it gets the same worker turn or none.
   claim uuid,
   started_at timestamptz default now() not null,
+  -- Whether the node runs sessions and has a share of what a node leaves that dies or stops (runtime/node/share.ts). False for worker
+  -- turns, and for nodes of older code, whose share the others take.
+  runs boolean default false not null,
   constraint nodes_pkey primary key (node_id),
   constraint nodes_claim_key unique (claim)
 );

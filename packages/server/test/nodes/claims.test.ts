@@ -13,8 +13,11 @@ import {
   type SessionRunner,
   type SessionRunnerOptions,
 } from '../../src/runtime/node/session-runner.ts';
+import { EVERYTHING } from '../../src/runtime/node/share.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
-import { answering, createWorld, type World } from '../support/session-world.ts';
+import { idle } from '../support/idle.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { answering, createWorld, never, type World } from '../support/session-world.ts';
 
 let world: World;
 let workers: SessionRunner[];
@@ -53,10 +56,14 @@ async function openElsewhere(): Promise<{ organizationId: string; sessionId: str
   return { organizationId, sessionId: uuidOf('ses', session.sessionId) };
 }
 
-/** As if a node had run them all when it died. */
-async function assignToDeadNode(organizationIds: readonly string[]): Promise<void> {
+/** As if a node had run them all when it died; with null, when it stopped. */
+async function assignToDeadNode(
+  organizationIds: readonly string[],
+  nodeId: string | null = newUuid(),
+  runnableAt = new Date(),
+): Promise<void> {
   await world.platform.db.execute(sql`
-    update sessions set node_id = ${newUuid()}, epoch = epoch + 1
+    update sessions set node_id = ${nodeId}, epoch = epoch + 1, crashes = 0, runnable_at = ${runnableAt}
     where organization_id = any(${[...organizationIds]}::uuid[])`);
 }
 
@@ -89,6 +96,85 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
   );
   proceed.resolve();
   await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(new Map());
+});
+
+const SESSIONS = 90;
+
+/** Sessions whose model answers when `proceed` is called. */
+async function openUnclaimed(): Promise<{ ask: SessionRunnerOptions['ask']; proceed(): void }> {
+  const agentId = await world.agent();
+  for (let n = 0; n < SESSIONS; n += 1) await world.open(agentId);
+  const answered = Promise.withResolvers<void>();
+  const ask: SessionRunnerOptions['ask'] = async function* (call, signal) {
+    await Promise.race([answered.promise, never(signal)]);
+    yield* answering([{ text: 'ok' }])(call, signal);
+  };
+  return { ask, proceed: answered.resolve };
+}
+
+test.each([
+  ['a dead node', newUuid()],
+  ['a node that stops', null],
+])('the sessions of %s are taken over by all other nodes, about as many by each', async (_, nodeId) => {
+  const { ask, proceed } = await openUnclaimed();
+  const clock = createManualClock(new Date());
+  // Of a node whose lease does not expire during the test.
+  const other = newUuid();
+  await assignToDeadNode([world.organizationId], other);
+  await world.platform.db.execute(sql`
+    insert into nodes (node_id, lease_expires_at) values (${other}, now() + interval '1 hour')`);
+  const nodes: string[] = [];
+  for (let n = 0; n < 3; n += 1) nodes.push(await work(await world.anotherNode({ clock }), { ask }));
+  await idle();
+  await assignToDeadNode([world.organizationId], nodeId, clock.now());
+  await clock.advance(1_000);
+  const byNode = await sessionsByNode();
+  expect([...byNode.keys()].toSorted()).toEqual(nodes.toSorted());
+  expect([...byNode.values()].reduce((a, b) => a + b)).toBe(SESSIONS);
+  // Fewer than 10 of 90 happen by chance in one of 100,000 runs.
+  expect(Math.min(...byNode.values())).toBeGreaterThanOrEqual(10);
+  proceed();
+  await idle();
+  expect(await sessionsByNode()).toEqual(new Map());
+});
+
+test('the only node left takes over all sessions by its first search; beside one that hangs, what that leaves in two seconds', async () => {
+  const { ask, proceed } = await openUnclaimed();
+  const clock = createManualClock(new Date());
+  await assignToDeadNode([world.organizationId]);
+  // A worker turn has a lease too, but takes over nothing.
+  await world.platform.db.execute(sql`
+    insert into nodes (node_id, lease_expires_at) values (${newUuid()}, now() + interval '1 hour')`);
+  const first = await work(await world.anotherNode({ clock }), { ask });
+  await idle();
+  expect(await sessionsByNode()).toEqual(new Map([[first, SESSIONS]]));
+
+  await assignToDeadNode([world.organizationId]);
+  await world.platform.db.execute(sql`
+    insert into nodes (node_id, lease_expires_at, runs) values (${newUuid()}, now() + interval '1 hour', true)`);
+  await clock.advance(1_000);
+  const taken = (await sessionsByNode()).get(first)!;
+  expect(taken).toBeGreaterThanOrEqual(20);
+  expect(taken).toBeLessThanOrEqual(SESSIONS - 20);
+  await clock.pass(2_000);
+  expect(await sessionsByNode()).toEqual(new Map([[first, SESSIONS]]));
+  proceed();
+  await idle();
+  expect(await sessionsByNode()).toEqual(new Map());
+});
+
+test('while a node stops, nothing is left to it: another takes over all sessions by its first search', async () => {
+  const { ask } = await openUnclaimed();
+  const clock = createManualClock(new Date());
+  await work(await world.anotherNode({ clock }), { ask, graceMs: 5_000 });
+  await idle();
+  const stopped = workers[0]!.stop();
+  const second = await work(await world.anotherNode({ clock }), { ask });
+  await idle();
+  await assignToDeadNode([world.organizationId], null, clock.now());
+  await clock.advance(1_000);
+  expect(await sessionsByNode()).toEqual(new Map([[second, SESSIONS]]));
+  await clock.passWhile(stopped);
 });
 
 test('sessions of 40 organizations are taken over by three statements for each 32 of them', async () => {
@@ -163,9 +249,9 @@ test('finding sessions to claim costs the same with a backlog of 100,000 as with
   const full = await insertBacklog(1_000);
   const looks = {
     hinted: (on: Platform) => hintedCandidates(on, [other]),
-    page: (on: Platform) => readyCandidates(on, FIRST),
-    behindTheFullOne: (on: Platform) => readyCandidates(on, full),
-    timed: (on: Platform) => timedCandidates(on, { runnableAt: new Date(0), sessionId: FIRST }),
+    page: (on: Platform) => readyCandidates(on, FIRST, EVERYTHING),
+    behindTheFullOne: (on: Platform) => readyCandidates(on, full, EVERYTHING),
+    timed: (on: Platform) => timedCandidates(on, { runnableAt: new Date(0), sessionId: FIRST }, EVERYTHING),
   };
   const measure = async () => {
     await world.platform.shards.find([FIRST]);

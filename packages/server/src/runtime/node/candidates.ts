@@ -7,10 +7,13 @@
 //   with the organization after it, so each is visited once per round.
 // - sessions with a deadline that has passed (of an approval or of an offered step), oldest first (index sessions_timed).
 // - those of nodes and workers whose lease has expired.
+//
+// Of what has just been left or become due, a search finds only the node's share (share.ts).
 import sql, { empty } from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
 import type { SessionHint } from '../../wake/hints.ts';
 import { notSuspicious } from './crashes.ts';
+import { isIn, SHARE_MS, type Share } from './share.ts';
 
 /** A session that may be claimed as long as it has this epoch. */
 export interface ClaimCandidate extends SessionHint {
@@ -54,6 +57,7 @@ export async function hintedCandidates(
 export async function readyCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   organizationId: string,
+  share: Share,
 ): Promise<ClaimCandidate[]> {
   const now = clock.now();
   const { rows } = await shards.query<ClaimCandidate & { runnableAt: Date }>(
@@ -63,7 +67,7 @@ export async function readyCandidates(
       runnable_at as "runnableAt"
     from sessions
     where node_id is null and runnable_at is not null and queue is null and status = 'running' and organization_id > ${organizationId}
-      and runnable_at <= ${now} ${within()}
+      and runnable_at <= ${now} and (runnable_at <= ${new Date(now.getTime() - SHARE_MS)} or ${isIn(share)}) ${within()}
     order by organization_id, runnable_at limit ${PAGE_SIZE}`,
   );
   // Each database server may return a full page.
@@ -80,6 +84,7 @@ export interface TimedCandidate extends ClaimCandidate {
 export async function timedCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   { runnableAt, sessionId }: Pick<TimedCandidate, 'runnableAt' | 'sessionId'>,
+  share: Share,
 ): Promise<TimedCandidate[]> {
   const now = clock.now();
   const { rows } = await shards.query<TimedCandidate>(
@@ -90,7 +95,7 @@ export async function timedCandidates(
     from sessions
     where node_id is null and runnable_at is not null and (queue is not null or status <> 'running')
       and (runnable_at, session_id) > (${runnableAt}, ${sessionId}) and runnable_at <= ${now}
-      ${within()}
+      and (runnable_at <= ${new Date(now.getTime() - SHARE_MS)} or ${isIn(share)}) ${within()}
     order by runnable_at, session_id limit ${PAGE_SIZE}`,
   );
   return rows
@@ -98,13 +103,20 @@ export async function timedCandidates(
     .slice(0, PAGE_SIZE);
 }
 
+export interface DeadNodes {
+  dead: readonly string[];
+  /** The ones whose sessions are for each node's share alone. */
+  recentlyDead: readonly string[];
+  share: Share;
+}
+
 /**
- * A page of the sessions of dead nodes, without those of full organizations, and without suspects (crashes.ts) if one is active
+ * A page of the sessions of dead nodes, without sessions of full organizations, and without suspects (crashes.ts) if one is active
  * already.
  */
 export async function ofDeadNodes(
   { shards }: Pick<Platform, 'shards'>,
-  dead: readonly string[],
+  { dead, recentlyDead, share }: DeadNodes,
   full: readonly string[],
   hasSuspect: boolean,
 ): Promise<ClaimCandidate[]> {
@@ -115,6 +127,7 @@ export async function ofDeadNodes(
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId"
     from sessions
     where node_id = any(${[...dead]}::uuid[]) and organization_id <> all(${[...full]}::uuid[])
+      and (node_id <> all(${[...recentlyDead]}::uuid[]) or ${isIn(share)})
       ${hasSuspect ? sql`and ${notSuspicious}` : empty} ${within()}
     limit ${PAGE_SIZE}`,
   );

@@ -22,6 +22,7 @@ import {
 import { type ClaimedSession, claim, readOperationsOf } from './claim.ts';
 import { withOneSuspect } from './crashes.ts';
 import type { Room } from './room.ts';
+import { EVERYTHING, SHARE_MS, type Share } from './share.ts';
 
 export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
@@ -30,8 +31,8 @@ export interface Claimer {
   take(start: LocalStart): void;
   /** Something arrived for a session that is not active. It may be one that is being claimed. */
   arrivedFor(sessionId: string): void;
-  /** Nodes and worker turns that sessions still name, and whose lease has expired or was removed. */
-  setDeadNodes(nodeIds: string[]): void;
+  /** Nodes and worker turns that sessions still name, and whose lease has expired or was removed; and this node's share. */
+  setNodes(dead: string[], share: Share): void;
   /** Sessions that name this node and are not active here: the result of a claim or of a commit was lost. */
   setUnowned(candidates: ClaimCandidate[]): void;
   /** Waits for the claim under way. */
@@ -74,6 +75,9 @@ export function createClaimer(
   /** Epochs of the sessions that had no runner at the last search, or whose claim or start has failed since. */
   let seenUnowned = new Map<string, number>();
   let dead: string[] = [];
+  /** When this node first saw that they are dead. */
+  let deadSince = new Map<string, number>();
+  let share = EVERYTHING;
   let unownedClaims: ClaimCandidate[] = [];
   /** Where the next page begins. */
   let readyUntil = FIRST_ID;
@@ -115,17 +119,22 @@ export function createClaimer(
     // There was no room, or its row was locked.
     if (!unowned.every(({ sessionId }) => isActive(sessionId))) onUnowned();
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
-      isClaimed = await claimSome(await ofDeadNodes(platform, dead, room.full(), hasSuspect()));
-      const timed = await timedCandidates(platform, timedUntil);
+      const nodes = { dead, recentlyDead: dead.filter(isRecent), share };
+      isClaimed = await claimSome(await ofDeadNodes(platform, nodes, room.full(), hasSuspect()));
+      const timed = await timedCandidates(platform, timedUntil, share);
       timedUntil = timed.length < PAGE_SIZE ? FIRST_TIME : timed.at(-1)!;
       isClaimed = (await claimSome(timed)) || isClaimed;
       for (let isLast = false; !isLast && hasRoom(); ) {
-        const ready = await readyCandidates(platform, readyUntil);
+        const ready = await readyCandidates(platform, readyUntil, share);
         isLast = ready.length < PAGE_SIZE;
         readyUntil = isLast ? FIRST_ID : ready.at(-1)!.organizationId;
         isClaimed = (await claimSome(ready)) || isClaimed;
       }
     }
+  }
+
+  function isRecent(deadNodeId: string): boolean {
+    return clock.now().getTime() - deadSince.get(deadNodeId)! < SHARE_MS;
   }
 
   /** Limited by the free room. Returns whether any was claimed. */
@@ -269,8 +278,11 @@ export function createClaimer(
     arrivedFor(sessionId) {
       if (claiming) wokenDuringClaim.add(sessionId);
     },
-    setDeadNodes(nodeIds) {
+    setNodes(nodeIds, ofThisNode) {
+      const now = clock.now().getTime();
       dead = nodeIds;
+      deadSince = new Map(nodeIds.map((id) => [id, deadSince.get(id) ?? now]));
+      share = ofThisNode;
     },
     setUnowned(candidates) {
       // A commit that assigned the session to this node may not have been acknowledged yet, so it counts from the second time on.

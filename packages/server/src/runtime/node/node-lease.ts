@@ -8,21 +8,27 @@ import type { Platform } from '../../platform.ts';
 export interface NodeLease {
   /** Resolves when the row is written. */
   start(): Promise<void>;
+  /** Other nodes leave no sessions to this one from now on. */
+  leaveShare(): Promise<void>;
   /** Removes the row, so that others may take over at once what the node still has. Stop its runners first. */
   stop(): Promise<void>;
 }
 
-/** `leaseSeconds`: how long sessions and subscriptions of a dead node wait at most for another; renewed three times within it. */
+/**
+ * `leaseSeconds`: how long sessions and subscriptions of a dead node wait at most for another; renewed three times within it.
+ * `runs`: whether the node runs sessions and has a share (share.ts).
+ */
 export function createNodeLease(
   { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
-  { nodeId, leaseSeconds = 15 }: { nodeId: string; leaseSeconds?: number | undefined },
+  { nodeId, leaseSeconds = 15, runs = false }: { nodeId: string; leaseSeconds?: number | undefined; runs?: boolean },
 ): NodeLease {
   const stopping = new AbortController();
   let renewing: Promise<void> | undefined;
 
   async function renew(): Promise<void> {
     await db.query(sql`
-      insert into nodes as w (node_id, lease_expires_at) values (${nodeId}, now() + ${leaseSeconds} * interval '1 second')
+      insert into nodes as w (node_id, lease_expires_at, runs)
+      values (${nodeId}, now() + ${leaseSeconds} * interval '1 second', ${runs})
       on conflict (node_id) do update set lease_expires_at = excluded.lease_expires_at`);
   }
 
@@ -41,6 +47,9 @@ export function createNodeLease(
     async start() {
       await renew();
       renewing = keepRenewing();
+    },
+    async leaveShare() {
+      await db.execute(sql`update nodes set runs = false where node_id = ${nodeId}`);
     },
     async stop() {
       stopping.abort(OVER);

@@ -30,6 +30,7 @@ import { createDeadNodeSearch } from './dead-nodes.ts';
 import { SessionEnded } from './finish-turn.ts';
 import { createNodeLease } from './node-lease.ts';
 import { Room } from './room.ts';
+import { readShare } from './share.ts';
 import { createTurnRunner, type TurnRunner } from './turn-runner.ts';
 
 export interface SessionRunner {
@@ -88,7 +89,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   } = options;
   const maxSessionsOfOrganization = Math.floor(maxActive * SHARE_OF_ORGANIZATION);
   const room = new Room({ maxSessions: maxActive, maxSessionsOfOrganization, maxBytes: maxActiveBytes });
-  const lease = createNodeLease(platform, { nodeId, leaseSeconds });
+  const lease = createNodeLease(platform, { nodeId, leaseSeconds, runs: true });
   const appender = createAppender(platform);
   const definitionOf = createDefinitionCache(db);
   const active = new Map<string, TurnRunner>();
@@ -177,6 +178,10 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   // ── Leases and polling ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   const findDeadNodes = createDeadNodeSearch(platform, nodeId);
+
+  async function findNodes(): Promise<void> {
+    claimer.setNodes(await findDeadNodes(), await readShare(db, nodeId));
+  }
 
   const searchForOwnSessions = paced(clock, () =>
     shards.query<ClaimCandidate & Hint>(
@@ -311,7 +316,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       );
       loops.push(
         repeatEvery(POLL_MS, 'looking for runnable sessions', async () => {
-          claimer.setDeadNodes(await findDeadNodes());
+          await findNodes();
           await checkActive();
           claimer.soon();
           await notifyParents();
@@ -324,13 +329,15 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
           take: claimer.take,
         }),
       );
-      claimer.setDeadNodes(await findDeadNodes());
+      await findNodes();
       claimer.soon();
     },
 
     async stop() {
       for (const stopListening of unsubscribe) stopListening();
       stopping.abort(OVER);
+      // If the database is unavailable, the others wait for a moment.
+      const leaving = lease.leaveShare().catch(() => {});
       await claimer.ended();
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');
@@ -339,7 +346,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
         if (!(await endedWithin(ABORT_GRACE_MS)))
           await Promise.all([...active.values()].map((one) => releaseAfterFailure(one, reason)));
       }
-      await Promise.all([...loops, notifying]);
+      await Promise.all([...loops, notifying, leaving]);
       await appender.close();
       await lease.stop();
     },
