@@ -46,7 +46,7 @@ import { createTools } from './runtime/tools/tools.ts';
 import { createScheduler } from './schedules/scheduler.ts';
 import { createLocalRunners } from './sessions/state/local-start.ts';
 import { requireKnownKeys } from './vault/known-keys.ts';
-import { loadMasterKeys } from './vault/master-key.ts';
+import { aboutSharing, loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
 import { createEnvironmentStreams } from './webhooks/listening/environment-streams.ts';
@@ -147,7 +147,11 @@ async function startPlatform(
   const { db, direct, directUrl } = await openDatabase(config, log, stops);
   await logOutdated(db, log, { isEmbedded: config.databaseUrl === undefined });
   await migrate(direct, log);
-  await requireKnownKeys(db, vault, clock.now(), log);
+  const isFirstStart = await requireKnownKeys(db, vault, clock.now(), log);
+  if (isFirstStart && config.databaseUrl !== undefined && !config.masterKeys) {
+    const { message, fix } = aboutSharing(config.dataDir);
+    log.warn({ fix }, message);
+  }
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
   // The embedded database is locked for this process.
   if (config.databaseUrl === undefined) await forgetOtherNodes(db);

@@ -13,22 +13,32 @@ export class MasterKeyUnknown extends Error {
   override readonly name = 'MasterKeyUnknown';
 }
 
-/** Throws `MasterKeyUnknown` if these are not the keys of the installation, or can't decrypt all that is stored. */
+/**
+ * Returns whether this is the first start of the installation. Throws `MasterKeyUnknown` if these are not its keys, or can't decrypt all
+ * that is stored.
+ */
 export async function requireKnownKeys(
   db: Db,
   vault: Vault,
   now: Date,
   log: Pick<Log, 'info' | 'warn'>,
-): Promise<void> {
-  await db.transaction(async (tx) => {
+): Promise<boolean> {
+  const isFirstStart = await db.transaction(async (tx) => {
     // Serializes starts, so that only one of several first starts records its key. Nothing else takes this lock.
     await tx.query(sql`lock table master_keys in share row exclusive mode`);
-    await requireNewestKey(tx, vault, now, log);
+    return requireNewestKey(tx, vault, now, log);
   });
   await requireAllOpen(db, vault, now);
+  return isFirstStart;
 }
 
-async function requireNewestKey(tx: Tx, { fingerprints }: Vault, now: Date, log: Pick<Log, 'info' | 'warn'>) {
+/** Returns whether the installation had none. */
+async function requireNewestKey(
+  tx: Tx,
+  { fingerprints }: Vault,
+  now: Date,
+  log: Pick<Log, 'info' | 'warn'>,
+): Promise<boolean> {
   const recorded = await tx.query<{ fingerprint: Buffer }>(
     sql`select fingerprint from master_keys order by position desc`,
   );
@@ -52,6 +62,7 @@ async function requireNewestKey(tx: Tx, { fingerprints }: Vault, now: Date, log:
       'this node encrypts under a master key that was replaced. In SIGNALBOX_MASTER_KEY, put the newest key first',
     );
   }
+  return newest === undefined;
 }
 
 async function requireAllOpen(db: Db, vault: Vault, now: Date): Promise<void> {

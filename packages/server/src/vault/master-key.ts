@@ -84,6 +84,15 @@ export function readMasterKeys(dataDir: string): Promise<Buffer[] | undefined> {
 
 export const masterKeyFile = (dataDir: string): string => join(dataDir, FILE);
 
+/** What to know about the file if its database can have other nodes. */
+export function aboutSharing(dataDir: string): { message: string; fix: string } {
+  const file = masterKeyFile(dataDir);
+  return {
+    message: `the master key is in ${file}: every other node needs the same key, and does not start with another`,
+    fix: "Set SIGNALBOX_MASTER_KEY on every node to the content of this file, and keep a copy in another place. If it is lost, stored secrets can't be read.",
+  };
+}
+
 /** Throws `FileError`, with EEXIST if there is one. */
 export function writeMasterKeys(dataDir: string, keys: readonly Buffer[]): Promise<void> {
   const text = keys.map((key) => `${key.toString('base64')}\n`).join('');

@@ -51,16 +51,24 @@ test('if nodes start a new installation at once with different keys, those with 
   await database.drop();
 });
 
-test('nodes without SIGNALBOX_MASTER_KEY, each each with its own key file, are not one installation', async () => {
+test('nodes without SIGNALBOX_MASTER_KEY, each with its own key file, are not one installation, and the first start says so', async () => {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-keys-'));
-  const startIn = async (name: string) => {
-    const masterKeys = await loadMasterKeys(join(directory, name));
-    return startTestService({ database, config: { masterKeys } });
-  };
+  const startIn = (name: string) =>
+    startTestService({ database, config: { masterKeys: undefined, dataDir: join(directory, name) } });
+  const warned = ({ logLines }: TestService) => logLines.filter((line) => line.includes('every other node'));
   const one = await startIn('one');
+  const [warning] = warned(one);
+  expect(JSON.parse(warning!)).toMatchObject({
+    level: 'warn',
+    msg: expect.stringContaining(join(directory, 'one', 'master.key')),
+    fix: expect.stringContaining('Set SIGNALBOX_MASTER_KEY on every node'),
+  });
+  expect(warning).not.toContain((await loadMasterKeys(join(directory, 'one')))[0]!.toString('base64'));
   await expect(startIn('two')).rejects.toThrow(/master.key of the node that was started first/);
-  await (await startIn('one')).stop();
+  const again = await startIn('one');
+  expect(warned(again)).toEqual([]);
+  await again.stop();
   await one.stop();
   await database.drop();
   await rm(directory, { recursive: true });

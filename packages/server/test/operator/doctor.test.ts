@@ -241,7 +241,13 @@ test('a master key that is missing, another one or readable by others is named',
   mkdirSync(dataDir, { mode: 0o700 });
   writeFileSync(join(dataDir, 'master.key'), masterKey.toString('hex'), { mode: 0o600 });
   const inFile = { SIGNALBOX_MASTER_KEY: '', SIGNALBOX_DATA_DIR: dataDir };
-  expect((await examineWith(inFile)).get('secrets')!.status).toBe('ok');
+  const file = await examineWith(inFile);
+  expect(file.get('secrets')!.status).toBe('ok');
+  expect(file.get('master_key')).toMatchObject({
+    status: 'warning',
+    message: expect.stringContaining(join(dataDir, 'master.key')),
+    fix: expect.stringContaining('on every node to the content of this file'),
+  });
   chmodSync(join(dataDir, 'master.key'), 0o644);
   expect((await examineWith(inFile)).get('master_key')!.message).toMatch(/Restrict it: chmod 600/);
 });

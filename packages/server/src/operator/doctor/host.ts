@@ -5,7 +5,7 @@ import { embeddedDirectory, hasEmbeddedPostgres } from '../../db/embedded.ts';
 import { readStartMark, requireNoStartMark } from '../../db/start-mark.ts';
 import { nearestDirectory } from '../../lib/nearest-directory.ts';
 import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from '../../lib/open-files.ts';
-import { masterKeyFile, readMasterKeys } from '../../vault/master-key.ts';
+import { aboutSharing, masterKeyFile, readMasterKeys } from '../../vault/master-key.ts';
 import { failed, ok, type Report, run, warning } from './check.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -88,10 +88,13 @@ async function checkKey({ masterKeys, dataDir, databaseUrl }: Config) {
   const keys = await readMasterKeys(dataDir);
   const file = masterKeyFile(dataDir);
   if (databaseUrl !== undefined) {
-    const what = keys
-      ? `the master key is in ${file}, which other nodes don't have`
-      : 'SIGNALBOX_MASTER_KEY is not set';
-    return warning(what, 'With several nodes, set SIGNALBOX_MASTER_KEY to the same value on each of them.');
+    if (!keys)
+      return warning(
+        'SIGNALBOX_MASTER_KEY is not set',
+        'With several nodes, set it to the same value on each of them.',
+      );
+    const { message, fix } = aboutSharing(dataDir);
+    return warning(message, fix);
   }
   if (keys) return ok(`${file} has the master key; keep a copy of it in another place`);
   if (await hasEmbeddedPostgres(dataDir)) {
