@@ -24,6 +24,8 @@ export interface Connection {
   isOpen: boolean;
   isOld: boolean;
   isIdle: boolean;
+  /** Whether it has carried a request before, so that its server may be closing it. */
+  isReused: boolean;
 }
 
 /** As one owner uses it. */
@@ -67,6 +69,7 @@ export class Connections {
     const [next] = origin.waiting;
     if (next) origin.waiting.delete(next);
     if (isOpen && !isOld) {
+      connection.isReused = true;
       if (next) next(connection);
       else {
         connection.isIdle = true;
@@ -101,7 +104,7 @@ export class Connections {
 
   #open(origin: Origin): Connection {
     const client = new Client(origin.url, this.#options.client);
-    const connection: Connection = { client, origin, isOpen: false, isOld: false, isIdle: false };
+    const connection: Connection = { client, origin, isOpen: false, isOld: false, isIdle: false, isReused: false };
     origin.count += 1;
     if (this.#isDestroyed) void client.destroy();
     else this.#clients.add(client);
@@ -117,6 +120,7 @@ export class Connections {
       clearTimeout(lifetime);
       connection.isOpen = false;
       connection.isOld = false;
+      connection.isReused = false;
       this.#dropIdle(connection);
     });
     return connection;

@@ -10,8 +10,9 @@
  *
  * `policy.ts` decides what may be reached. `connector.ts` enforces it below the connections (connections.ts), so no kind of request can
  * bypass it. A connection belongs to one organization and one origin (scheme, host and port); HTTP/2 is not used, because there one
- * connection can serve several hosts. Redirects are returned, not followed. `HTTP_PROXY` and `NODE_USE_ENV_PROXY` have no effect,
- * because the dispatcher is always our own; only the operator's proxy for this purpose is used (proxy.ts).
+ * connection can serve several hosts. Redirects are returned, not followed; redirect.ts says which ones a caller may follow. A request that
+ * may run twice is sent again if its server closes a kept connection at that moment (repeat.ts). `HTTP_PROXY` and `NODE_USE_ENV_PROXY`
+ * have no effect, because the dispatcher is always our own; only the operator's proxy for this purpose is used (proxy.ts).
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
 import { Connections } from './connections.ts';
@@ -31,6 +32,7 @@ import {
 } from './exchange.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { type EgressPolicy, judgeUrl } from './policy.ts';
+import { dispatchOn } from './repeat.ts';
 
 export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'proxy'> {
   readonly policy: EgressPolicy;
@@ -59,8 +61,14 @@ export interface OrganizationEgress {
    * As `globalThis.fetch`, but redirects are returned, not followed. Rejects with a `TypeError` whose `cause` is an `EgressError`, or
    * with the signal's reason. Time and size are not limited; the caller has to limit them.
    */
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: EgressFetch;
 }
+
+/** `repeatable` is that of `OpenRequest`, for requests whose body is a string or absent. */
+export type EgressFetch = (
+  input: string | URL | Request,
+  init?: RequestInit & { readonly repeatable?: boolean },
+) => Promise<Response>;
 
 /** In place of an organization's id, for requests that belong to none. */
 export const OPERATOR = 'operator';
@@ -152,11 +160,14 @@ export function createEgress(options: EgressOptions): Egress {
 class EgressDispatcher extends Dispatcher {
   readonly #connections: Connections;
   readonly #organizationId: string;
+  readonly #repeatableBody: string | null | undefined;
 
-  constructor(connections: Connections, organizationId: string) {
+  /** `repeatableBody`: of the one request that it sends, if that may run twice. undici's own copy can be read only once. */
+  constructor(connections: Connections, organizationId: string, repeatableBody?: string | null) {
     super();
     this.#connections = connections;
     this.#organizationId = organizationId;
+    this.#repeatableBody = repeatableBody;
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -178,7 +189,9 @@ class EgressDispatcher extends Dispatcher {
         giveBack();
         handler.onResponseError?.call(translating, controller, toEgressError(error));
       };
-      connection.client.dispatch(options, translating);
+      const body = this.#repeatableBody;
+      const sent = body === undefined ? options : { ...options, body };
+      dispatchOn(connection, sent, translating, body !== undefined);
     });
     return true;
   }
@@ -188,23 +201,25 @@ function guardedFetch(
   connections: Connections,
   organizationId: string,
   allowed: (text: string) => unknown,
-): typeof globalThis.fetch {
+): EgressFetch {
   const dispatcher = new EgressDispatcher(connections, organizationId);
 
-  return async (input, init) => {
+  return async (input, { repeatable = false, ...init } = {}) => {
     const request = input instanceof Request ? input : undefined;
-    const signal = init?.signal ?? request?.signal;
+    const signal = init.signal ?? request?.signal;
+    const body = request === undefined ? (init.body ?? null) : request.body;
+    const mayRepeat = repeatable && (body === null || typeof body === 'string');
     try {
       const url = request === undefined ? String(input) : request.url;
       allowed(url);
-      const headers = new Headers(init?.headers ?? request?.headers);
+      const headers = new Headers(init.headers ?? request?.headers);
       for (const name of CONNECTION_HEADERS) headers.delete(name);
       const options = {
         ...(request === undefined ? {} : { method: request.method, body: request.body, duplex: 'half', signal }),
         ...init,
         headers: [...headers],
         redirect: 'manual',
-        dispatcher,
+        dispatcher: mayRepeat ? new EgressDispatcher(connections, organizationId, body) : dispatcher,
       };
       // The two implementations of fetch are typed apart, down to their streams, but are the same at run time.
       return (await undiciFetch(url, options as unknown as UndiciRequestInit)) as unknown as Response;

@@ -9,6 +9,7 @@ import type { Dispatcher } from 'undici';
 import { onceAborted } from '../lib/aborted.ts';
 import type { Connection, Connections } from './connections.ts';
 import { EgressError, toEgressError } from './errors.ts';
+import { dispatchOn } from './repeat.ts';
 
 export interface OpenRequest {
   readonly url: string;
@@ -19,6 +20,8 @@ export interface OpenRequest {
   /** For the whole exchange: waiting for a connection, connecting, sending, and waiting for the whole response. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Whether the request may run twice: if a kept connection is closed before the response begins, it is sent once more. */
+  readonly repeatable?: boolean;
 }
 
 export interface EgressRequest extends OpenRequest {
@@ -109,7 +112,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
   }
 
   start(organizationId: string, { origin, path }: Target): void {
-    const { method, headers = {}, body = null, signal } = this.#request;
+    const { method, headers = {}, body = null, signal, repeatable = false } = this.#request;
     if (signal?.aborted) {
       this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
       return;
@@ -121,10 +124,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
     this.#withdraw = this.#connections.lend(organizationId, origin, (connection) => {
       this.#connection = connection;
       // Our own timer covers both.
-      connection.client.dispatch(
-        { path, method, headers: ofMessage(headers), body, headersTimeout: 0, bodyTimeout: 0 },
-        this,
-      );
+      const options = { path, method, headers: ofMessage(headers), body, headersTimeout: 0, bodyTimeout: 0 };
+      dispatchOn(connection, options, this, repeatable);
     });
   }
 

@@ -63,6 +63,7 @@ export function createModelCatalog(
       },
       timeoutMs: TIMEOUT_MS,
       maxResponseBytes: RESPONSE_MAX_BYTES,
+      repeatable: true,
     });
     const { status, body, truncated } = response;
     if (status < 200 || status >= 300)

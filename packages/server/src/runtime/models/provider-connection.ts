@@ -105,7 +105,8 @@ export function openConnection(
     const body = typeof init?.body === 'string' ? init.body : '';
     sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined };
 
-    const response = await egress.fetch(url, { ...init, headers, signal });
+    // A call without a response is retried in any case, only later.
+    const response = await egress.fetch(url, { ...init, headers, signal, repeatable: true });
     received();
     if (!response.ok) throw fail(await refusalOf(response, sent, clock));
     responded = true;

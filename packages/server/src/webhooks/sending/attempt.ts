@@ -110,6 +110,8 @@ export async function attemptDelivery(
         timeoutMs,
         maxResponseBytes: MAX_RESPONSE_BYTES,
         signal,
+        // Delivery is at least once in any case.
+        repeatable: true,
       });
       const { status } = response;
       verdict = verdictOf(status);
