@@ -351,13 +351,64 @@ describe('a response', () => {
   test.each([
     [404, 'no such order', 'HTTP 404: no such order'],
     [500, '', 'HTTP 500'],
-    [302, 'over there', 'HTTP 302: redirects are not followed.'],
-    [307, '', 'HTTP 307: redirects are not followed.'],
+    [304, '', 'HTTP 304'],
     [400, 'x'.repeat(5000), `HTTP 400: ${'x'.repeat(2048)}`],
     [400, `${'x'.repeat(2047)}😀`, `HTTP 400: ${'x'.repeat(2047)}\ufffd`],
   ])('with %i is an error with its beginning', async (status, body, error) => {
     expect(await outcomeAfter(body, { location: `http://${host}/elsewhere` }, status)).toEqual({ error });
     expect(received).toHaveLength(1);
+  });
+});
+
+describe('a redirect', () => {
+  /** Each path responds with its status and location; others with 200. */
+  const routes = (table: Record<string, [status: number, location: string | undefined]>) => {
+    reply = (request, response) => {
+      const [status, location] = table[request.url ?? ''] ?? [200, undefined];
+      response.writeHead(status, location === undefined ? {} : { location }).end(status === 200 ? request.url : '');
+    };
+  };
+  const paths = () => received.map(({ method, url }) => `${method} ${url}`);
+  const get = (more: Partial<HttpRequest> = {}) => toolRun({ url: `http://${host}/a`, ...more });
+
+  test.each([
+    [301, '/a/'],
+    [302, 'a/'],
+    [303, './a/?b=1'],
+    [307, '//HOST/a/'],
+    [308, 'http://HOST/a/'],
+  ])('of a GET (%i to %s on the same host) is followed, with the same headers', async (status, location) => {
+    routes({ '/a': [status, location.replace('HOST', host)] });
+    const outcome = await outcomeOf(get({ headers: { 'X-Team': 'a' } }));
+    expect(outcome).toEqual({ output: expect.stringMatching(/^\/a\//) });
+    expect(received.map(({ headers }) => headers['x-team'])).toEqual(['a', 'a']);
+  });
+
+  test.each([307, 308])('of a POST with %i is followed with the same body, and a chain of them', async (status) => {
+    routes({ '/a': [status, '/b'], '/b': [308, '/c'] });
+    expect(await outcomeOf(toolRun({ method: 'POST', url: `http://${host}/a`, body: { a: 1 } }))).toEqual({
+      output: '/c',
+    });
+    expect(paths()).toEqual(['POST /a', 'POST /b', 'POST /c']);
+    expect(received.map(({ body }) => body)).toEqual(Array(3).fill('{"a":1}'));
+  });
+
+  test.each<[string, Partial<HttpRequest>, number, string | undefined, string]>([
+    [
+      'to another host',
+      {},
+      307,
+      'https://b.example.com/x?token=1',
+      'to https://b.example.com/x, and redirects to another host',
+    ],
+    ['to another port', {}, 302, 'http://127.0.0.1:1/x', 'to http://127.0.0.1:1/x, and redirects to another port'],
+    ['of a POST with 302', { method: 'POST', body: {} }, 302, '/x', 'and redirects of this kind are not followed'],
+    ['without an address', {}, 302, undefined, 'HTTP 302: redirects without an address are not followed.'],
+    ['in a circle', {}, 302, '/a', 'HTTP 302: more than 3 redirects in a row are not followed.'],
+  ])('%s is not followed, and the error says where it leads', async (title, request, status, location, words) => {
+    routes({ '/a': [status, location] });
+    expect(await outcomeOf(get(request))).toEqual({ error: expect.stringContaining(words) });
+    expect(received).toHaveLength(title === 'in a circle' ? 4 : 1);
   });
 });
 
@@ -383,6 +434,31 @@ describe('a request that fails', () => {
       error: 'The connection was closed before the response was complete. The request may have taken effect.',
       outcomeUnknown: true,
     });
+  });
+
+  test.each([
+    ['that may run twice is sent again', true, { output: 'ok' }],
+    [
+      'that may not run twice may have taken effect',
+      false,
+      {
+        error: 'The connection was closed before the response was complete. The request may have taken effect.',
+        outcomeUnknown: true,
+      },
+    ],
+  ])('because its server closes the kept connection: one %s', async (_title, repeatable, expected) => {
+    const used = new Set<unknown>();
+    reply = ({ socket }, response) => {
+      if (used.has(socket)) return socket.destroy();
+      used.add(socket);
+      return response.end('ok');
+    };
+    const run = toolRun();
+    const call = () => outcomeOf({ ...run, tool: { ...run.tool, repeatable } });
+    expect(await call()).toEqual({ output: 'ok' });
+    expect(await call()).toEqual(expected);
+    expect(received).toHaveLength(repeatable ? 3 : 2);
+    expect(new Set(received.map(({ headers }) => headers['idempotency-key']))).toEqual(new Set(['op_1']));
   });
 
   test('because its time is up may have taken effect', async () => {

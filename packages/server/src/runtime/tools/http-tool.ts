@@ -7,7 +7,8 @@
 // request), but the model never gets it: secrets are redacted before any other code reads the response.
 import type { HttpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
-import type { OpenRequest, ResponseHead } from '../../egress/exchange.ts';
+import type { OpenResponse, ResponseHead } from '../../egress/exchange.ts';
+import { MAX_REDIRECTS, type Redirect, redirectMessage, redirectOf } from '../../egress/redirect.ts';
 import { parseJson } from '../../lib/json.ts';
 import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
@@ -17,14 +18,22 @@ import { type PreparedRequest, prepareRequest } from './request.ts';
 import { beginningOf, shownJson, shownText, withoutResponse } from './result.ts';
 import { ReturnedFile, storeFiles } from './returned-file.ts';
 import { storedResponse } from './stored-response.ts';
-import type { RenderedRequest } from './template.ts';
 import type { RunTool, SentRequest, ToolOutcome, ToolRun } from './tool.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
 /** Of a request that is shown to people. */
 const SHOWN_BODY_MAX_CHARACTERS = 64 * 1024;
 
-export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'files' | 'memory'>): RunTool {
+interface Head extends ResponseHead {
+  /** The redirect that was not followed. */
+  readonly redirect: Redirect | undefined;
+}
+
+type Response = OpenResponse & Head;
+
+export function createHttpTool(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'files' | 'memory' | 'clock'>,
+): RunTool {
   return async (run, signal) => {
     signal.throwIfAborted();
     const tool = run.tool.source;
@@ -36,8 +45,7 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     run.onRequest?.(sentRequest(request));
     const held = holdMemory(platform.memory, run.organizationId, signal);
     try {
-      const egress = platform.egress.of(run.organizationId);
-      const response = await egress.open(openRequest(run.operationId, tool, request, signal));
+      const response = await send(platform, run, tool, request, signal);
       try {
         return await read(run, response, request.redact, () => receive(response, held, platform.files.own.pieceBytes));
       } finally {
@@ -53,6 +61,31 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
   };
 }
 
+/** Follows redirects within the server. Throws `EgressError`. */
+async function send(
+  { egress, clock }: Pick<Platform, 'egress' | 'clock'>,
+  { organizationId, operationId, tool: { repeatable } }: ToolRun,
+  { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: HttpTool,
+  request: PreparedRequest,
+  signal: AbortSignal,
+): Promise<Response> {
+  // The key is the service's promise to the tool's server, so neither the template nor the model can set it.
+  const own = Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
+  const headers = { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId };
+  const { method, body, mayReceive } = request;
+  const { open } = egress.of(organizationId);
+  let timeoutMs = timeoutSeconds * 1000;
+  for (let { url } = request, followed = 0; ; followed += 1) {
+    const sentAt = clock.now().getTime();
+    const response = await open({ method, url, headers, body, timeoutMs, signal, repeatable });
+    const redirect = redirectOf({ url, method, mayReceive }, response.status, rawHeader(response, 'location'));
+    if (redirect?.url === undefined || followed === MAX_REDIRECTS) return { ...response, redirect };
+    response.body.destroy();
+    timeoutMs = Math.max(timeoutMs - (clock.now().getTime() - sentAt), 1);
+    url = redirect.url;
+  }
+}
+
 function sentRequest({ method, url, headers, body, redact }: PreparedRequest): SentRequest {
   return {
     method,
@@ -62,28 +95,10 @@ function sentRequest({ method, url, headers, body, redact }: PreparedRequest): S
   };
 }
 
-function openRequest(
-  operationId: string,
-  { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: HttpTool,
-  { method, url, headers, body }: RenderedRequest,
-  signal: AbortSignal,
-): OpenRequest {
-  // The key is the service's promise to the tool's server, so neither the template nor the model can set it.
-  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'idempotency-key');
-  return {
-    method,
-    url,
-    headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
-    body,
-    timeoutMs: timeoutSeconds * 1000,
-    signal,
-  };
-}
-
 /** Reads the response, stores its file, and returns the result. Throws `EgressError`. */
 async function read(
   { onResponse, saveFile }: ToolRun,
-  head: ResponseHead,
+  head: Head,
   redact: Redact,
   receiveBody: () => Promise<Received>,
 ): Promise<ToolOutcome> {
@@ -105,9 +120,9 @@ async function read(
   }
 }
 
-function textOutcome(head: ResponseHead, body: Buffer, text: string | null, redact: Redact): ToolOutcome {
-  const { status } = head;
-  if (status >= 300 && status < 400) return { error: `HTTP ${status}: redirects are not followed.` };
+function textOutcome(head: Head, body: Buffer, text: string | null, redact: Redact): ToolOutcome {
+  const { status, redirect } = head;
+  if (redirect) return { error: redirectMessage(status, redirect, shownText(redirect.shown, redact)) };
   if (body.length === 0) return isSuccess(head) ? { output: null } : { error: `HTTP ${status}` };
   if (text === null) return { error: `HTTP ${status}: the response is not UTF-8 text, so it was not read.` };
   const shown = shownText(text, redact);

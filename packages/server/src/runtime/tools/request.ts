@@ -10,6 +10,8 @@ import type { ToolOwner } from './tool.ts';
 export interface PreparedRequest extends RenderedRequest {
   /** Removes the secrets that were filled in from the server's response. */
   readonly redact: Redact;
+  /** Whether all secrets that were filled in may be sent to this URL. */
+  mayReceive(url: URL): boolean;
 }
 
 /** A string is the reason why the request can't be built. It may be shown: it contains names of secrets, never values. */
@@ -29,11 +31,11 @@ export async function prepareRequest(
   try {
     const request = renderRequest(template, { ...given, secrets: values, endUser });
     const url = new URL(request.url);
-    const refused = [...secrets]
-      .filter(([, { allowedHosts }]) => !isAllowedHost(allowedHosts, url))
-      .map(([name]) => name);
+    const refusedAt = (url: URL) =>
+      [...secrets].filter(([, { allowedHosts }]) => !isAllowedHost(allowedHosts, url)).map(([name]) => name);
+    const refused = refusedAt(url);
     if (refused.length > 0) return said`${list(refused)} may not be sent to this host`;
-    return { ...request, redact: createRedaction(values) };
+    return { ...request, redact: createRedaction(values), mayReceive: (url) => refusedAt(url).length === 0 };
   } catch (error) {
     // The message is ours. It names what is missing, never a value.
     if (error instanceof TemplateError) return error.message as Redacted;
