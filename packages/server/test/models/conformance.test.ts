@@ -59,6 +59,8 @@ interface Adapter {
   transcript: object;
   /** The same without the provider's own data. */
   plainTranscript: object;
+  /** A whole response, as a server sends it that does not stream: the text "One moment" and a call of `look`. */
+  whole: object;
 }
 
 const KEY = 'sk-test-4711';
@@ -194,6 +196,19 @@ const adapters: Adapter[] = [
     schema: { messages: [{ role: 'system', content: expect.stringContaining(JSON.stringify(SCHEMA)) }, {}] },
     transcript: chatTranscript({ reasoning_content: 'hmm' }),
     plainTranscript: chatTranscript({}),
+    whole: {
+      object: 'chat.completion',
+      choices: [
+        {
+          message: {
+            content: 'One moment',
+            tool_calls: [{ id: 'a', function: { name: 'look', arguments: '{"q":"x"}' } }],
+          },
+          finish_reason: 'tool_calls',
+        },
+      ],
+      usage: { prompt_tokens: 10, completion_tokens: 5 },
+    },
   },
   {
     provider: 'openai',
@@ -224,6 +239,17 @@ const adapters: Adapter[] = [
       ],
     },
     plainTranscript: { input: [...responsesBegin, { role: 'assistant', content: 'One moment' }, ...responsesRest] },
+    whole: {
+      object: 'response',
+      status: 'completed',
+      output: [
+        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'x' },
+        { type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'One moment' }] },
+        { type: 'function_call', call_id: 'a', name: 'look', arguments: '{"q":"x"}' },
+        { type: 'brand_new_item' },
+      ],
+      usage: { input_tokens: 10, output_tokens: 5 },
+    },
   },
   {
     provider: 'anthropic',
@@ -243,6 +269,17 @@ const adapters: Adapter[] = [
     },
     transcript: anthropicTranscript([{ type: 'thinking', thinking: 'hmm', signature: 'seal-of-reasoning' }]),
     plainTranscript: anthropicTranscript([]),
+    whole: {
+      type: 'message',
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: 'x' },
+        { type: 'brand_new_block' },
+        { type: 'text', text: 'One moment' },
+        { type: 'tool_use', id: 'a', name: 'look', input: { q: 'x' } },
+      ],
+      stop_reason: 'tool_use',
+      usage: { input_tokens: 10, output_tokens: 5 },
+    },
   },
   {
     provider: 'google',
@@ -269,6 +306,21 @@ const adapters: Adapter[] = [
       'seal-of-call',
     ),
     plainTranscript: googleTranscript([{ text: 'One moment' }], 'skip_thought_signature_validator'),
+    // In a list, as without `alt=sse`.
+    whole: [
+      { candidates: [{ content: { parts: [{ text: 'One ' }] } }] },
+      {
+        candidates: [
+          {
+            content: {
+              parts: [{ text: 'moment' }, { brandNew: 1 }, { functionCall: { name: 'look', args: { q: 'x' } } }],
+            },
+            finishReason: 'STOP',
+          },
+        ],
+        usageMetadata: { promptTokenCount: '10', candidatesTokenCount: 5, promptTokensDetails: 'many' },
+      },
+    ],
   },
 ];
 
@@ -694,6 +746,13 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       ],
     ])('that %s is a failure', async (_title, reply, code) => {
       expect((await outcomeAfter(reply)).failure).toMatchObject({ code });
+    });
+
+    test('that is missing, because the server sends the whole response as JSON, is read from that', async () => {
+      const { deltas, calls, reason, usage, failure } = await outcomeAfter(refuse(200, { body: expected.whole }));
+      expect(failure).toBeUndefined();
+      expect([deltas.join(''), calls, reason]).toEqual(['One moment', [['look', { q: 'x' }]], 'toolCalls']);
+      expect(usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
     });
 
     test('that is silent for 300 seconds is model_timeout', async () => {

@@ -143,6 +143,90 @@ describe('a response', () => {
   });
 });
 
+describe('what another server sends', () => {
+  const data = (event: unknown) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`;
+  const choice = (delta: unknown, more: object = {}) => ({ choices: [{ delta, finish_reason: null, ...more }] });
+  const hello = choice({ content: 'Hello' });
+  const end = choice({}, { finish_reason: 'stop' });
+  const counts = { prompt_tokens: 10, completion_tokens: 3 };
+  const call = (more: object) =>
+    choice({ tool_calls: [{ index: 0, id: 'a', function: { name: 'look', arguments: '{"q":1}' }, ...more }] });
+
+  test.each<[title: string, events: unknown[]]>([
+    ['an id that is a number', [{ ...hello, id: 5 }, end]],
+    ['a time that is a date', [{ ...hello, created: '2026-01-01' }, end]],
+    ['a model that is an object', [{ ...hello, model: { id: 'm' } }, end]],
+    ['another role', [choice({ role: 'model', content: 'Hello' }), end]],
+    ['counts that are strings', [hello, end, { choices: [], usage: { prompt_tokens: '10', completion_tokens: '3' } }]],
+    ['counts without choices', [hello, end, { usage: counts }]],
+    ['counts with choices that are null', [hello, end, { choices: null, usage: counts }]],
+    ['counts in the choice', [hello, choice({}, { finish_reason: 'stop', usage: counts })]],
+    ['counts that are words', [hello, end, { choices: [], usage: 'many' }]],
+    ['details of counts that are a number', [hello, end, { usage: { ...counts, prompt_tokens_details: 0 } }]],
+    ['reasoning that is an object', [choice({ reasoning: { content: 'hm' } }), hello, end]],
+    ['reasoning in a list', [choice({ reasoning_content: [{ type: 'text', text: 'hm' }] }), hello, end]],
+    ['a finish reason that is a number', [hello, choice({}, { finish_reason: 1 })]],
+    ['an empty finish reason before the last', [choice({ content: 'Hello' }, { finish_reason: '' }), end]],
+    ['a text in parts', [choice({ content: [{ type: 'text', text: 'Hel' }, 'lo'] }), end]],
+    ['a text that is an object', [choice({ content: { text: 'Hello' } }), end]],
+    [
+      'calls that are null, and a call without a function',
+      [choice({ content: 'Hello', tool_calls: null }), choice({ tool_calls: [{ index: 0, function: null }] }), end],
+    ],
+    ['words between the events', ['ping', hello, 'keep-alive', end]],
+    ['a last event without an empty line', [hello, end, '[DONE]']],
+    ['no finish reason before [DONE]', [hello, '[DONE]']],
+    ['events in a list', [[hello, end]]],
+    [
+      'a whole response as its only event',
+      [{ choices: [{ message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }] }],
+    ],
+  ])('is read with %s', async (_title, events) => {
+    const { text, failure, finish } = await outcomeAfter(raw([events.map(data).join('').trimEnd()]));
+    expect({ text, failure, finish }).toMatchObject({
+      text: 'Hello',
+      failure: undefined,
+      finish: { reason: 'endTurn' },
+    });
+  });
+
+  test('has its counts, wherever they are', async () => {
+    const last = choice({}, { finish_reason: 'stop', usage: { ...counts, prompt_tokens: '10', cached_tokens: 4 } });
+    const { finish } = await outcomeAfter(raw([hello, last].map(data)));
+    expect(finish).toMatchObject({ usage: { inputTokens: 10, outputTokens: 3, cachedTokens: 4 } });
+  });
+
+  test.each<[title: string, event: unknown]>([
+    ['an id that is a number', call({ id: 123 })],
+    ['an id of 450 characters', call({ id: `x|${'y:'.repeat(224)}` })],
+    ['no id', call({ id: null })],
+    ['arguments that are an object', call({ function: { name: 'look', arguments: { q: 1 } } })],
+    ['a position that is a string', call({ index: '0' })],
+    ['no position', call({ index: undefined })],
+    ['an extra that is a word', call({ extra_content: 'x' })],
+    ['its parts outside of the function', choice({ tool_calls: [{ name: 'look', arguments: '{"q":1}' }] })],
+    ['the form of one call', choice({ function_call: { name: 'look', arguments: '{"q":1}' } })],
+    [
+      'the call alone instead of a list',
+      choice({ tool_calls: { id: 'a', function: { name: 'look', arguments: '{"q":1}' } } }),
+    ],
+  ])('is a call with %s', async (_title, event) => {
+    const { calls, failure } = await outcomeAfter(raw([event, '[DONE]'].map(data)));
+    expect({ calls, failure }).toEqual({ calls: [['look', { q: 1 }]], failure: undefined });
+  });
+
+  test('is several calls without positions, or all with the first one', async () => {
+    for (const index of [undefined, 0]) {
+      const calls = [1, 2].map((q) => ({ index, id: `id${q}`, function: { name: 'look', arguments: `{"q":${q}}` } }));
+      const { calls: read } = await outcomeAfter(raw([choice({ tool_calls: calls }), end].map(data)));
+      expect(read).toEqual([
+        ['look', { q: 1 }],
+        ['look', { q: 2 }],
+      ]);
+    }
+  });
+});
+
 describe('tool calls', () => {
   test('that arrive in interleaved pieces are complete and in order', async () => {
     const toolCalls = [
@@ -161,6 +245,9 @@ describe('tool calls', () => {
 
   test.each([
     ['without arguments have an empty object as input', '', {}],
+    ['whose arguments are null have an empty object as input', 'null', {}],
+    ['whose arguments are an empty list have an empty object as input', '[]', {}],
+    ['whose arguments are the JSON of JSON have that', '"{\\"a\\":1}"', { a: 1 }],
     ['whose arguments are not JSON keep their text', '{"a": tru', '{"a": tru'],
     ['whose arguments are nested too deeply keep their text', '['.repeat(5000) + ']'.repeat(5000), expect.any(String)],
   ])('%s', async (_title, text, input) => {
@@ -437,7 +524,8 @@ describe('a stream', () => {
   test.each([
     ['is reset', respond({ text: ['one', ' two'], end: 'reset' })],
     ['is cut cleanly', respond({ text: ['one', ' two'], end: 'cut' })],
-    ['ends without a finish', respond({ text: ['one', ' two'], finishReason: null })],
+    ['ends without a finish and without [DONE]', raw(['data: {"choices":[{"delta":{"content":"one"}}]}\n\n'])],
+    ['says nothing before [DONE]', raw(['data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n', 'data: [DONE]\n\n'])],
     ['ends in the middle of an event', raw(['data: {"choices":[{"delta":{"con'])],
     ['is empty', raw([])],
     ['ends with an error', raw(['data: {"error":{"message":"overloaded","code":503}}\n\n'])],
@@ -459,9 +547,41 @@ describe('a stream', () => {
     ['has events of another form', raw(['data: {"choices":"many"}\n\n'])],
     ['has tool calls without a name', raw(['data: {"choices":[{"delta":{"tool_calls":[{"function":{}}]}}]}\n\n'])],
     ['is an HTML page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' })],
+    ['is a page that claims to be a stream', raw(['\n<!DOCTYPE html>'])],
     ['is JSON', refuse(200, { body: { choices: [] } })],
-  ])('that %s is model_protocol', async (_title, reply) => {
-    expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_protocol' });
+    ['is JSON of another kind', refuse(200, { body: { models: [] } })],
+    ['is JSON that is cut', refuse(200, { body: '{"choices":[{"message":{"content":"Hel' })],
+    ['is an empty list', refuse(200, { body: [] })],
+  ])('that %s is model_protocol, and retryable', async (_title, reply) => {
+    expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_protocol', retryable: true });
+  });
+
+  test.each(['application/json', 'text/event-stream', 'text/plain'])(
+    'that is an error as JSON (%s) is that error, with the time to wait',
+    async (type) => {
+      const headers = { 'content-type': type, 'retry-after': '3' };
+      const { failure } = await outcomeAfter(
+        refuse(200, { headers, body: { error: { message: 'Rate limit exceeded', code: 429 } } }),
+      );
+      expect(failure).toMatchObject({
+        code: 'model_rate_limited',
+        retryable: true,
+        retryAfterMs: 3000,
+        httpStatus: 429,
+      });
+    },
+  );
+
+  test('that a content filter ends is a refusal, after its text', async () => {
+    const error = { code: 'content_filter', message: 'x' };
+    const events = [{ choices: [{ delta: { content: 'Well' } }] }, { error }].map(
+      (one) => `data: ${JSON.stringify(one)}\n\n`,
+    );
+    expect(await outcomeAfter(raw(events))).toMatchObject({
+      text: 'Well',
+      failure: undefined,
+      finish: { reason: 'refusal' },
+    });
   });
 });
 

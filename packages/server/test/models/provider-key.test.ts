@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { OrganizationEgress } from '../../src/egress/egress.ts';
 import { deleteSecret, setSecret } from '../../src/environments/secrets.ts';
 import { anthropic } from '../../src/runtime/models/anthropic.ts';
+import { createChatReader } from '../../src/runtime/models/chat-events.ts';
 import { google } from '../../src/runtime/models/google.ts';
 import type { ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
 import { createModels } from '../../src/runtime/models/models.ts';
@@ -204,6 +205,7 @@ test('a request to another server than the one for the key is not sent', async (
       baseUrl: new URL('https://api.example.com/v1'),
       keyHeader: ['authorization', 'Bearer '],
       key: { name: 'KEY', value: SECRET, label: 'the key' },
+      reader: createChatReader,
     },
     new AbortController().signal,
   );

@@ -109,16 +109,108 @@ describe('anthropic', () => {
     ]);
   });
 
-  test('may send unknown events', async () => {
-    const news = { type: 'news_of_tomorrow', what: 1 };
-    const reply = frames(
-      start,
-      news,
-      ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' }),
-      news,
-      ...end('end_turn'),
-    );
-    expect(await outcomeAfter(reply, call())).toMatchObject({ text: 'Hi', failure: undefined });
+  const text = block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' });
+  const news = { type: 'news_of_tomorrow', what: 1 };
+  test.each<[title: string, events: object[]]>([
+    ['an event that is not known', [start, news, ...text, news, ...end('end_turn')]],
+    [
+      'a delta that is not known',
+      [start, ...block(0, { type: 'text', text: '' }, news, { type: 'text_delta', text: 'Hi' }), ...end('end_turn')],
+    ],
+    [
+      'a block that is not known',
+      [
+        start,
+        ...block(0, news, { type: 'text_delta', text: 'Not this' }),
+        ...block(1, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' }),
+        ...end('end_turn'),
+      ],
+    ],
+    [
+      'a citation that is not known',
+      [
+        start,
+        ...block(
+          0,
+          { type: 'text', text: '' },
+          { type: 'citations_delta', citation: news },
+          { type: 'text_delta', text: 'Hi' },
+        ),
+        ...end('end_turn'),
+      ],
+    ],
+    [
+      'no usage',
+      [
+        { type: 'message_start', message: { id: 'm' } },
+        ...text,
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+        { type: 'message_stop' },
+      ],
+    ],
+    [
+      'counts that are null or strings',
+      [
+        { type: 'message_start', message: { usage: { input_tokens: null, cache_read_input_tokens: '1' } } },
+        ...text,
+        ...end('end_turn'),
+      ],
+    ],
+    ['a message without fields', [{ type: 'message_start' }, ...text, ...end('end_turn')]],
+    ['its text at the beginning of its block', [start, ...block(0, { type: 'text', text: 'Hi' }), ...end('end_turn')]],
+    [
+      'no beginning of its block',
+      [
+        start,
+        { type: 'content_block_delta', index: '0', delta: { type: 'text_delta', text: 'Hi' } },
+        ...end('end_turn'),
+      ],
+    ],
+    ['no last event, but the reason of its end', [start, ...text, ...end('end_turn').slice(0, 1)]],
+    [
+      'unknown details of its end',
+      [
+        start,
+        ...text,
+        {
+          type: 'message_delta',
+          delta: { stop_reason: 'end_turn', stop_details: 7, container: 'x' },
+          usage: { output_tokens: '9', iterations: 'x' },
+          context_management: 1,
+        },
+        { type: 'message_stop' },
+      ],
+    ],
+  ])('may send %s', async (_title, events) => {
+    const { text, finish, failure } = await outcomeAfter(frames(...events), call());
+    expect({ text, finish, failure }).toMatchObject({ text: 'Hi', finish: { reason: 'endTurn' }, failure: undefined });
+  });
+
+  test.each<[title: string, block: object[]]>([
+    ['at the beginning of its block', block(0, { type: 'tool_use', id: 7, name: 'look', input: { q: 1 } })],
+    [
+      'in both places',
+      block(
+        0,
+        { type: 'tool_use', id: 't', name: 'look', input: { q: 1 } },
+        { type: 'input_json_delta', partial_json: '{"q":1}' },
+      ),
+    ],
+    [
+      'as an object',
+      block(0, { type: 'tool_use', id: 't', name: 'look' }, { type: 'input_json_delta', partial_json: { q: 1 } }),
+    ],
+    [
+      'with a caller that is not known',
+      block(
+        0,
+        { type: 'tool_use', id: 't', name: 'look', caller: news },
+        { type: 'input_json_delta', partial_json: '{"q":1}' },
+      ),
+    ],
+  ])('may send the input of a call %s', async (_title, events) => {
+    const { calls } = await outcomeAfter(frames(start, ...events, ...end('tool_use')), call());
+    expect(calls).toEqual([{ type: 'toolCall', name: 'look', input: { q: 1 } }]);
   });
 
   test('without structured output responds with a tool’s input, which becomes the text', async () => {
@@ -199,10 +291,43 @@ describe('openai', () => {
     expect((await outcomeAfter(frames(chunk), call())).failure).toMatchObject({ code: 'model_protocol' });
   });
 
-  test('may send unknown events', async () => {
-    const done = { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } };
-    const reply = frames(created, { type: 'response.news_of_tomorrow', what: 1 }, done);
-    expect(await outcomeAfter(reply, call())).toMatchObject({ failure: undefined, finish: { reason: 'endTurn' } });
+  const said = [
+    { type: 'response.output_item.added', output_index: 0, item: { type: 'message', id: 'm' } },
+    { type: 'response.output_text.delta', output_index: 0, item_id: 'm', delta: 'Hi' },
+    { type: 'response.output_item.done', output_index: 0, item: { type: 'message', id: 'm' } },
+  ];
+  const done = { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } };
+  test.each<[title: string, events: object[]]>([
+    ['an event that is not known', [created, { type: 'response.news_of_tomorrow', what: 1 }, ...said, done]],
+    [
+      'an item that is not known',
+      [created, { type: 'response.output_item.added', output_index: 1, item: { type: 'news' } }, ...said, done],
+    ],
+    ['a beginning without fields', [{ type: 'response.created' }, { type: 'response.in_progress' }, ...said, done]],
+    [
+      'counts that are strings, and a tier that is an object',
+      [
+        created,
+        ...said,
+        {
+          type: 'response.completed',
+          response: { usage: { input_tokens: '1', output_tokens: null }, service_tier: {} },
+        },
+      ],
+    ],
+    ['probabilities in another form', [created, said[0]!, { ...said[1]!, logprobs: 'many' }, said[2]!, done]],
+    [
+      'an item without an id',
+      [
+        created,
+        { type: 'response.output_item.added', output_index: '0', item: { type: 'message' } },
+        { type: 'response.output_text.delta', delta: 'Hi' },
+        done,
+      ],
+    ],
+  ])('may send %s', async (_title, events) => {
+    const { text, finish, failure } = await outcomeAfter(frames(...events), call());
+    expect({ text, finish, failure }).toMatchObject({ text: 'Hi', finish: { reason: 'endTurn' }, failure: undefined });
   });
 
   test('without reasoning is not asked for encrypted reasoning', async () => {
@@ -226,6 +351,43 @@ describe('google', () => {
     const { failure } = await outcomeAfter(refuse(429, { body }), call());
     expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: true, retryAfterMs: 34_500 });
     expect(failure?.message).toBe('The model’s provider responded with HTTP 429 (RESOURCE_EXHAUSTED)');
+  });
+
+  test.each<[title: string, events: object[]]>([
+    ['a part that is not known', [parts({ brandNew: 1 }, { text: 'Hi' }), finished('STOP')]],
+    ['a part alone instead of a list', [{ candidates: [{ content: { parts: { text: 'Hi' } } }] }, finished('STOP')]],
+    [
+      'counts that are strings, with details that are not known',
+      [
+        parts({ text: 'Hi' }),
+        { ...finished('STOP'), usageMetadata: { promptTokenCount: '4', promptTokensDetails: [{ modality: 7 }] } },
+      ],
+    ],
+    [
+      'ratings and sources in another form',
+      [
+        {
+          candidates: [
+            { content: { parts: [{ text: 'Hi' }] }, safetyRatings: 'fine', groundingMetadata: { groundingChunks: 7 } },
+          ],
+        },
+        finished('STOP'),
+      ],
+    ],
+    [
+      'an id that is a number, and candidates that are null',
+      [{ responseId: 7, candidates: null }, parts({ text: 'Hi', thought: 'no' }), finished('STOP')],
+    ],
+  ])('may send %s', async (_title, events) => {
+    const { text, finish, failure } = await outcomeAfter(frames(...events), call());
+    expect({ text, finish, failure }).toMatchObject({ text: 'Hi', finish: { reason: 'endTurn' }, failure: undefined });
+  });
+
+  test('keeps numbers of a call that are longer than a double', async () => {
+    const call1 =
+      '{"candidates":[{"content":{"parts":[{"functionCall":{"id":1,"name":"look","args":{"n":12345678901234567890}}}]},"finishReason":"STOP"}]}';
+    const { calls } = await outcomeAfter(raw([`data: ${call1}\n\n`]), call());
+    expect(calls).toEqual([{ type: 'toolCall', name: 'look', input: { n: '12345678901234567890' } }]);
   });
 
   test('refuses if it blocks the prompt', async () => {

@@ -103,7 +103,7 @@ export function createModelCatalog(
       const redact = createRedaction(key ? { [key.name]: key.value } : {});
       return { models: view(provider, listed, redact), problem: null, listedAt };
     } catch (error) {
-      return { models: [], problem: problemOf(toModelFailure(error, { key, body: '' }, false)), listedAt };
+      return { models: [], problem: problemOf(toModelFailure(error, false)), listedAt };
     }
   }
 

@@ -1,4 +1,5 @@
 // Google's Gemini, through its generateContent API.
+import { createGoogleReader } from './google-events.ts';
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
@@ -10,6 +11,7 @@ export const google: Provider = {
   keyHeader: ['x-goog-api-key', ''],
   takesSchema: true,
   takesToolFiles: true,
+  reader: createGoogleReader,
   options: (_isOwn, { shows }) => ({ google: shows?.reasoning ? { thinkingConfig: { includeThoughts: true } } : {} }),
   asksForReasoning: true,
   async model(name, server) {

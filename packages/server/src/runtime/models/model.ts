@@ -88,6 +88,12 @@ export class ModelFailure extends Error {
   readonly retryAfterMs: number | undefined;
   /** Status of the provider's response; undefined if the call failed in another way. */
   readonly httpStatus: number | undefined;
+  /** What the provider names as the part of the request that is at fault: `tools[5].function.parameters`. */
+  readonly param: string | undefined;
+  /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
+  readonly isOfRequest: boolean;
+  /** Whether a filter of the provider refuses what is asked: no failure of the turn, but the end of its response. */
+  readonly isRefusal: boolean;
   /** Whether the model was not called, because it is known to be unavailable (availability.ts). */
   readonly isSkipped: boolean;
   /** What a worker used before it failed; only workers report it. */
@@ -98,8 +104,11 @@ export class ModelFailure extends Error {
     message: string,
     more: {
       retryable: boolean;
-      retryAfterMs?: number;
-      httpStatus?: number;
+      retryAfterMs?: number | undefined;
+      httpStatus?: number | undefined;
+      param?: string | undefined;
+      isOfRequest?: boolean;
+      isRefusal?: boolean;
       isSkipped?: boolean;
       usage?: ReportedUsage | undefined;
     },
@@ -109,13 +118,12 @@ export class ModelFailure extends Error {
     this.retryable = more.retryable;
     this.retryAfterMs = more.retryAfterMs;
     this.httpStatus = more.httpStatus;
+    this.param = more.param;
+    this.isOfRequest =
+      more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));
+    this.isRefusal = more.isRefusal ?? false;
     this.isSkipped = more.isSkipped ?? false;
     this.usage = more.usage;
-  }
-
-  /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
-  get isOfRequest(): boolean {
-    return this.code === 'model_rejected' && ![401, 402, 403, 404].includes(this.httpStatus ?? 0);
   }
 }
 

@@ -1,4 +1,5 @@
 // Any server that speaks OpenAI's chat completions: OpenAI itself, Ollama, vLLM, llama.cpp, gateways.
+import { createChatReader } from './chat-events.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 export const openaiCompatible: Provider = {
@@ -7,6 +8,7 @@ export const openaiCompatible: Provider = {
   // Support for response formats varies: some servers refuse it, and some then call no tools.
   takesSchema: false,
   takesToolFiles: false,
+  reader: createChatReader,
   async model(name, server) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
     return createOpenAICompatible({ ...server, name: 'provider', apiKey: NO_KEY, includeUsage: true }).chatModel(name);

@@ -1,11 +1,14 @@
 // OpenAI, through its Responses API.
+
 import { NO_KEY, type Provider } from './provider.ts';
+import { createResponsesReader } from './responses-events.ts';
 
 export const openai: Provider = {
   name: 'openai',
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
   takesToolFiles: true,
+  reader: createResponsesReader,
   // Responses are not stored at OpenAI, so each request carries the encrypted reasoning. A summary of the reasoning is
   // requested only if it is shown: some accounts may not request it. Strict schemas must require every property; the schemas of our users need not.
   // Requests with the same key go to the same machine, whose cache then has the session's previous request.

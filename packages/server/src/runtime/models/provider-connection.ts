@@ -7,10 +7,10 @@
 import type { OrganizationEgress } from '../../egress/egress.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { createEventLines } from '../../lib/event-lines.ts';
 import { ModelFailure } from './model.ts';
-import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
+import { errorAfterOk, refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 import type { ProviderKey } from './provider-key.ts';
+import { type EventReader, readEvents } from './response-events.ts';
 
 /**
  * Some providers send nothing for minutes while their model thinks, and a local server sends nothing while it loads a model or
@@ -35,6 +35,8 @@ export interface ProviderTarget {
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Undefined: the header is not sent. */
   readonly key: ProviderKey | undefined;
+  /** Makes the events of its responses what the SDK takes. */
+  readonly reader: () => EventReader;
 }
 
 export interface ProviderConnection {
@@ -52,7 +54,7 @@ export interface ProviderConnection {
 
 export function openConnection(
   { egress, clock }: { egress: OrganizationEgress; clock: Clock },
-  { baseUrl, keyHeader: [keyHeader, keyPrefix], key }: ProviderTarget,
+  { baseUrl, keyHeader: [keyHeader, keyPrefix], key, reader }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {
   const stop = new AbortController();
@@ -102,31 +104,25 @@ export function openConnection(
     const headers = new Headers(init?.headers);
     headers.delete(keyHeader);
     if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
-    const body = typeof init?.body === 'string' ? init.body : '';
-    sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined };
+    const sentBody = typeof init?.body === 'string' ? init.body : '';
+    sent = { key, body: sentBody.length <= KEPT_BODY_MAX_CHARACTERS ? sentBody : undefined };
 
     // A call without a response is retried in any case, only later.
     const response = await egress.fetch(url, { ...init, headers, signal, repeatable: true });
     received();
     if (!response.ok) throw fail(await refusalOf(response, sent, clock));
     responded = true;
-    const mediaType = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-    if (mediaType === 'text/html' || mediaType === 'application/json') {
-      throw fail(
-        new ModelFailure('model_protocol', `The model responded with ${mediaType} instead of an event stream`, {
-          retryable: false,
-        }),
-      );
-    }
-    return new Response(response.body?.pipeThrough(counted()) ?? null, {
-      status: response.status,
-      headers: response.headers,
+    const body = response.body ?? new Blob([]).stream();
+    const events = await readEvents(body.pipeThrough(counted()), reader(), (error) =>
+      fail(errorAfterOk(error, sent, response.headers, clock)),
+    ).catch((error: unknown) => {
+      throw fail(toModelFailure(error, responded));
     });
+    return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
   }
 
   function counted(): TransformStream<Uint8Array, Uint8Array> {
     let bytes = 0;
-    const eventLines = createEventLines();
     return new TransformStream({
       transform(chunk, controller) {
         received();
@@ -138,7 +134,7 @@ export function openConnection(
             }),
           );
         }
-        controller.enqueue(eventLines(chunk));
+        controller.enqueue(chunk);
       },
     });
   }
@@ -155,7 +151,7 @@ export function openConnection(
         waiting = false;
       }
     },
-    failureOf: (error) => failure ?? toModelFailure(error, sent, responded),
+    failureOf: (error) => failure ?? toModelFailure(error, responded),
     close: () => stop.abort(OVER),
   };
 }

@@ -1,23 +1,22 @@
-// Classifies the failures of an exchange with a provider, with messages that may be shown.
+// The failures of an exchange with a provider, with messages that may be shown.
 //
-// Every provider has errors of its own: responses with a status and a body, events within a stream, and what its SDK turns either
-// into. All of them may quote the prompt, so only statuses and strings that are clearly error codes are taken from them.
-import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider';
+// Every provider has errors of its own, and they may quote the prompt. provider-error.ts reads them, failure-meaning.ts says whose fault
+// they are; shown are only the status, what is clearly a code, and the path of the part of the request that is refused.
+import { InvalidResponseDataError } from '@ai-sdk/provider';
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { parseJson } from '../../lib/json.ts';
-import { isContextTooLong } from './context-too-long.ts';
+import { meaningOf } from './failure-meaning.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
+import { errorInBody, type ProviderError } from './provider-error.ts';
 import type { ProviderKey } from './provider-key.ts';
+import { retryAfterOf } from './retry-after.ts';
+import { shownParam } from './shown-param.ts';
 
 /** An error's code is near the beginning of the body. */
 const ERROR_MAX_BYTES = 64 * 1024;
 
 /** Matches what providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
 const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
-
-/** The longest wait that we accept from a provider. More is a mistake. */
-const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /** The request that was sent. No failure contains any part of it. */
 export interface Sent {
@@ -27,35 +26,62 @@ export interface Sent {
 }
 
 /** The provider responded with a status other than 2xx. */
-export async function refusalOf(response: Response, sent: Sent, clock: Clock): Promise<ModelFailure> {
-  const { status } = response;
-  const error = errorIn(parseJson(await firstBytes(response, ERROR_MAX_BYTES)));
-  const [code, retryable] = meaningOfStatus(status, error);
+export async function refusalOf(response: Response, sent: Sent, clock: Pick<Clock, 'now'>): Promise<ModelFailure> {
+  const { status, headers } = response;
+  const error = withType(errorInBody((await firstBytes(response, ERROR_MAX_BYTES)).trim()), headers);
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
-  const retryAfterMs = retryable ? retryAfterOf(response.headers, error, clock) : undefined;
-  const responded = `HTTP ${status}${redirect}${codeOf(error, sent)}`;
-  if (code === 'model_key_rejected') return keyFailure(responded, sent, status);
-  return new ModelFailure(code, `The model’s provider responded with ${responded}`, {
-    retryable,
-    httpStatus: status,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  return failureOf(error, sent, headers, clock, {
+    status,
+    responded: `The model’s provider responded with HTTP ${status}${redirect}`,
+    key: `HTTP ${status}${redirect}`,
   });
 }
 
-/**
- * Classifies a thrown error, or the error of a stream's `error` part. `responded`: the provider had begun its response, so the
- * response is at fault, and a retry may succeed.
- */
-export function toModelFailure(error: unknown, sent: Sent, responded: boolean): ModelFailure {
+/** An error that arrived with status 200: as an event of the stream, or instead of it. Some servers put a status into it. */
+export function errorAfterOk(
+  error: ProviderError,
+  sent: Sent,
+  headers: Headers,
+  clock: Pick<Clock, 'now'>,
+): ModelFailure {
+  const { status } = error;
+  const named = status === undefined ? '' : ` of status ${status}`;
+  return failureOf(error, sent, headers, clock, {
+    status,
+    responded: `The model ended its response with an error${named}`,
+    key: `an error in its response${named}`,
+  });
+}
+
+function failureOf(
+  error: ProviderError | undefined,
+  sent: Sent,
+  headers: Headers,
+  clock: Pick<Clock, 'now'>,
+  { status, responded, key }: { status: number | undefined; responded: string; key: string },
+): ModelFailure {
+  const { code, why, ...meaning } = meaningOf(status, error);
+  const param = shownParam(error?.params ?? [], (word) => isOfRequest(word, sent));
+  const said = [codeOf(error, sent), param].filter((word) => word !== undefined);
+  const shown = said.length === 0 ? '' : ` (${said.join(', ')})`;
+  if (code === 'model_key_rejected') return keyFailure(key + shown, sent, status);
+  return new ModelFailure(code, `${responded}${shown}${why === undefined ? '' : `: ${why}`}`, {
+    ...meaning,
+    httpStatus: status,
+    param,
+    retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, clock) : undefined,
+  });
+}
+
+/** Classifies a thrown error. `responded`: the provider had begun its response, so that is at fault, and a retry may succeed. */
+export function toModelFailure(error: unknown, responded: boolean): ModelFailure {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
     if (at instanceof ModelFailure) return at;
     if (at instanceof EgressError) return egressFailure(at);
   }
   // If it has no data, the stream ended before the response did.
   if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff();
-  const streamed = errorIn(frameOf(error));
-  if (streamed !== undefined) return streamedFailure(streamed, sent);
-  if (responded || JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)) {
+  if (responded) {
     return new ModelFailure('model_protocol', 'The model’s response is not in its provider’s format', {
       retryable: true,
     });
@@ -90,126 +116,23 @@ function keyFailure(responded: string, { key }: Sent, httpStatus: number | undef
   return new ModelFailure('model_key_missing', missing, status);
 }
 
-/** An error that arrived as an event of the stream, after status 200. Some servers put a status into it. */
-function streamedFailure(error: unknown, sent: Sent): ModelFailure {
-  const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
-  const [code, retryable] = status === undefined ? meaningOfWords(error) : meaningOfStatus(status, error);
-  if (code === 'model_key_rejected') return keyFailure(`an error in its stream${codeOf(error, sent)}`, sent, status);
-  return new ModelFailure(code, `The model ended its response with an error${codeOf(error, sent)}`, {
-    retryable,
-    ...(status !== undefined && { httpStatus: status }),
-  });
+/** Bedrock names the kind of its error in a header: `ThrottlingException:http://…`. */
+function withType(error: ProviderError | undefined, headers: Headers): ProviderError | undefined {
+  const [type] = headers.get('x-amzn-errortype')?.split(':') ?? [];
+  if (type === undefined || !error) return error;
+  return { ...error, words: [...error.words, type.toLowerCase()], codes: [...error.codes, type] };
 }
 
-function meaningOfStatus(status: number, error: unknown): [ModelFailureCode, retryable: boolean] {
-  const words = wordsOf(error);
-  if (status === 429) return ['model_rate_limited', !hasNoMoney(words)];
-  if (status === 408) return ['model_timeout', true];
-  if (status >= 500) return ['model_unavailable', true];
-  if (isContextTooLong(status, words, messageOf(error))) return ['model_context_too_long', false];
-  return isAboutKey(status, words) ? ['model_key_rejected', false] : ['model_rejected', false];
+/** The error's own code, unless it is part of the request, which some servers quote. */
+function codeOf(error: ProviderError | undefined, sent: Sent): string | undefined {
+  return error?.codes.find(
+    (word) => ERROR_CODE.test(word) && !/^(\d+|none|null)$/i.test(word) && !isOfRequest(word, sent),
+  );
 }
 
-/** A 403 can be about a country or a policy, and Google reports a wrong key with 400. */
-function isAboutKey(status: number, words: readonly string[]): boolean {
-  return status === 401 || words.some((word) => KEY_WORD.test(word) && (status === 403 || word.includes('api_key')));
-}
-
-const KEY_WORD = /api_key|authentication|unauthenticated|permission/;
-
-/** The codes of OpenAI, Anthropic and Google's RPC statuses. */
-function meaningOfWords(error: unknown): [ModelFailureCode, retryable: boolean] {
-  const words = wordsOf(error);
-  const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
-  if (says(/rate_limit|insufficient_quota|resource_exhausted/)) return ['model_rate_limited', !hasNoMoney(words)];
-  if (says(/deadline_exceeded|timeout/)) return ['model_timeout', true];
-  if (isContextTooLong(undefined, words, messageOf(error))) return ['model_context_too_long', false];
-  if (says(KEY_WORD)) return ['model_key_rejected', false];
-  if (says(/invalid_(request|argument|prompt)|failed_precondition|not_found|billing/)) {
-    return ['model_rejected', false];
-  }
-  return ['model_unavailable', true];
-}
-
-/** Codes for an exhausted balance (OpenAI's, and those of servers that use its format). Waiting does not help. */
-function hasNoMoney(words: readonly string[]): boolean {
-  return words.some((word) => /^(insufficient_quota|billing_|exceeded_current_quota)/.test(word));
-}
-
-/** The event from which an SDK created the error, if there is one. */
-function frameOf(error: unknown): unknown {
-  if (APICallError.isInstance(error)) return error.data ?? parseJson(error.responseBody ?? '');
-  if (TypeValidationError.isInstance(error))
-    return isRecord(error.value) && 'error' in error.value ? error.value : null;
-  if (error instanceof Error) return null;
-  // An `error` part that is not an Error is the provider's own event.
-  return isRecord(error) && 'data' in error ? error.data : { error };
-}
-
-/** The error object of a provider: `{ error }`, `{ response: { error } }`, or the whole value. Undefined if there is none. */
-function errorIn(body: unknown): unknown {
-  if (!isRecord(body)) return undefined;
-  if (isRecord(body.response) && isRecord(body.response.error)) return body.response.error;
-  if (body.error !== undefined && body.error !== null) return body.error;
-  return typeof body.message === 'string' || typeof body.code === 'string' ? body : undefined;
-}
-
-/** Lower case: RPC statuses are in capitals. Google gives its reasons in `details`. */
-function wordsOf(error: unknown): string[] {
-  if (!isRecord(error)) return [];
-  const details = Array.isArray(error.details) ? error.details.slice(0, 10) : [];
-  const reasons = details.map((detail: unknown) => (isRecord(detail) ? detail.reason : undefined));
-  return [error.code, error.type, error.status, ...reasons]
-    .filter((word) => typeof word === 'string')
-    .map((word) => word.toLowerCase());
-}
-
-/** To be searched, never shown: it may quote the prompt. */
-function messageOf(error: unknown): unknown {
-  return isRecord(error) ? error.message : undefined;
-}
-
-/** The error's own code, in brackets, unless it is part of the request, which some servers quote. */
-function codeOf(error: unknown, { key, body }: Sent): string {
-  if (!isRecord(error) || body === undefined) return '';
-  const isCode = (word: unknown): word is string =>
-    typeof word === 'string' &&
-    ERROR_CODE.test(word) &&
-    !/^\d+$/.test(word) &&
-    !body.includes(word) &&
-    (key === undefined || !(key.value.includes(word) || word.includes(key.value)));
-  const code = [error.code, error.status, error.type].find(isCode);
-  return code === undefined ? '' : ` (${code})`;
-}
-
-function isErrorStatus(status: number): boolean {
-  return Number.isInteger(status) && status >= 400 && status < 600;
-}
-
-/** In ms; undefined if the provider sends none, or a value that makes no sense. */
-function retryAfterOf(headers: Headers, error: unknown, clock: Clock): number | undefined {
-  const ms = retryAfterIn(headers, clock) ?? retryDelayIn(error);
-  return ms === undefined ? undefined : Math.min(ms, RETRY_AFTER_MAX_MS);
-}
-
-function retryAfterIn(headers: Headers, clock: Clock): number | undefined {
-  const inMs = headers.get('retry-after-ms');
-  if (inMs !== null && /^\d{1,12}(\.\d+)?$/.test(inMs)) return Math.ceil(Number(inMs));
-  const after = headers.get('retry-after');
-  if (after === null) return undefined;
-  if (/^\d{1,9}(\.\d+)?$/.test(after)) return Math.ceil(Number(after) * 1000);
-  const at = Date.parse(after);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now().getTime());
-}
-
-/** Google sends it in the body: `details: [{ "@type": "….RetryInfo", retryDelay: "34s" }]`. */
-function retryDelayIn(error: unknown): number | undefined {
-  if (!isRecord(error) || !Array.isArray(error.details)) return undefined;
-  for (const detail of error.details) {
-    const [, seconds] = /^(\d{1,9}(?:\.\d+)?)s$/.exec(isRecord(detail) ? String(detail.retryDelay) : '') ?? [];
-    if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000);
-  }
-  return undefined;
+function isOfRequest(word: string, { key, body }: Sent): boolean {
+  if (body === undefined || body.includes(word)) return true;
+  return key !== undefined && (key.value.includes(word) || word.includes(key.value));
 }
 
 async function firstBytes(response: Response, maxBytes: number): Promise<string> {
@@ -222,8 +145,4 @@ async function firstBytes(response: Response, maxBytes: number): Promise<string>
     if (bytes >= maxBytes) break;
   }
   return Buffer.concat(chunks).toString('utf8', 0, maxBytes);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -22,6 +22,7 @@ import { openConnection, type ProviderConnection } from './provider-connection.t
 import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
+import type { EventReader } from './response-events.ts';
 
 export interface Provider {
   /** Its label, server and key are in the contract's table (providers.ts). */
@@ -38,8 +39,8 @@ export interface Provider {
   readonly asksForReasoning?: boolean;
   /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
   readonly cachePoint?: SharedV4ProviderOptions;
-  /** Whether an event that the SDK can't parse is one that clients should ignore. */
-  passesOver?(event: unknown): boolean;
+  /** Makes the events of a response what the SDK takes. */
+  reader(): EventReader;
   /**
    * `baseURL` has neither a query nor a trailing slash. The SDK's `apiKey` is not sent: `fetch` adds the key. Imports the SDK with
    * the first call, because few installations use every provider.
@@ -64,7 +65,7 @@ export function createProviderModel(
     const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
-    const target = { baseUrl, keyHeader: provider.keyHeader, key };
+    const target = { baseUrl, keyHeader: provider.keyHeader, key, reader: provider.reader };
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
@@ -77,7 +78,10 @@ export function createProviderModel(
     } catch (error) {
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
-      throw connection.failureOf(error);
+      const failure = connection.failureOf(error);
+      if (!failure.isRefusal) throw failure;
+      // What was said before stays. The provider does not say what it has used.
+      yield { type: 'finish', reason: 'refusal', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
     } finally {
       connection.close();
     }

@@ -4,12 +4,11 @@
 // back until the stream has ended normally: a stream that breaks off gives none. Reasoning also becomes part of the `providerData` of
 // the last event, with everything else that the provider must receive again. What a provider encrypts or redacts has no deltas here,
 // so it is never shown.
-import {
-  type LanguageModelV4FinishReason,
-  type LanguageModelV4StreamPart,
-  type LanguageModelV4Usage,
-  type SharedV4ProviderMetadata,
-  TypeValidationError,
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
 } from '@ai-sdk/provider';
 import { newUuid } from '../../lib/ids.ts';
 import { parseJson } from '../../lib/json.ts';
@@ -39,7 +38,7 @@ type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 /** The events of a complete stream. If the stream breaks off, it throws before it yields any tool call. */
 export async function* readResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
-  { name: provider, passesOver }: Provider,
+  { name: provider }: Provider,
   { config: { model = '' }, shows }: Pick<ModelCall, 'config' | 'shows'>,
   connection: ProviderConnection,
   redaction: ResponseRedaction,
@@ -86,7 +85,6 @@ export async function* readResponse(
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
         break;
       case 'error':
-        if (TypeValidationError.isInstance(part.error) && passesOver?.(part.error.value)) break;
         throw connection.failureOf(part.error);
       case 'finish': {
         const reason = reasonOf(part.finishReason, calls.length > 0);
@@ -234,9 +232,16 @@ function tooMuch(limit: string): ModelFailure {
   return new ModelFailure('model_protocol', `The model’s tool calls are larger than ${limit}`, { retryable: true });
 }
 
-/** Input that is not JSON, or is too deeply nested to be stored, remains text. It fails validation, and the model gets the error. */
+/**
+ * Input that is not JSON, or is too deeply nested to be stored, remains text. It fails validation, and the model gets the error. Servers
+ * write many things for no arguments, and some write the JSON of the JSON.
+ */
 function inputOf(text: string): unknown {
-  return text.trim() === '' ? {} : (parseJson(text) ?? text);
+  const value = text.trim() === '' ? null : parseJson(text);
+  if (value === undefined) return text;
+  if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) return {};
+  const inner = typeof value === 'string' ? parseJson(value) : undefined;
+  return typeof inner === 'object' ? (inner ?? {}) : value;
 }
 
 /** Finish reasons that mean a failure on the provider's side, but that an SDK treats as a normal end. */
