@@ -153,7 +153,7 @@ test('after Ctrl-C and another start all data is there, and nothing is left runn
   expect(await second.ended).toBe(0);
 });
 
-test('messages for people are on stderr, before the log; stdout has only the log, as JSON', async () => {
+test('messages for people are on stderr; stdout has only the log, as JSON, with one line about the new database', async () => {
   const service = await start();
   await fetch(`${service.url}/healthz`);
   await service.printed('"route":"/healthz"');
@@ -162,6 +162,10 @@ test('messages for people are on stderr, before the log; stdout has only the log
   const lines = service.output.stdout.trim().split('\n');
   for (const line of lines)
     expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), time: expect.any(String) });
+  const ofDatabase = lines.filter((line) => /tables|migrat|index/.test(line));
+  expect(ofDatabase.map((line) => JSON.parse(line))).toMatchObject([
+    { msg: 'created the tables of the database', migrations: expect.any(Number), durationMs: expect.any(Number) },
+  ]);
   expect(service.output.stderr).toContain(`API          ${service.url}/api/v1`);
   expect(service.output.stderr).toContain(
     `Console      http://localhost:${new URL(service.url).port}/console/link#sbi_`,
@@ -296,6 +300,27 @@ test('after kill -9 in the middle of a turn, the next start completes it, and a 
   const reset = stored.find((chunk) => chunk.type === 'message.reset');
   const text = stored.filter((chunk) => chunk.type === 'message.chunk' && chunk.seq > (reset?.seq ?? 0));
   expect(text.map((chunk) => chunk.type === 'message.chunk' && chunk.delta).join('')).toBe(words(40));
+});
+
+test('the log is printed while the service starts, which an upgrade can make long', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as { port: number };
+  const asked = once(silent, 'connection');
+  const service = run(['start', '--port', '0'], {
+    DATABASE_URL: `postgres://signalbox@127.0.0.1:${port}/signalbox`,
+    SIGNALBOX_COFFEE: 'black',
+  });
+  const [connection] = await asked;
+  let isGivenUp = false;
+  connection.resume().on('close', () => {
+    isGivenUp = true;
+  });
+  await service.printed('"variable":"SIGNALBOX_COFFEE"');
+  expect(isGivenUp).toBe(false);
+  connection.destroy();
+  silent.close();
+  expect(await service.ended).toBe(1);
 });
 
 test('a port in use gives one line that says what to do, before anything is created', async () => {

@@ -62,29 +62,22 @@ function optionsOf(): Options {
 async function run(values: Record<string, string>): Promise<void> {
   const config = readConfig(values);
   const isText = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stdout.isTTY === true);
-  const lines = holdLines(isText ? textWriter(config) : (line) => process.stdout.write(line));
+  const write = isText ? textWriter(config) : (line: string) => void process.stdout.write(line);
   continueWithoutReaders();
-  const log = createLog({ level: config.logLevel, destination: lines });
+  const log = createLog({ level: config.logLevel, destination: { write } });
   for (const variable of unknownVariables()) log.warn({ variable }, 'a variable that is not a setting has no effect');
   process.on('uncaughtException', (error, origin) => {
     log.fatal({ err: error, origin }, 'stopped by an unhandled error');
-    lines.release();
     process.exit(1);
   });
   const asked = untilSignal();
-  try {
-    const service = await startService(config, { log, consoleDir });
-    // The links come last, where they are found.
-    lines.release();
-    process.stderr.write(announcement(config, service));
-    const signal = await asked;
-    process.stderr.write('\nStopping. Press Ctrl-C again to stop at once.\n');
-    // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C there is no load balancer to wait for.
-    if (signal === 'SIGTERM') await service.drain();
-    await service.stop();
-  } finally {
-    lines.release();
-  }
+  const service = await startService(config, { log, consoleDir });
+  process.stderr.write(announcement(config, service));
+  const signal = await asked;
+  process.stderr.write('\nStopping. Press Ctrl-C again to stop at once.\n');
+  // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C there is no load balancer to wait for.
+  if (signal === 'SIGTERM') await service.drain();
+  await service.stop();
   // Everything has stopped: exit even if something still keeps the event loop alive.
   process.exit();
 }
@@ -132,22 +125,6 @@ function textWriter({ logLevel }: Config): (line: string) => void {
   return (line) => {
     const text = logText(line, options);
     if (text !== undefined) process.stdout.write(text);
-  };
-}
-
-/** Holds back log lines until `release` is called. */
-function holdLines(print: (line: string) => void): { write(line: string): void; release(): void } {
-  let held: string[] | undefined = [];
-  return {
-    write(line) {
-      if (held) held.push(line);
-      else print(line);
-    },
-    release() {
-      const lines = held ?? [];
-      held = undefined;
-      for (const line of lines) print(line);
-    },
   };
 }
 

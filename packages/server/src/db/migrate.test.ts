@@ -13,10 +13,12 @@ import { readMigrations } from './migration-files.ts';
 let database: TestDatabase;
 let db: Db;
 let directory: string;
-let migrated: number[];
+/** What the log says: how many migrations created the tables, and the version of each one that changed them. */
+let migrated: (number | string)[];
 const log = {
-  info: (fields: object, message: string) => {
-    if (message === 'migrated the database') migrated.push((fields as { version: number }).version);
+  info: (fields: { version?: number; migrations?: number }, message: string) => {
+    if (message === 'created the tables of the database') migrated.push(`created by ${fields.migrations}`);
+    else if (fields.version !== undefined) migrated.push(fields.version);
   },
   warn() {},
 };
@@ -42,21 +44,23 @@ const versions = async () =>
     (row) => row.version,
   );
 
-test('each migration runs once, in order', async () => {
+test('each migration runs once, in order; the log has one line about an empty database, then one for each', async () => {
+  await write('0003_index.sql', 'create index concurrently b_by_id on b (id);');
   await migrate(database.url, log, { directory });
   await migrate(db, log, { directory });
-  expect(migrated).toEqual([1, 2]);
+  expect(migrated).toEqual(['created by 3']);
   expect(await db.query(sql`select * from b`)).toEqual([{ id: 1 }]);
-  await write('0003_third.sql', 'drop table b');
+  await write('0004_fourth.sql', 'drop table b');
+  await write('0005_fifth.sql', 'drop table a');
   await migrate(db, log, { directory });
-  expect(migrated).toEqual([1, 2, 3]);
+  expect(migrated).toEqual(['created by 3', 4, 5]);
 });
 
 test('if many nodes start at once, each migration is run by one of them, and all continue when it is done', async () => {
   // Slow enough that all other nodes arrive while the first one runs it.
   await write('0001_first.sql', 'select pg_sleep(0.2); create table a (id int); insert into a values (1);');
   await Promise.all(Array.from({ length: 8 }, () => migrate(database.url, log, { directory })));
-  expect(migrated.sort()).toEqual([1, 2]);
+  expect(migrated).toEqual(['created by 2']);
   expect(await versions()).toEqual([1, 2]);
   expect(await db.query(sql`select * from a`)).toEqual([{ id: 1 }]);
 });

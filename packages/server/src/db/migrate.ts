@@ -48,7 +48,9 @@ export async function migrate(
         const run = { client, log, clock };
         await reportIndexes({ db, log, clock }, async () => {
           await lockMigrations(run);
-          for (const migration of migrations.slice((await usable()).length)) await apply(run, migration);
+          const missing = migrations.slice((await usable()).length);
+          if (missing.length === migrations.length) await create(run, missing);
+          else for (const migration of missing) await apply(run, migration);
         });
       }
       // Another node may have run some, of another release.
@@ -153,6 +155,16 @@ async function lockMigrations({ client, log, clock }: MigrationRun): Promise<voi
     if (isFirst) log.info({}, 'waiting for another node that migrates the database');
     await clock.sleep(POLL_MS);
   }
+}
+
+/** On an empty database no migration takes long, so one line is enough. */
+async function create(run: MigrationRun, migrations: readonly Migration[]): Promise<void> {
+  const { log, clock } = run;
+  const startedMs = clock.elapsedMs();
+  const quiet = { info() {}, warn: log.warn.bind(log) };
+  for (const migration of migrations) await apply({ ...run, log: quiet }, migration);
+  const durationMs = Math.round(clock.elapsedMs() - startedMs);
+  log.info({ migrations: migrations.length, durationMs }, 'created the tables of the database');
 }
 
 async function apply(run: MigrationRun, migration: Migration): Promise<void> {
