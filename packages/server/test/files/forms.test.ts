@@ -54,6 +54,28 @@ test('a form with one file is that file, with the name and the type of its part'
   });
 });
 
+test.each<[string, string]>([
+  [`filename="_bersicht.txt"; filename*=UTF-8''%C3%9Cbersicht.txt`, 'Übersicht.txt'],
+  [`filename*=utf-8'de'%C3%9Cbersicht.txt; filename="_bersicht.txt"`, 'Übersicht.txt'],
+  [`filename*=ISO-8859-1''%DCbersicht.txt`, 'Übersicht.txt'],
+  [`filename="plain.txt"; filename*=UTF-8''%zz`, 'plain.txt'],
+  ['filename="Übersicht.txt"', 'Übersicht.txt'],
+  ['filename="a%22b.txt"', 'a"b.txt'],
+  ['filename="a\\"b;c.txt"', 'a"b;c.txt'],
+  ['filename="C:\\dir\\a.txt"', 'a.txt'],
+  ['filename=a.txt', 'a.txt'],
+])('a part with %s has the name %s', async (disposition, filename) => {
+  const form = `--b\nContent-Disposition: form-data; name="f"; ${disposition}\n\nhello\n--b--\n`;
+  expect(await fileOf(await rawForm(form))).toMatchObject({ filename, bytes: 5 });
+});
+
+test('a part says in which charset its text is', async () => {
+  const table = new Blob([Buffer.from([0xc9, 0xcd, 0xd1])], { type: 'text/csv; charset=KOI8-R' });
+  expect(await fileOf(await post(formWith(['file', table, 'a.csv'])))).toMatchObject({
+    mediaType: 'text/csv; charset=koi8-r',
+  });
+});
+
 test('a file of 32 MiB is accepted in a form, and its content is exact', async () => {
   const bytes = noise(32 * MIB);
   const stored = await fileOf(await post(formWith(['file', new Blob([new Uint8Array(bytes)]), 'large.bin'])));

@@ -53,7 +53,8 @@ async function runCall(name: string, tool: Parameters<World['agent']>[0], platfo
 const filesOfWorld = async () => (await listFiles(world.ctx, {})).data;
 
 test('a file in an http response is stored for the session, shown before the result, and in what the model gets', async () => {
-  const headers = { 'content-disposition': 'attachment; filename="Parcel.png"' };
+  // The name for older clients, and the one that counts.
+  const headers = { 'content-disposition': `attachment; filename="_.png"; filename*=UTF-8''%C3%9Cbersicht%3B%201.png` };
   body = { type: 'image/jpeg', bytes: png, headers };
   const { sessionId, chunks, result, created, given } = await runCall('photo', [
     httpTool('photo', { request: { method: 'GET', url } }),
@@ -66,7 +67,7 @@ test('a file in an http response is stored for the session, shown before the res
     fileId: stored!.fileId,
     mediaType: 'image/png',
     bytes: png.length,
-    filename: 'Parcel.png',
+    filename: 'Übersicht; 1.png',
   };
   expect(result.output).toEqual(part);
   expect(created).toMatchObject([{ toolCallId: result.toolCallId, file: part }]);

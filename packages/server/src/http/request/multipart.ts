@@ -2,13 +2,16 @@
 //
 // The form has one part, the file. Anything after it is refused, and the file with it, so nothing that a client sends is ignored.
 import type { Readable } from 'node:stream';
-import { Busboy } from '@fastify/busboy';
+import { MIMEType } from 'node:util';
+import { Dicer } from '@fastify/busboy';
+import { filenameIn } from '../../files/disposition.ts';
 import { OVER, onceAborted } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 
 export interface FormFile {
-  /** As in the part, without a path; undefined if it has none. */
+  /** As in the part; undefined if it has none. */
   readonly filename: string | undefined;
+  /** With its parameters. */
   readonly contentType: string;
   /** Throws 400 if the rest of the form is not as described. */
   readonly content: AsyncIterable<Buffer>;
@@ -34,19 +37,19 @@ export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer
     found.reject(problem);
     file?.destroy(problem);
   }
-  parser.on('file', (_field, stream, filename, _encoding, type) => {
-    if (file) {
-      stream.resume();
-      return fail(invalidForm('has more than one file'));
-    }
-    file = stream;
-    // Its reader may have ended already.
-    stream.on('error', () => {});
-    found.resolve({ stream, filename: filename || undefined, contentType: type });
+  parser.on('part', (part) => {
+    // The parser has the same error. Its reader may have ended already.
+    part.on('error', () => {});
+    part.on('header', (header) => {
+      const { filename, contentType } = headOf(header as PartHeader);
+      if (filename === undefined && contentType !== 'application/octet-stream')
+        fail(invalidForm('can have only the file, in a part with a `filename`: all else is in the query'));
+      else if (file) fail(invalidForm('has more than one file'));
+      if (over.signal.aborted) return void part.resume();
+      file = part;
+      found.resolve({ stream: part, filename: filename || undefined, contentType });
+    });
   });
-  parser.on('field', () =>
-    fail(invalidForm('can have only the file, in a part with a `filename`: all else is in the query')),
-  );
   parser.on('error', (error: unknown) => fail(invalidForm(`can't be read: ${(error as Error).message}`)));
   const stopped = new Promise<void>((resolve) => onceAborted(over.signal, resolve));
   const ended = new Promise<void>((resolve) => parser.once('finish', resolve));
@@ -76,15 +79,29 @@ export async function fileOfForm(contentType: string, body: AsyncIterable<Buffer
   return { ...head, content: content(), end: () => over.abort(OVER) };
 }
 
-function parserOf(contentType: string) {
+function parserOf(contentType: string): Dicer {
+  const boundary = boundaryIn(contentType);
+  if (!boundary) throw invalidForm("can't be read: its `Content-Type` has no boundary");
+  const config = { boundary, maxHeaderPairs: 20, maxHeaderSize: HEADER_BYTES };
+  return new Dicer(config);
+}
+
+function boundaryIn(contentType: string): string | null {
   try {
-    return new Busboy({
-      headers: { 'content-type': contentType },
-      limits: { files: 2, fields: 1, fieldSize: HEADER_BYTES, headerPairs: 20, headerSize: HEADER_BYTES },
-    });
-  } catch (error) {
-    throw invalidForm(`can't be read: ${(error as Error).message}`);
+    return new MIMEType(contentType).params.get('boundary');
+  } catch {
+    return null;
   }
+}
+
+/** Each header's values, by its name in lower case. */
+type PartHeader = Readonly<Record<string, readonly string[] | undefined>>;
+
+function headOf(header: PartHeader): Pick<FormFile, 'filename' | 'contentType'> {
+  const [disposition = ''] = header['content-disposition'] ?? [];
+  // Browsers encode a quotation mark in a name, and some clients put a backslash before it.
+  const multipart = !disposition.includes('\\"');
+  return { filename: filenameIn(disposition, { multipart }), contentType: header['content-type']?.[0] ?? 'text/plain' };
 }
 
 function invalidForm(what: string): ApiError {

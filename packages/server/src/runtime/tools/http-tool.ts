@@ -9,6 +9,7 @@ import type { HttpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
 import type { OpenResponse, ResponseHead } from '../../egress/exchange.ts';
 import { MAX_REDIRECTS, type Redirect, redirectMessage, redirectOf } from '../../egress/redirect.ts';
+import { filenameIn } from '../../files/disposition.ts';
 import { parseJson } from '../../lib/json.ts';
 import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
@@ -138,7 +139,7 @@ function isSuccess({ status }: ResponseHead): boolean {
 
 function fileIn(head: ResponseHead, content: AsyncIterable<Uint8Array>, redact: Redact): ReturnedFile {
   const mediaType = header(head, 'content-type');
-  const [, name] = /filename="?([^";]+)/i.exec(rawHeader(head, 'content-disposition')) ?? [];
+  const name = filenameIn(rawHeader(head, 'content-disposition'));
   const filename = name === undefined ? undefined : shownText(name, redact);
   const length = lengthOf(head);
   const description = {
