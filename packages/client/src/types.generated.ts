@@ -889,7 +889,7 @@ export interface FileInput {
 export interface FilePart {
   type: 'file';
   fileId: string;
-  /** Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  /** Detected from the bytes, such as `image/png`. Text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`, and has its charset if it is not UTF-8: `text/csv; charset=windows-1252`. `application/octet-stream` is everything unknown. */
   mediaType: string;
   /** The size of the content. */
   bytes: number;
@@ -1858,7 +1858,7 @@ export interface StoredFile {
   environment: string;
   /** Without a path. */
   filename: string | null;
-  /** Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown. */
+  /** Detected from the bytes, such as `image/png`. Text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`, and has its charset if it is not UTF-8: `text/csv; charset=windows-1252`. `application/octet-stream` is everything unknown. */
   mediaType: string;
   /** The size of the content. */
   bytes: number;

@@ -14,7 +14,7 @@ import {
 
 const mediaType = Type.String({
   description:
-    'Detected from the bytes, such as `image/png`. UTF-8 text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`; `application/octet-stream` is everything unknown.',
+    'Detected from the bytes, such as `image/png`. Text keeps the type that was sent if it is `text/plain`, `text/csv`, `text/markdown`, `text/html` or `application/json`, and has its charset if it is not UTF-8: `text/csv; charset=windows-1252`. `application/octet-stream` is everything unknown.',
   examples: ['image/png'],
 });
 const bytes = Type.Integer({ description: 'The size of the content.' });

@@ -51,6 +51,8 @@ describe('facts about models', () => {
     expect(inputMediaOf('text/csv; charset=utf-8')).toBe('text');
     expect(inputMediaOf('application/problem+json')).toBe('text');
     expect(inputMediaOf('image/svg+xml')).toBe('text');
+    expect(inputMediaOf('application/json; charset=utf-16le')).toBe('text');
+    expect(inputMediaOf('image/heic')).toBe('image');
     expect(inputMediaOf('application/zip')).toBeNull();
   });
 
@@ -72,6 +74,17 @@ describe('facts about models', () => {
     expect(isTaken({ provider: 'openai', model: 'new', input }, 'audio/wav')).toBe(false);
     expect(isTaken({ provider: 'anthropic', model: 'new', input }, 'audio/mpeg')).toBe(false);
     expect(isTaken({ provider: 'google', model: 'new', input }, 'audio/flac')).toBe(true);
+    const google = { provider: 'google', model: 'new', input } as const;
+    const images = ['png', 'jpeg', 'webp', 'gif', 'heic', 'heif'].map((type) => `image/${type}`);
+    expect(images.filter((type) => !isTaken(google, type))).toEqual(['image/gif']);
+    for (const provider of ['openai', 'anthropic', 'openai-compatible'] as const) {
+      const refused = images.filter((type) => !isTaken({ provider, model: 'new', input }, type));
+      expect(refused, provider).toEqual(['image/heic', 'image/heif']);
+    }
+    expect(images.filter((type) => !isTaken({ provider: 'worker' }, type))).toEqual([]);
+    expect(whyNotTaken({ provider: 'google', model: 'new' }, { mediaType: 'image/gif', bytes: 1 })).toBe(
+      'the model google/new takes no images of the type image/gif',
+    );
     const compatible = { provider: 'openai-compatible', model: 'new', input } as const;
     expect(['audio/wav', 'audio/x-wav', 'audio/mpeg', 'audio/flac'].map((type) => isTaken(compatible, type))).toEqual([
       true,

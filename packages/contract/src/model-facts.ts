@@ -85,7 +85,7 @@ function beginsWith(name: string, prefix: string): boolean {
 
 /** What a file is to a model: one of its media, text, or null if no model takes it. */
 export function inputMediaOf(mediaType: string): InputMedia | 'text' | null {
-  const type = mediaType.split(';')[0]!.trim().toLowerCase();
+  const type = essenceOf(mediaType);
   if (imageTypes.has(type)) return 'image';
   if (type === 'application/pdf') return 'pdf';
   if (type.startsWith('audio/')) return 'audio';
@@ -93,8 +93,19 @@ export function inputMediaOf(mediaType: string): InputMedia | 'text' | null {
   return null;
 }
 
+function essenceOf(mediaType: string): string {
+  return mediaType.split(';')[0]!.trim().toLowerCase();
+}
+
 /** Not SVG, which is text to a model. */
-const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const imageTypes: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'image/heic',
+  'image/heif',
+]);
 const textTypes: ReadonlySet<string> = new Set([
   'application/json',
   'application/jsonl',
@@ -110,25 +121,46 @@ const textTypes: ReadonlySet<string> = new Set([
 const MIB = 1024 * 1024;
 
 interface FormatFacts {
-  /** What a request can carry, besides text. */
+  /** The types that a request can carry, besides text. */
   carries: RegExp;
   /** Of all files in a request. In base64 they take a third more, and the request has the rest of the transcript as well. */
   maxBytes: number;
   /** Of one image. */
   maxImageBytes?: number;
+  imageSides?: ImageSides;
 }
 
-const openaiFormat = { carries: /^(image|pdf)$/, maxBytes: 32 * MIB };
+/** The longest side of an image, in pixels. A request with larger ones is refused as a whole. */
+export interface ImageSides {
+  readonly maxPixels: number;
+  /** With more images than `images` in a request, none of them may have a longer side than `maxPixels`. */
+  readonly crowded: { readonly images: number; readonly maxPixels: number };
+}
+
+const openaiFormat = { carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/, maxBytes: 32 * MIB };
 
 /** What the requests of each provider can carry. A script and a program of your own have no requests: they get every file. */
 const formats: Partial<Record<ProviderName, FormatFacts>> = {
   openai: openaiFormat,
   // A request has at most 32 MB, and an image 5 MB of base64.
-  anthropic: { carries: /^(image|pdf)$/, maxBytes: 20 * MIB, maxImageBytes: 3.75 * MIB },
+  anthropic: {
+    carries: openaiFormat.carries,
+    maxBytes: 20 * MIB,
+    maxImageBytes: 3.75 * MIB,
+    imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 2000 } },
+  },
   // A request has at most 20 MB.
-  google: { carries: /^(image|pdf|audio)/, maxBytes: 14 * MIB },
-  'openai-compatible': { carries: /^(image|pdf|audio\/(wav|mpeg))$/, maxBytes: 14 * MIB },
+  google: { carries: /^(image\/(png|jpeg|webp|heic|heif)|application\/pdf|audio\/.+)$/, maxBytes: 14 * MIB },
+  'openai-compatible': {
+    carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(wav|mpeg))$/,
+    maxBytes: 14 * MIB,
+  },
 };
+
+/** Undefined if the provider has no such limit, or it is not known. */
+export function imageSidesOf(provider: ProviderName): ImageSides | undefined {
+  return formats[provider]?.imageSides;
+}
 
 /** The most bytes of files that one request to the provider has. */
 export function maxRequestFileBytes(provider: ProviderName): number {
@@ -146,9 +178,9 @@ export function whyNotTaken(
   const format = formats[model.provider];
   if (media === null && !format) return undefined;
   if (media === null) return `${name} takes no files of the type ${mediaType}`;
-  const kind = media === 'audio' ? mediaType.replace('x-wav', 'wav').replace('mp3', 'mpeg') : media;
-  const isTaken = (modelFacts(model).input?.includes(media) ?? true) && (format?.carries.test(kind) ?? true);
-  if (!isTaken) return `${name} takes no ${media === 'audio' ? mediaType : plural[media]}`;
+  if (modelFacts(model).input?.includes(media) === false) return `${name} takes no ${plural[media]}`;
+  const type = essenceOf(mediaType).replace('audio/x-wav', 'audio/wav').replace('audio/mp3', 'audio/mpeg');
+  if (format?.carries.test(type) === false) return `${name} takes no ${plural[media]} of the type ${type}`;
   const maxBytes = (media === 'image' ? format?.maxImageBytes : undefined) ?? format?.maxBytes;
   if (maxBytes === undefined || bytes <= maxBytes) return undefined;
   return `${name} takes ${plural[media]} of at most ${maxBytes / MIB} MiB`;

@@ -77,7 +77,7 @@ test('files are read newest first up to 20 MiB, each once; the rest are names', 
   const large = 12 * 1024 * 1024;
   const turn = turnWith(
     [
-      ['user', file('file_old', 'image/png', large), file('file_small', 'text/csv')],
+      ['user', file('file_old', 'image/png', large), file('file_small', 'text/csv; charset=windows-1252')],
       [
         'user',
         file('file_new', 'image/png', large),
@@ -88,14 +88,17 @@ test('files are read newest first up to 20 MiB, each once; the rest are names', 
     {
       fileContent: async (fileId) => {
         read.push(fileId);
-        return fileId === 'file_small' ? new TextEncoder().encode('a,b') : new Uint8Array(large);
+        return fileId === 'file_small' ? Uint8Array.of(0xfc, 0x2c, 0x62) : new Uint8Array(large);
       },
     },
   );
   const [first, second] = await entriesOf(turn);
   expect(read).toEqual(['file_new', 'file_small']);
   expect(first).toMatchObject({
-    parts: [text(`[file file_old: image/png, ${large} bytes]`), text('[file file_small: text/csv, 3 bytes]\na,b')],
+    parts: [
+      text(`[file file_old: image/png, ${large} bytes]`),
+      text('[file file_small: text/csv; charset=windows-1252, 3 bytes]\nü,b'),
+    ],
   });
   expect(second).toMatchObject({
     parts: [{ type: 'media' }, text('[file file_zip: application/zip, 3 bytes]'), { type: 'media' }],

@@ -84,13 +84,13 @@ async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<st
   let bytes = 0;
   for (const file of files.toReversed()) {
     const { fileId, mediaType, filename = fileId } = file;
-    const isText = mediaType.startsWith('text/') || mediaType === 'application/json';
+    const isText = /^text\/|^application\/(json|xml)(;|$)/.test(mediaType);
     const isMedia = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/.test(mediaType);
     if (read.has(fileId) || !(isText || isMedia) || bytes + file.bytes > maxPromptFileBytes) continue;
     try {
       const data = await turn.fileContent(fileId);
       bytes += data.byteLength;
-      const text = () => `${nameOf(file)}\n${new TextDecoder().decode(data)}`;
+      const text = () => `${nameOf(file)}\n${decoderOf(mediaType).decode(data)}`;
       read.set(fileId, isText ? { type: 'text', text: text() } : { type: 'media', mediaType, filename, data });
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
@@ -98,6 +98,11 @@ async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<st
     }
   }
   return read;
+}
+
+/** A text that is not UTF-8 has its charset in its type. */
+function decoderOf(mediaType: string): TextDecoder {
+  return new TextDecoder(/; charset=([^;\s]+)/.exec(mediaType)?.[1] ?? 'utf-8');
 }
 
 function nameOf({ fileId, filename = fileId, mediaType, bytes }: FilePart): string {

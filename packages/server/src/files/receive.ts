@@ -55,13 +55,13 @@ export async function receiveFile(
   try {
     const room = createRoom(platform, key, { length: file.length, sharer: sharerOf(file) });
     if (file.length !== undefined && file.length > 0) await room.take(file.length);
-    const detector = createMediaTypeDetector();
+    const detector = createMediaTypeDetector(file);
     const hash = createHash('sha256');
     let bytes = 0;
     await files.own.write(key, inspected());
     if (bytes === 0) throw new ApiError('file_invalid', 'The file is empty: send its content as the body.');
     const { filename, environment, sessionId, uploader } = file;
-    const mediaType = await detector.detect(file.claimedType);
+    const mediaType = await detector.detect();
     return { ...key, environment, filename, mediaType, bytes, sha256: hash.digest(), sessionId, uploader, createdAt };
 
     async function* inspected(): AsyncGenerator<Uint8Array> {

@@ -127,7 +127,7 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
     ['a table', 'a,b\n1,2\n', 'text/csv; charset=utf-8', 'text/csv'],
     ['JSON', '{"a":1}', 'application/json', 'application/json'],
     ['text of an unknown kind', 'x = 1', 'application/x-toml', 'text/plain'],
-    ['text that is not UTF-8', Buffer.from('Grüße', 'latin1'), 'text/plain', 'application/octet-stream'],
+    ['text that is not UTF-8', Buffer.from('Grüße', 'latin1'), 'text/plain', 'text/plain; charset=windows-1252'],
     ['text with a NUL', Buffer.from('a\0b'), 'text/plain', 'application/octet-stream'],
   ])('the type of a file is that of its bytes: %s', async (_, body, claimed, mediaType) => {
     const file = await upload(service, body, { headers: claimed ? { 'content-type': claimed } : {} });
@@ -182,6 +182,19 @@ describe.each(['database', 's3'])('files in the store: %s', (store) => {
       'accept-ranges': 'bytes',
       etag: `"${hash}"`,
     });
+  });
+
+  test('text in another charset is stored as it was sent, and downloaded with its charset', async () => {
+    const bytes = Buffer.from('\ufeffname;city\r\nZoë;Köln\r\n', 'utf16le');
+    const {
+      fileId,
+      mediaType,
+      sha256: hash,
+    } = await upload(service, bytes, { headers: { 'content-type': 'text/csv' } });
+    expect([mediaType, hash]).toEqual(['text/csv; charset=utf-16le', sha256(bytes)]);
+    const content = await contentOf(service, fileId);
+    expect(content.headers.get('content-type')).toBe('text/csv; charset=utf-16le');
+    expect(Buffer.from(await content.arrayBuffer()).equals(bytes)).toBe(true);
   });
 
   test('ranges and conditions follow RFC 9110', async () => {

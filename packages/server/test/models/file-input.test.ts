@@ -138,6 +138,19 @@ const store = (content: Uint8Array, filename?: string, mediaType?: string): Prom
     Readable.from([content]),
   );
 
+const callOf = (config: Model, content: ModelEntry['content']): ModelCall => ({
+  organizationId: base.organizationId,
+  sessionId,
+  environment: 'production',
+  config,
+  instructions: '',
+  tools: [],
+  limits: { maxOutputTokens: null },
+  outputSchema: null,
+  transcript: [{ role: 'user', content }],
+  callsBefore: 0,
+});
+
 const described = ({ fileId, mediaType, bytes, filename }: FilePart, why?: string) =>
   `[file ${fileId}:${filename ? ` "${filename}"` : ''} ${mediaType}, ${bytes} bytes${why ? `; not shown: ${why}` : ''}]`;
 
@@ -151,18 +164,7 @@ describe.each(formats)(
     /** The messages of the request for this transcript. */
     async function messagesFor(transcript: ModelEntry[], config: Partial<Model> = {}): Promise<unknown[]> {
       server.next(wire.respond({ parts: [{ text: ['ok'] }] }));
-      const call: ModelCall = {
-        organizationId: base.organizationId,
-        sessionId,
-        environment: 'production',
-        config: { provider, model, baseUrl: server.url, ...config },
-        instructions: '',
-        tools: [],
-        limits: { maxOutputTokens: null },
-        outputSchema: null,
-        transcript,
-        callsBefore: 0,
-      };
+      const call = { ...callOf({ provider, model, baseUrl: server.url, ...config }, []), transcript };
       for await (const _ of createModels(base.platform)(call, new AbortController().signal));
       return server.requests.at(-1)!.body[messages] as unknown[];
     }
@@ -190,6 +192,19 @@ describe.each(formats)(
       expect(second!.text).toContain('only the first 256 KiB are shown');
       expect(second!.text.match(/ü/g)).toHaveLength(128 * 1024);
       expect(second!.text).not.toContain('\uFFFD');
+    });
+
+    test('gets text in another charset as text, and a PDF from its first line on', async () => {
+      const utf16 = await store(Buffer.from('\ufeffname;city\r\nZoë;東京\r\n', 'utf16le'), 'a.csv', 'text/csv');
+      const latin1 = await store(Buffer.from('name;city\r\nZoë;Köln\r\n', 'latin1'), 'b.csv', 'text/csv');
+      const long = await store(Buffer.from('\ufeff😀 '.repeat(100_000), 'utf16le'), 'long.txt');
+      const order = await store(Buffer.concat([Buffer.from('\r\n'), pdf]), 'order.pdf');
+      const [first, second, third, ...rest] = (await partsFor([utf16, latin1, long, order])) as { text: string }[];
+      expect(first).toMatchObject(text(`${described(utf16)}\nname;city\r\nZoë;東京\r\n`));
+      expect(second).toMatchObject(text(`${described(latin1)}\nname;city\r\nZoë;Köln\r\n`));
+      expect(third!.text.match(/😀/gu)).toHaveLength((256 * 1024) / 8);
+      expect(third!.text).not.toContain('\uFFFD');
+      expect(rest).toMatchObject([text(described(order)), pdfPart]);
     });
 
     test('gets the image that a tool returned, with the result or right after it', async () => {
@@ -272,22 +287,51 @@ describe.each(formats)(
   },
 );
 
+describe('Anthropic, which refuses a request with an image that is too large', () => {
+  /** The header of a PNG of this size. */
+  const pngOf = (width: number, height: number) => {
+    const bytes = Buffer.from(png);
+    bytes.writeUInt32BE(width, 16);
+    bytes.writeUInt32BE(height, 20);
+    return bytes;
+  };
+  const shownOf = async (files: FilePart[]): Promise<boolean[]> => {
+    server = await startProviderServer(anthropicMessages.basePath);
+    server.next(anthropicMessages.respond({ parts: [{ text: ['ok'] }] }));
+    const call = callOf({ provider: 'anthropic', model: 'claude-sonnet-4-5', baseUrl: server.url }, files);
+    for await (const _ of createModels(base.platform)(call, new AbortController().signal));
+    const sent = JSON.stringify(server.requests.at(-1)!.body);
+    return files.map(({ fileId }) => !sent.includes(`${fileId}: image/png, ${png.length} bytes; not shown`));
+  };
+  const storeAll = async (...sizes: [number, number][]) => {
+    const files: FilePart[] = [];
+    for (const size of sizes) files.push(await store(pngOf(...size)));
+    return files;
+  };
+
+  test('gets a description of one with more than 8000 pixels on a side', async () => {
+    expect(await shownOf(await storeAll([8000, 8000], [8001, 10], [10, 8001], [10, 10]))).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('gets the newest 20 images if one of more than 20 has over 2000 pixels on a side, and all of them otherwise', async () => {
+    const small = await storeAll(...Array.from({ length: 21 }, (): [number, number] => [2000, 2000]));
+    expect(await shownOf(small)).not.toContain(false);
+    const [large] = await storeAll([2001, 10]);
+    expect(await shownOf([...small.slice(0, 19), large!])).not.toContain(false);
+    expect(await shownOf([...small, large!])).toEqual([false, false, ...Array(20).fill(true)]);
+  });
+});
+
 test('a file that can’t be read now is a failure that can be retried, and says nothing of the file', async () => {
   server = await startProviderServer('/v1');
   const photo = await store(png, 'secret-name.png');
   const db = { ...base.platform.db, query: () => Promise.reject(new Error('select secret-name.png')) };
-  const call: ModelCall = {
-    organizationId: base.organizationId,
-    sessionId,
-    environment: 'production',
-    config: { provider: 'openai-compatible', model: 'small', baseUrl: server.url },
-    instructions: '',
-    tools: [],
-    limits: { maxOutputTokens: null },
-    outputSchema: null,
-    transcript: [{ role: 'user', content: [photo] }],
-    callsBefore: 0,
-  };
+  const call = callOf({ provider: 'openai-compatible', model: 'small', baseUrl: server.url }, [photo]);
   const failure: ModelFailure = await createModels({ ...base.platform, db })(call, new AbortController().signal)
     .next()
     .then(

@@ -30,7 +30,7 @@ export function responseOfContent(
     status: range ? 206 : 200,
     headers: {
       etag,
-      'content-type': mediaType.startsWith('text/') ? `${mediaType}; charset=utf-8` : mediaType,
+      'content-type': /^text\/[^;]*$/.test(mediaType) ? `${mediaType}; charset=utf-8` : mediaType,
       'content-length': end - start,
       'content-disposition': contentDisposition(filename ?? undefined),
       'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",

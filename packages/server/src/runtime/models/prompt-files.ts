@@ -8,11 +8,13 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
 import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
+import { offsetOfPdf, textDecoderOf } from '../../files/media-type.ts';
 import { uuidOf } from '../../lib/ids.ts';
 import { holdMemory } from '../../lib/memory.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
 import { filesOf } from './file-parts.ts';
+import { imagesLeftOut } from './image-sides.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
 
 /** Providers accept 20 to some thousands of images; more cost much and help little. */
@@ -111,7 +113,7 @@ function chooseFiles({ transcript, config }: ModelCall): { notes: Map<string, st
 
 async function loadContents(
   platform: Pick<Platform, 'db' | 'files'>,
-  { organizationId, sessionId }: ModelCall,
+  { organizationId, sessionId, config }: ModelCall,
   wanted: readonly FilePart[],
   { notes, contents }: { notes: Map<string, string>; contents: Map<string, string> },
   signal: AbortSignal,
@@ -122,9 +124,29 @@ async function loadContents(
     const file = files.get(idOf.get(part.fileId)!);
     // Files never change. A tool's server can write a result that looks like a file.
     if (file?.bytes !== part.bytes || file.mediaType !== part.mediaType) notes.set(part.fileId, 'it was deleted');
-    else contents.set(part.fileId, await (isText(part) ? textOf(file, signal) : base64Of(file, signal)));
+    else contents.set(part.fileId, await contentOf(file, part, signal));
     signal.throwIfAborted();
   }
+  const images = wanted.flatMap(({ fileId, mediaType }) => {
+    const content = contents.get(fileId);
+    return content !== undefined && inputMediaOf(mediaType) === 'image' ? [{ fileId, content }] : [];
+  });
+  for (const [fileId, why] of imagesLeftOut(config.provider, images)) {
+    contents.delete(fileId);
+    notes.set(fileId, why);
+  }
+}
+
+async function contentOf(file: OpenFile, part: FilePart, signal: AbortSignal): Promise<string> {
+  if (isText(part)) return textOf(file, signal);
+  const content = await base64Of(file, signal);
+  return inputMediaOf(part.mediaType) === 'pdf' ? withoutLead(content) : content;
+}
+
+/** Not every provider looks for the beginning of a PDF behind other bytes. */
+function withoutLead(base64: string): string {
+  const offset = offsetOfPdf(Buffer.from(base64.slice(0, 2048), 'base64'));
+  return offset > 0 ? Buffer.from(base64, 'base64').toString('base64', offset) : base64;
 }
 
 async function textOf(file: OpenFile, signal: AbortSignal): Promise<string> {
@@ -132,7 +154,7 @@ async function textOf(file: OpenFile, signal: AbortSignal): Promise<string> {
   for await (const piece of file.read({ start: 0, end: Math.min(file.bytes, TEXT_MAX_BYTES) }, signal))
     pieces.push(piece);
   // A character that is cut in two is left out.
-  const text = storableText(new TextDecoder().decode(Buffer.concat(pieces)));
+  const text = storableText(textDecoderOf(file.mediaType).decode(Buffer.concat(pieces)));
   if (file.bytes <= TEXT_MAX_BYTES) return text;
   return `${text.replace(/\uFFFD$/, '')}\n[only the first ${TEXT_MAX_BYTES / 1024} KiB are shown]`;
 }

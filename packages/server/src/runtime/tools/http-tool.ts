@@ -10,6 +10,7 @@ import { EgressError } from '../../egress/errors.ts';
 import type { OpenResponse, ResponseHead } from '../../egress/exchange.ts';
 import { MAX_REDIRECTS, type Redirect, redirectMessage, redirectOf } from '../../egress/redirect.ts';
 import { filenameIn } from '../../files/disposition.ts';
+import { decodedText } from '../../files/media-type.ts';
 import { parseJson } from '../../lib/json.ts';
 import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
@@ -125,7 +126,7 @@ function textOutcome(head: Head, body: Buffer, text: string | null, redact: Reda
   const { status, redirect } = head;
   if (redirect) return { error: redirectMessage(status, redirect, shownText(redirect.shown, redact)) };
   if (body.length === 0) return isSuccess(head) ? { output: null } : { error: `HTTP ${status}` };
-  if (text === null) return { error: `HTTP ${status}: the response is not UTF-8 text, so it was not read.` };
+  if (text === null) return { error: `HTTP ${status}: the response is not text, so it was not read.` };
   const shown = shownText(text, redact);
   const value = isJson(head) ? parseJson(shown) : undefined;
   const output = value === undefined ? shown : shownJson(value, redact);
@@ -154,12 +155,7 @@ function isJson(head: ResponseHead): boolean {
   return /^(application\/json|[^;]*\+json|text\/json)\s*(;|$)/.test(header(head, 'content-type'));
 }
 
-/** Null if the bytes are not plain UTF-8 text: compressed, an image, another charset. */
+/** Null if the bytes are not plain text: compressed, an image. */
 function textOf(head: ResponseHead, body: Buffer): string | null {
-  if (isCompressed(head)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    return null;
-  }
+  return isCompressed(head) ? null : decodedText(body, header(head, 'content-type'));
 }

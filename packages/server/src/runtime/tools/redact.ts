@@ -67,14 +67,18 @@ function between(text: string, { form, fallback }: Pattern): string[] {
   return [...parts, text.slice(from)];
 }
 
-/** Finds what `redact` replaces in bytes that arrive in chunks, between which it may be split. Returns whether a chunk completes one. */
+/**
+ * Finds what `redact` replaces in bytes that arrive in chunks, between which it may be split. Returns whether a chunk completes one. In
+ * UTF-16, there is a zero next to each of its bytes.
+ */
 export function createSearch(redact: Redact): (chunk: Uint8Array) => boolean {
   let tail = '';
+  const has = (text: string) => redact(text) !== text;
   return (chunk) => {
     if (redact.maxLength === 0) return false;
     const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1');
-    tail = text.slice(Math.max(0, text.length + 1 - redact.maxLength));
-    return redact(text) !== text;
+    tail = text.slice(Math.max(0, text.length + 1 - 2 * redact.maxLength));
+    return has(text) || (text.includes('\0') && has(text.replaceAll('\0', '')));
   };
 }
 
