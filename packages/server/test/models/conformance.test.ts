@@ -82,6 +82,9 @@ const CALLS = [
 ];
 const LOOK_ID = 'call_00000000000000000000000001';
 const NOTIFY_ID = 'call_00000000000000000000000002';
+/** As a server of chat completions that is not known gets them. */
+const LOOK_NINE = 'qRQZwRRKg';
+const NOTIFY_NINE = 'XaXtBrZba';
 const SCHEMA = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] };
 const TOOL = { name: 'look', description: 'Looks', inputSchema: { properties: { q: { type: 'string' } } } };
 const TOOL_SCHEMA = { type: 'object', properties: { q: { type: 'string' } } };
@@ -138,10 +141,10 @@ const chatTranscript = (reasoning: object) => ({
       role: 'assistant',
       content: 'One moment',
       ...reasoning,
-      tool_calls: [chatCall(LOOK_ID, 'look', CALLS[0]![1]), chatCall(NOTIFY_ID, 'notify', CALLS[1]![1])],
+      tool_calls: [chatCall(LOOK_NINE, 'look', CALLS[0]![1]), chatCall(NOTIFY_NINE, 'notify', CALLS[1]![1])],
     },
-    { role: 'tool', tool_call_id: LOOK_ID, content: '{"found":true}' },
-    { role: 'tool', tool_call_id: NOTIFY_ID, content: 'Error: Denied: too loud' },
+    { role: 'tool', tool_call_id: LOOK_NINE, content: '{"found":true}' },
+    { role: 'tool', tool_call_id: NOTIFY_NINE, content: 'Error: Denied: too loud' },
   ],
 });
 const googleTranscript = (parts: object[], callSeal: string) => ({
@@ -615,10 +618,20 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(server.requests).toHaveLength(2);
     });
 
-    test('in another turn does not send the reasoning of this one', async () => {
+    test('in a turn after a complete response sends the reasoning only to a server that may require it of every call', async () => {
+      const entry = await firstStep();
+      const complete: ModelEntry = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] };
+      const transcript = [user(PROMPT), entry, results, complete, user('And now?')];
+      await outcomeAfter(done, callOf({ transcript }));
+      const text = JSON.stringify(server.requests[0]!.body);
+      if (provider === 'openai-compatible') expect(text).toContain('"reasoning_content":"hmm"');
+      else expect(text).not.toMatch(/seal-of-reasoning|hmm/);
+    });
+
+    test('in a turn after an interrupted one sends its reasoning, which the provider expects before its calls', async () => {
       const entry = await firstStep();
       await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results, user('And now?')] }));
-      expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-reasoning|hmm/);
+      expect(JSON.stringify(server.requests[0]!.body)).toMatch(/seal-of-reasoning|"reasoning_content":"hmm"/);
     });
   });
 

@@ -97,15 +97,18 @@ const formats: Format[] = [
     model: 'small',
     wire: chatCompletions,
     messages: 'messages',
-    parts: ofContent,
+    // Several texts are one.
+    parts: ({ content }: { content: unknown[] | string }) =>
+      typeof content === 'string' ? content.split(/\n\n(?=\[file )/).map((text) => ({ type: 'text', text })) : content,
     text: (text) => ({ type: 'text', text }),
     image: chatImage,
     pdf: {
       type: 'file',
       file: { filename: 'order.pdf', file_data: `data:application/pdf;base64,${base64.pdf}` },
     },
-    imageOfTool: (tool_call_id, content) => [
-      { role: 'tool', tool_call_id, content },
+    imageOfTool: (_id, content) => [
+      { role: 'tool', tool_call_id: expect.stringMatching(/^[A-Za-z0-9]{9}$/), content },
+      { role: 'assistant', content: 'I have the results.' },
       {
         role: 'user',
         content: [{ type: 'text', text: 'The files that these tools returned:' }, expect.anything(), chatImage],

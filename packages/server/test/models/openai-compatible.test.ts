@@ -318,12 +318,16 @@ describe('the request', () => {
         ],
       }),
     );
+    const { messages } = server.requests[0]!.body as { messages: { tool_call_id?: string }[] };
+    const ids = messages.flatMap(({ tool_call_id }) => (tool_call_id === undefined ? [] : [tool_call_id]));
+    expect(ids).toEqual(Array(3).fill(expect.stringMatching(/^[A-Za-z0-9]{9}$/)));
+    expect(new Set(ids).size).toBe(3);
     const call = (n: number, name: string, text: string) => ({
-      id: id(n),
+      id: ids[n - 1],
       type: 'function',
       function: { name, arguments: text },
     });
-    expect(server.requests[0]?.body.messages).toEqual([
+    expect(messages).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi' },
       {
@@ -331,16 +335,11 @@ describe('the request', () => {
         content: 'Looking',
         tool_calls: [call(1, 'look', '{"q":1}'), call(2, 'refund', '{"invalid":"not JSON"}'), call(3, 'refund', '{}')],
       },
-      { role: 'tool', tool_call_id: id(1), content: '{"found":true}' },
-      { role: 'tool', tool_call_id: id(2), content: 'Error: Denied: too much' },
-      { role: 'tool', tool_call_id: id(3), content: 'done' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'And' },
-          { type: 'text', text: 'now?' },
-        ],
-      },
+      { role: 'tool', tool_call_id: ids[0], content: '{"found":true}' },
+      { role: 'tool', tool_call_id: ids[1], content: 'Error: Denied: too much' },
+      { role: 'tool', tool_call_id: ids[2], content: 'done' },
+      { role: 'assistant', content: 'I have the results.' },
+      { role: 'user', content: 'And\n\nnow?' },
     ]);
   });
 

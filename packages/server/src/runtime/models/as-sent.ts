@@ -8,7 +8,7 @@ import type { ModelCall } from './model.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
 import { placeholderFiles } from './prompt-files.ts';
-import { baseUrlOf, isOwnServer, optionsOf, type Provider, withoutQuery } from './provider.ts';
+import { baseUrlOf, optionsOf, type Provider, withoutQuery } from './provider.ts';
 
 const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
   openai,
@@ -39,7 +39,7 @@ export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
     throw new TypeError('This request is only shown');
   };
   const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch });
-  await sdk.doStream(optionsOf(provider, call, files, isOwnServer(provider, baseUrl))).then(
+  await sdk.doStream(optionsOf(provider, call, files, baseUrl)).then(
     () => {},
     () => {},
   );

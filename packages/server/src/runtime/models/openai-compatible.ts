@@ -1,4 +1,6 @@
 // Any server that speaks OpenAI's chat completions: OpenAI itself, Ollama, vLLM, llama.cpp, gateways.
+
+import { chatDataExtractor } from './chat-data.ts';
 import { createChatReader } from './chat-events.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
@@ -11,6 +13,12 @@ export const openaiCompatible: Provider = {
   reader: createChatReader,
   async model(name, server) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    return createOpenAICompatible({ ...server, name: 'provider', apiKey: NO_KEY, includeUsage: true }).chatModel(name);
+    return createOpenAICompatible({
+      ...server,
+      name: 'provider',
+      apiKey: NO_KEY,
+      includeUsage: true,
+      metadataExtractor: chatDataExtractor,
+    }).chatModel(name);
   },
 };

@@ -3,6 +3,7 @@ import type { MessagePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import type { ModelCall } from './model.ts';
 import { toCallOptions } from './prompt.ts';
+import { promptRulesOf } from './prompt-rules.ts';
 
 const toolCallId = 'call_1';
 const requested = { type: 'tool_call' as const, toolCallId, tool: 'pay', input: { euros: 90 } };
@@ -24,7 +25,7 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
       callsBefore: 1,
     },
     { partsOf: () => [], release() {} },
-    { takesSchema: false, takesToolFiles: true },
+    { takesSchema: false, takesToolFiles: true, rules: promptRulesOf('openai', 'any') },
   );
 }
 
@@ -83,9 +84,9 @@ test('a call whose turn failed before it had a result is followed by one', () =>
     userSays('And now?'),
   ]);
   const results = prompt.flatMap((message) => (message.role === 'tool' ? message.content : []));
-  expect(prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
+  expect(prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
   expect(results).toMatchObject([
-    { toolCallId: 'call_2', toolName: 'pay', output: { type: 'error-text' } },
     { toolCallId, output: { type: 'text', value: 'paid' } },
+    { toolCallId: 'call_2', toolName: 'pay', output: { type: 'error-text' } },
   ]);
 });

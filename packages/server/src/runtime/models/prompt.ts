@@ -12,7 +12,9 @@ import type { MessagePart } from '@signalbox/contract';
 import { filesOf } from './file-parts.ts';
 import type { ModelCall } from './model.ts';
 import type { PromptFiles, PromptPart } from './prompt-files.ts';
-import { toAssistantParts } from './provider-data.ts';
+import type { PromptRules } from './prompt-rules.ts';
+import { createResponses } from './provider-data.ts';
+import { validPrompt } from './valid-prompt.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
@@ -21,22 +23,21 @@ export interface PromptOptions {
   takesSchema: boolean;
   /** Whether a tool's result can have files. If not, they follow in a message of their own. */
   takesToolFiles: boolean;
+  /** What the server refuses in a transcript. */
+  rules: PromptRules;
   /** Marks where the prompt is cached, for a provider that caches only there. */
   cachePoint?: SharedV4ProviderOptions | undefined;
 }
 
 /** The transcript, tools and settings of a call. */
-export function toCallOptions(
-  call: ModelCall,
-  files: PromptFiles,
-  { takesSchema, takesToolFiles, cachePoint }: PromptOptions,
-): LanguageModelV4CallOptions {
+export function toCallOptions(call: ModelCall, files: PromptFiles, options: PromptOptions): LanguageModelV4CallOptions {
+  const { takesSchema, cachePoint } = options;
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
   // Providers require the schema's root to be an object.
   const isTold = takesSchema && outputSchema?.type === 'object';
-  const prompt = toPrompt(call, isTold ? null : outputSchema, files, takesToolFiles);
+  const prompt = toPrompt(call, isTold ? null : outputSchema, files, options);
   const tools = toolsFor(call);
   if (cachePoint) markCachePoints(prompt, tools, cachePoint);
   return {
@@ -67,29 +68,25 @@ function toPrompt(
   call: ModelCall,
   askedSchema: Record<string, unknown> | null,
   files: PromptFiles,
-  takesToolFiles: boolean,
+  { takesToolFiles, rules }: PromptOptions,
 ): LanguageModelV4Message[] {
+  const { config, transcript } = call;
   const toolOf = new Map(
-    call.transcript.flatMap(({ content }) =>
-      only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool]),
-    ),
+    transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool])),
   );
-  const { config } = call;
-  const transcript = withEveryResult(call.transcript);
-  const turnBegins = transcript.findLastIndex(({ role }) => role === 'user');
-  const instructions = [call.instructions, askFor(askedSchema)].filter((text) => text !== '').join('\n\n');
-  const messages: LanguageModelV4Message[] = instructions === '' ? [] : [{ role: 'system', content: instructions }];
-  for (const [index, entry] of transcript.entries()) {
+  const responses = createResponses(transcript, config, rules);
+  const instructions = [call.instructions, askFor(askedSchema)].filter((text) => text.trim() !== '').join('\n\n');
+  const messages: LanguageModelV4Message[] = [{ role: 'system', content: instructions }];
+  for (const entry of transcript) {
     const { role, content } = entry;
-    // A model's response can be empty, but providers refuse a message without content.
+    // A model's response can be empty.
     if (content.length === 0) continue;
     switch (role) {
       case 'user':
         messages.push({ role, content: content.flatMap((part) => toUserParts(part, files)) });
         break;
       case 'assistant':
-        if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
-        messages.push({ role, content: toAssistantParts(entry, config, index > turnBegins) });
+        messages.push(responses.messageOf(entry));
         break;
       case 'tool': {
         const results = only(content, 'tool_result');
@@ -105,49 +102,14 @@ function toPrompt(
         });
         const returned = takesToolFiles ? [] : results.flatMap(filesOf);
         if (returned.length > 0) {
-          const told = { type: 'text' as const, text: 'The files that these tools returned:' };
-          messages.push({ role: 'user', content: [told, ...returned.flatMap((file) => files.partsOf(file))] });
+          const heading = { type: 'text' as const, text: 'The files that these tools returned:' };
+          messages.push({ role: 'user', content: [heading, ...returned.flatMap((file) => files.partsOf(file))] });
         }
         break;
       }
     }
   }
-  if (messages.at(-1)?.role === 'assistant') messages.push({ ...CONTINUE });
-  return messages;
-}
-
-/**
- * Between two parts of a response that its token limit has cut. Most models refuse a transcript that ends with their own message, so
- * they are asked to continue. It is nobody's message, so it is not in the transcript; where it belongs follows from the roles.
- */
-const CONTINUE: LanguageModelV4Message = {
-  role: 'user',
-  content: [
-    {
-      type: 'text',
-      text: 'Your response was cut off by its token limit. Continue exactly where it ended. Do not repeat any of it, and do not comment on this.',
-    },
-  ],
-};
-
-/**
- * Servers refuse a call whose result does not follow it. A turn that failed under an earlier release left its last calls without, and
- * its session can be forked.
- */
-function withEveryResult(transcript: ModelCall['transcript']): ModelCall['transcript'] {
-  const has = new Set(
-    transcript.flatMap(({ content }) => only(content, 'tool_result').map(({ toolCallId }) => toolCallId)),
-  );
-  return transcript.flatMap((entry) => {
-    const missing = only(entry.content, 'tool_call').filter(({ toolCallId }) => !has.has(toolCallId));
-    if (missing.length === 0) return [entry];
-    const results = missing.map(({ toolCallId }) => ({
-      type: 'tool_result' as const,
-      toolCallId,
-      error: 'The turn failed before this call had a result.',
-    }));
-    return [entry, { role: 'tool' as const, content: results }];
-  });
+  return validPrompt(messages, rules, responses.ownIds);
 }
 
 /**

@@ -18,11 +18,13 @@ import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
 import { loadPromptFiles, type PromptFiles } from './prompt-files.ts';
+import { promptRulesOf } from './prompt-rules.ts';
 import { openConnection, type ProviderConnection } from './provider-connection.ts';
 import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
 import type { EventReader } from './response-events.ts';
+import { targetOf } from './targets.ts';
 
 export interface Provider {
   /** Its label, server and key are in the contract's table (providers.ts). */
@@ -61,7 +63,6 @@ export function createProviderModel(
     const { model } = call.config;
     if (model === undefined) throw unusable('The agent names no model');
     const baseUrl = baseUrlOf(provider, call);
-    const isOwn = isOwnServer(provider, baseUrl);
     const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
@@ -69,7 +70,7 @@ export function createProviderModel(
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
-      const stream = await startStream(call, sdk, isOwn, connection, signal);
+      const stream = await startStream(call, sdk, baseUrl, connection, signal);
       const redaction = {
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
@@ -91,13 +92,13 @@ export function createProviderModel(
   async function startStream(
     call: ModelCall,
     sdk: LanguageModelV4,
-    isOwn: boolean,
+    baseUrl: URL,
     connection: ProviderConnection,
     signal: AbortSignal,
   ): Promise<ReadableStream<LanguageModelV4StreamPart>> {
     const files = await loadPromptFiles(platform, call, signal);
     try {
-      const started = sdk.doStream({ ...optionsOf(provider, call, files, isOwn), abortSignal: connection.signal });
+      const started = sdk.doStream({ ...optionsOf(provider, call, files, baseUrl), abortSignal: connection.signal });
       return (await connection.wait(started)).stream;
     } finally {
       files.release();
@@ -132,12 +133,14 @@ export function optionsOf(
   provider: Provider,
   call: ModelCall,
   files: PromptFiles,
-  isOwn: boolean,
+  baseUrl: URL,
 ): LanguageModelV4CallOptions {
-  const { takesSchema, takesToolFiles, cachePoint } = provider;
+  const { name, takesSchema, takesToolFiles, cachePoint } = provider;
+  const isOwn = isOwnServer(provider, baseUrl);
   const prompt = toCallOptions(call, files, {
     takesSchema,
     takesToolFiles,
+    rules: promptRulesOf(targetOf(name, baseUrl), call.config.model ?? ''),
     cachePoint: isOwn ? cachePoint : undefined,
   });
   return { ...prompt, ...(provider.options && { providerOptions: provider.options(isOwn, call) }) };

@@ -16,7 +16,9 @@ import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
 import type { Redact, StreamRedaction } from '../tools/redact.ts';
 import { shownJson, shownText } from '../tools/result.ts';
+import { CHAT_DATA, type ChatData } from './chat-data.ts';
 import { type ModelCall, type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
+import { RETURNED_ID } from './prompt-rules.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
@@ -88,14 +90,14 @@ export async function* readResponse(
         throw connection.failureOf(part.error);
       case 'finish': {
         const reason = reasonOf(part.finishReason, calls.length > 0);
-        const parts = keep.kept(redact);
+        const kept = keep.kept(redact);
         const usage = usageOf(part.usage);
         const rest = shown.end();
         if (rest !== '') yield { type: 'text', delta: rest };
         if (reason !== 'refusal') yield* calls;
-        yield parts === undefined || reason === 'refusal'
+        yield kept === undefined || reason === 'refusal'
           ? { type: 'finish', reason, usage }
-          : { type: 'finish', reason, usage, providerData: { provider, model, parts } satisfies ProviderData };
+          : { type: 'finish', reason, usage, providerData: { provider, model, ...kept } satisfies ProviderData };
         return;
       }
     }
@@ -160,6 +162,7 @@ function createEarlyParts(shows: ModelCall['shows'] = {}, { redact, stream }: Re
 /** Records the order of a response's parts, its reasoning, and the data that the provider attached to each. */
 function createKeeper() {
   const parts: DataPart[] = [];
+  let chat: ProviderData['chat'];
   const open = new Map<string, DataPart>();
   let reasoningCharacters = 0;
 
@@ -202,20 +205,44 @@ function createKeeper() {
         }
         case 'tool-call': {
           if (part.providerExecuted) break;
-          const call: DataPart = { type: 'toolCall' };
+          const call: DataPart = {
+            type: 'toolCall',
+            ...(RETURNED_ID.test(part.toolCallId) && { id: part.toolCallId }),
+          };
           attach(call, part.providerMetadata);
           parts.push(call);
+          break;
+        }
+        case 'finish': {
+          const data = part.providerMetadata?.[CHAT_DATA] as unknown as ChatData | undefined;
+          if (data) chat = attachChatData(parts, data);
           break;
         }
       }
     },
     /** Undefined if text and calls say everything, if the data exceeds its limit, or if it contains the key. */
-    kept(redact: Redact): DataPart[] | undefined {
-      if (!parts.some(({ type, metadata }) => type === 'reasoning' || metadata !== undefined)) return undefined;
-      const json = JSON.stringify(parts);
-      return json.length <= PROVIDER_DATA_MAX_CHARACTERS && redact(json) === json ? parts : undefined;
+    kept(redact: Redact): Pick<ProviderData, 'parts' | 'chat'> | undefined {
+      const isPlain = parts.every(
+        (part) => part.type !== 'reasoning' && part.metadata === undefined && !('id' in part),
+      );
+      if (isPlain && chat === undefined) return undefined;
+      const kept = { parts, ...(chat && { chat }) };
+      const json = JSON.stringify(kept);
+      return json.length <= PROVIDER_DATA_MAX_CHARACTERS && redact(json) === json ? kept : undefined;
     },
   };
+}
+
+/** Returns what is left for the whole response; undefined if that is nothing. */
+function attachChatData(parts: readonly DataPart[], { calls, message, reasoningIn }: ChatData): ProviderData['chat'] {
+  const called = parts.filter(({ type }) => type === 'toolCall');
+  for (const [at, part] of called.entries()) {
+    const fields = calls[at];
+    // Includes what the SDK knows of it.
+    if (fields) part.metadata = { openaiCompatible: fields as never };
+  }
+  const hasReasoning = parts.some(({ type }) => type === 'reasoning');
+  return hasReasoning || Object.keys(message).length > 0 ? { reasoningIn, message } : undefined;
 }
 
 function shownCall(part: { toolName: string; input: string }, redact: Redact): ToolCall {

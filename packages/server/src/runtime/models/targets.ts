@@ -1,0 +1,26 @@
+// The server that a request to a model goes to, as far as its rules are known. What each refuses is in tables by this name.
+import type { Model } from '@signalbox/contract';
+
+/** `chat`: a server of OpenAI's chat completions that is not known: vLLM, llama.cpp, Ollama, LM Studio, a gateway. */
+export type Target = 'openai' | 'anthropic' | 'google' | ChatTarget;
+
+type ChatTarget = 'chat' | (typeof hosts)[number][0];
+
+/** Servers of chat completions, by their hosts. */
+const hosts = [
+  ['openai-chat', /^api\.openai\.com$/],
+  ['azure', /\.(openai|services\.ai|cognitiveservices)\.azure\.com$/],
+  ['gemini-chat', /^(generativelanguage|[\w-]*aiplatform)\.googleapis\.com$/],
+  ['openrouter', /(^|\.)openrouter\.ai$/],
+  ['deepseek', /(^|\.)deepseek\.com$/],
+  ['moonshot', /(^|\.)(moonshot\.(ai|cn)|kimi\.(com|ai))$/],
+  ['mistral', /(^|\.)mistral\.ai$/],
+  ['groq', /(^|\.)groq\.com$/],
+  ['xai', /(^|\.)x\.ai$/],
+] as const;
+
+/** `baseUrl`: the one that the request goes to. */
+export function targetOf(provider: Model['provider'], baseUrl: URL): Target {
+  if (provider !== 'openai-compatible') return provider === 'anthropic' || provider === 'google' ? provider : 'openai';
+  return hosts.find(([, host]) => host.test(baseUrl.hostname))?.[0] ?? 'chat';
+}
