@@ -402,6 +402,14 @@ describe('limits of time and size', () => {
     expect([response.body.length, response.truncated]).toEqual([Math.min(length, maxResponseBytes), truncated]);
   });
 
+  test('a body that is not needed is read only for so long', async () => {
+    const target = await serve((_request, response) => response.writeHead(202).write('x'));
+    const url = `http://127.0.0.1:${target.port}/`;
+    const { status, body, truncated } = await egressFor('127.0.0.1').request(get(url, { bodyMs: 20 }));
+    expect([status, body.toString(), truncated]).toEqual([202, 'x', true]);
+    await closed(target);
+  });
+
   test('response headers are bounded', async () => {
     const target = await serveBytes((socket) =>
       socket.once('data', () => socket.write(`${HTTP_OK}x-a: ${'a'.repeat(20_000)}\r\n\r\n`)),

@@ -27,6 +27,11 @@ export interface OpenRequest {
 export interface EgressRequest extends OpenRequest {
   /** A longer response is cut here, and has `truncated`. */
   readonly maxResponseBytes: number;
+  /**
+   * If given, the status decides, and the body is only wanted if it arrives within this time. It is cut then, or where the connection
+   * breaks, and the response has `truncated`. By default a body that does not arrive whole is an error.
+   */
+  readonly bodyMs?: number;
 }
 
 export interface ResponseHead {
@@ -195,16 +200,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Flow {
 }
 
 /** The response with its body as a whole. */
-export function wholeResponse({ maxResponseBytes }: EgressRequest): ResponseReader<EgressResponse> {
+export function wholeResponse({ maxResponseBytes, bodyMs }: EgressRequest): ResponseReader<EgressResponse> {
   const { promise: response, resolve, reject } = Promise.withResolvers<EgressResponse>();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  let head: ResponseHead;
+  let head: ResponseHead | undefined;
   let flow: Flow;
+  let timer: NodeJS.Timeout | undefined;
 
   function succeed(truncated: boolean): void {
+    clearTimeout(timer);
     const [first = NOTHING] = chunks;
-    resolve({ ...head, body: chunks.length <= 1 ? first : Buffer.concat(chunks), truncated });
+    resolve({ ...head!, body: chunks.length <= 1 ? first : Buffer.concat(chunks), truncated });
+  }
+  function cut(): void {
+    succeed(true);
+    flow.stop();
   }
 
   return {
@@ -212,17 +223,19 @@ export function wholeResponse({ maxResponseBytes }: EgressRequest): ResponseRead
     head(received, control) {
       head = received;
       flow = control;
+      if (bodyMs !== undefined) timer = setTimeout(cut, bodyMs);
     },
     data(chunk) {
       const room = maxResponseBytes - bytes;
       chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
       bytes += chunk.length;
-      if (chunk.length <= room) return;
-      succeed(true);
-      flow.stop();
+      if (chunk.length > room) cut();
     },
     end: () => succeed(false),
-    fail: reject,
+    fail(error) {
+      if (head && bodyMs !== undefined) succeed(true);
+      else reject(error);
+    },
   };
 }
 

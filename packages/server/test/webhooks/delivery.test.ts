@@ -408,34 +408,53 @@ describe('retries', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  for (const [what, answer] of [
-    ['whose body does not end in time', (response: ServerResponse) => void response.writeHead(200).write('almost')],
-    ['that does not begin in time', () => {}],
-  ] as const) {
-    test(`a response ${what} is a failure, and the delivery is retried`, async () => {
-      let count = 0;
-      const server = createServer((request, response) => {
-        request.resume();
-        count += 1;
-        if (count === 1) answer(response);
-        else response.end();
-      });
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      await world.subscribe(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-      const session = await world.session();
-      await world.node({ timeoutMs: 200 });
-      await append(world, session, [status()]);
-      await world.advanceUntil(async () => (await listed())[0]?.attemptCount === 1, 0);
-      await world.advanceUntil(() => everything([session]));
-      const { attempts } = await shown((await listed())[0]!.deliveryId);
-      expect(attempts).toMatchObject([
-        { status: null, error: 'timeout' },
-        { status: 200, error: null },
-      ]);
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+  const partOf =
+    (statusCode: number, headers = {}) =>
+    (response: ServerResponse) => {
+      response.writeHead(statusCode, headers).write('almost');
+    };
+  const lost = { status: null, error: 'timeout' };
+  const accepted = { status: 200, error: null };
+  test.each<[string, (response: ServerResponse) => void, object[]]>([
+    ['does not begin in time', () => {}, [lost, accepted]],
+    ['is 200 with a body that does not end', partOf(200), [{ ...accepted, responseBody: 'almost' }]],
+    [
+      'is 204 with a connection that breaks',
+      (response) => response.writeHead(204).end(() => response.destroy()),
+      [{ status: 204, error: null }],
+    ],
+    [
+      'is 202 with less than its length',
+      (response) => {
+        partOf(202, { 'content-length': 100 })(response);
+        response.socket!.end();
+      },
+      [{ status: 202, error: null, responseBody: 'almost' }],
+    ],
+    [
+      'is 500 with a body that does not end',
+      partOf(500),
+      [{ status: 500, error: 'status', responseBody: 'almost' }, accepted],
+    ],
+  ])('the status decides, of a response that %s', async (_, respond, attempts) => {
+    let count = 0;
+    const server = createServer((request, response) => {
+      request.resume();
+      count += 1;
+      if (count === 1) respond(response);
+      else response.end();
     });
-  }
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await world.subscribe(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const session = await world.session();
+    await world.node({ timeoutMs: 200 });
+    await append(world, session, [status()]);
+    await world.advanceUntil(async () => (await listed())[0]?.attemptCount === 1, 0);
+    await world.advanceUntil(() => everything([session]));
+    expect((await shown((await listed())[0]!.deliveryId)).attempts).toMatchObject(attempts);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
 
   test('a redirect is not followed', async () => {
     const target = await receiverOf();

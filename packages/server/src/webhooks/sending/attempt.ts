@@ -38,8 +38,10 @@ export interface AttemptOptions {
   traceParent?: string | null;
 }
 
-/** For the whole exchange, including the response body. */
+/** Until the status. */
 const TIMEOUT_MS = 15_000;
+/** After it, for the body, which is only stored: a receiver that sends it slowly, or without end, has accepted the delivery. */
+const BODY_MS = 2_000;
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const STORED_RESPONSE_BYTES = 4 * 1024;
 
@@ -109,6 +111,7 @@ export async function attemptDelivery(
         body,
         timeoutMs,
         maxResponseBytes: MAX_RESPONSE_BYTES,
+        bodyMs: BODY_MS,
         signal,
         // Delivery is at least once in any case.
         repeatable: true,
