@@ -48,7 +48,11 @@ describe('a timing', () => {
     ['0 9 0 * *', ': Invalid value for day: 0'],
     ['0 9 * 13 *', ': Invalid value for month: 13'],
     ['* * * * MUN', ': '],
-    ['5-1 * * * *', ': '],
+    ['5-1 * * * *', ": the range '5-1' ends before it begins: write a list, such as"],
+    ['0 22-2 * * *', ": the range '22-2' ends"],
+    ['0 9 * * FRI-MON', ": the range '5-1' ends"],
+    ['0 9 * NOV-FEB *', ": the range '11-2' ends"],
+    ['0/5 * * * *', ": Syntax error, stepping with numeric prefix ('0/5') is not allowed. Use wildcard (*/step)"],
     ['*/0 * * * *', ': '],
   ])('is refused with the error in the cron expression "%s"', (pattern, why) => {
     expect(refusal(cron(pattern))).toContain(`cron: is not a cron expression such as "0 9 * * 1-5"${why}`);

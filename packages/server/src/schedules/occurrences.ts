@@ -104,5 +104,9 @@ function checkTimezone(timezone: string | null): void {
 function cronError({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, '')
-    .replace(/^(Invalid value for (?:day|month): )(-?\d+)$/, (_, what, value) => `${what}${Number(value) + 1}`);
+    .replace(/^(Invalid value for (?:day|month): )(-?\d+)$/, (_, what, value) => `${what}${Number(value) + 1}`)
+    .replace(
+      /^From value is larger than to value: (.*)$/,
+      'the range $1 ends before it begins: write a list, such as "22-23,0-2" or "FRI,SAT,SUN,MON"',
+    );
 }

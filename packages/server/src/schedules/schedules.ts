@@ -238,15 +238,20 @@ function changedTiming(
   input: { cron?: string | null; timezone?: string | null; at?: string | null },
   now: Date,
 ): Timing {
-  const cron = input.cron === undefined ? before.cron : input.cron;
+  const cron = input.cron === undefined ? before.cron : tidied(input.cron);
   const at = input.at === undefined ? before.at : input.at === null ? null : instantOf(input.at, 'at');
   // Without cron there is no time zone, unless the request has one, which is refused.
-  const timezone = input.timezone === undefined ? cron && before.timezone : input.timezone;
+  const timezone = input.timezone === undefined ? cron && before.timezone : tidied(input.timezone);
   const timing: Timing = { cron, at, timezone: cron === null ? timezone : (timezone ?? 'UTC') };
   if (sameTiming(before, timing) && (cron !== null || at !== null)) return timing;
   checkTiming(timing, now);
   if (at && at <= now) throw invalidField('at', 'must be in the future');
   return timing;
+}
+
+/** Without the white space that comes with a copied expression or name. */
+function tidied<T extends string | null>(text: T): T {
+  return (text === null ? text : text.trim().replace(/\s+/g, ' ')) as T;
 }
 
 function sameTiming(a: Timing, b: Timing): boolean {
@@ -265,7 +270,7 @@ export async function previewSchedule(
   ctx: Context,
   { cron, timezone = 'UTC', count = 5 }: Input<'previewSchedule'>,
 ): Promise<Result<'previewSchedule'>> {
-  const timing: Timing = { cron, timezone, at: null };
+  const timing: Timing = { cron: tidied(cron), timezone: tidied(timezone), at: null };
   const now = ctx.clock.now();
   checkTiming(timing, now);
   const times: string[] = [];

@@ -46,6 +46,21 @@ test('a schedule is shown with all default values', async () => {
   expect(await service.client.schedules.get(schedule.scheduleId)).toEqual(schedule);
 });
 
+test('white space around an expression and a time zone is dropped', async () => {
+  const tidy = { cron: '0 9 * * *', timezone: 'Europe/Berlin' };
+  for (const [before, after] of [
+    [' ', ''],
+    ['', '\n'],
+    ['\t', '\u00a0'],
+  ]) {
+    const given = { cron: `${before}0 9  * * *${after}`, timezone: `${before}Europe/Berlin${after}` };
+    const { scheduleId } = await create(given);
+    expect(await service.client.schedules.get(scheduleId)).toMatchObject(tidy);
+    expect(await service.client.schedules.update(scheduleId, { ...given, name: 'again' })).toMatchObject(tidy);
+    expect(await service.client.schedules.preview(given)).toEqual(await service.client.schedules.preview(tidy));
+  }
+});
+
 test('the values it was created with are returned, a time in UTC', async () => {
   const given = {
     input: [{ type: 'text' as const, text: 'Report.' }],
