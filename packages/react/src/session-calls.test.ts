@@ -1,6 +1,6 @@
 import type { Signalbox } from '@signalbox/client';
 import { expect, test } from 'vitest';
-import { turnOfMessage } from './session-calls.ts';
+import { mayDecide, turnOfMessage } from './session-calls.ts';
 
 /** A client whose responses are these, in order: the turns of the messages, newest first, and then the turn of the session. */
 function clientOf(responses: { messages: (number | null)[]; turn: number }[]) {
@@ -39,4 +39,16 @@ test.each([
   ],
 ])('the turn of a message that %s is known', async (_, responses, turn) => {
   expect(await turnOfMessage(clientOf(responses), sent)).toBe(turn);
+});
+
+test.each([
+  [{ status: 'pending', refusal: null }, true],
+  [{ status: 'pending', refusal: { code: 'not_an_approver' } }, false],
+  // Decided by someone else, or cancelled, since the page has read of it.
+  [{ status: 'approved', refusal: null }, false],
+  [{ status: 'denied', refusal: null }, false],
+  [{ status: 'cancelled', refusal: null }, false],
+])('of the approval %j, a page may decide: %s', async (approval, may) => {
+  const client = { approvals: { get: async () => approval } } as unknown as Signalbox;
+  expect(await mayDecide(client, 'op_1')).toBe(may);
 });

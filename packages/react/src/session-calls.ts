@@ -34,7 +34,9 @@ export async function newestMessages(client: Signalbox, sessionId: string, limit
 /** Whether the caller may decide an approval. If that can't be found out, it may try. */
 export async function mayDecide(client: Signalbox, operationId: string): Promise<boolean> {
   try {
-    return (await client.approvals.get(operationId)).refusal === null;
+    const { status, refusal } = await client.approvals.get(operationId);
+    // Someone may have decided it meanwhile: then the response continues.
+    return status === 'pending' && refusal === null;
   } catch {
     return true;
   }

@@ -22,6 +22,7 @@ import {
   positionOf,
 } from './journal.ts';
 import { Outbox, type Outgoing } from './outbox.ts';
+import { sendable } from './sendable.ts';
 import { Backoff, onNetworkChange, sleep } from './timing.ts';
 import type {
   DecideOptions,
@@ -134,7 +135,7 @@ class Store implements SessionStore {
 
   readonly send = (content: MessageContent, options: SendOptions = {}): Promise<boolean> => {
     this.#failure = null;
-    return this.#outbox.add(content, options);
+    return this.#outbox.add(sendable(content), options);
   };
 
   readonly stop = (): Promise<boolean> => this.#act((sessionId) => this.#client.sessions.interrupt(sessionId));

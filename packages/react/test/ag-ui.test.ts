@@ -234,16 +234,22 @@ test('a file of the user reaches the model', async () => {
     id: 'with-file',
     role: 'user',
     content: [
-      { type: 'text', text: 'What is it?' },
+      { type: 'text', text: 'What\0 is it?' },
       { type: 'document', source },
+      { type: 'document', source: { type: 'url', value: 'data:text/plain,Hello%2C%20url' } },
     ],
   });
   await agent.runAgent();
-  expect(JSON.stringify(world.requests.at(-1)!.messages)).toContain('Hello, file');
+  const sent = JSON.stringify(world.requests.at(-1)!.messages);
+  for (const part of ['What is it?', 'Hello, file', 'Hello, url']) expect(sent).toContain(part);
   const { agent: other } = agentOf({ sessionId: agent.sessionId! });
   await other.connectAgent();
   expect(other.messages[0]).toMatchObject({
-    content: [{ type: 'text' }, { type: 'document', source: { type: 'file', provider: 'signalbox' } }],
+    content: [
+      { type: 'text' },
+      { type: 'document', source: { type: 'file', provider: 'signalbox' } },
+      { type: 'document', source: { type: 'file', provider: 'signalbox' } },
+    ],
   });
 });
 

@@ -383,14 +383,30 @@ test('a file of the user reaches the model, and its part survives a reload', asy
   expect((await world.client.files.list()).data).toHaveLength(1);
 });
 
-test('a file that is neither in the message nor of the service is refused', async () => {
+test('what a user pastes and attaches is sent without NUL, also from a blob: URL', async () => {
   const { chat } = page();
+  world.next({ text: 'A text.' });
+  const url = URL.createObjectURL(new Blob(['Hello, blob'], { type: 'text/plain' }));
   await chat.sendMessage({
-    text: 'See',
-    files: [{ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' }],
+    text: 'Copied\0 from\0 a PDF\ud800',
+    files: [{ type: 'file', mediaType: 'text/plain', url }],
   });
+  URL.revokeObjectURL(url);
+  const sent = JSON.stringify(world.requests.at(-1)!.messages);
+  expect(sent).toContain('Copied from a PDF\ufffd');
+  expect(sent).toContain('Hello, blob');
+  expect(chat.status).toBe('ready');
+});
+
+test.each([
+  ['is neither in the message nor of the service', 'https://example.com/a.png', 'needs a data: or blob: URL'],
+  ['was revoked', 'blob:nodedata:0b1c', 'was revoked'],
+])('a file that %s is refused', async (_, url, why) => {
+  const { chat } = page();
+  await chat.sendMessage({ text: 'See', files: [{ type: 'file', mediaType: 'image/png', url }] });
   expect(chat.status).toBe('error');
-  expect(chat.error?.message).toContain('https://example.com/a.png');
+  expect(chat.error?.message).toContain(url);
+  expect(chat.error?.message).toContain(why);
 });
 
 test('the page of an end user does all of it with a session token, and leaves approvals to those who may decide them', async () => {

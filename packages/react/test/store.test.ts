@@ -100,7 +100,8 @@ test('the first message opens a session, and later ones continue it', async () =
     connection: 'closed',
     isBusy: false,
   });
-  const sending = page.store.send('Hello');
+  // What is copied from a PDF can have NULs.
+  const sending = page.store.send('Hel\0lo');
   // Shown at once.
   expect(page.lines()).toEqual(['user: Hello']);
   expect(page.store.getSnapshot()).toMatchObject({ isBusy: true, messages: [{ status: 'sending' }] });
@@ -108,7 +109,7 @@ test('the first message opens a session, and later ones continue it', async () =
   expect(await sending).toBe(true);
   await expect.poll(page.lines).toEqual(['user: Hello', 'assistant: You said: Hello']);
   await isIdle(page);
-  await page.store.send('Again');
+  await page.store.send([{ type: 'text', text: 'Again\0' }]);
   await expect.poll(page.lines).toHaveLength(4);
   await isIdle(page);
   expect(page.lines()[3]).toBe('assistant: You said: Again');

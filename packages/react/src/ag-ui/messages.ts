@@ -1,6 +1,7 @@
 /** Messages of a session as messages of AG-UI, and back. */
 import type { AssistantMessage, ContentPart, Message, ToolCall, UserMessage } from '@ag-ui/client';
 import type { Content, FilePart, Message as StoredMessage } from '@signalbox/client';
+import { bytesOfUrl, sendableText } from '../sendable.ts';
 
 /** The id of the message that has the result of a call, streamed and stored. */
 export function resultMessageId(toolCallId: string): string {
@@ -69,15 +70,16 @@ type Upload = (file: Uint8Array<ArrayBuffer>, mediaType: string | undefined) => 
 
 /** The content of a user message. Uploads the files that the service does not have. */
 export async function contentOf({ content }: UserMessage, upload: Upload): Promise<Content> {
-  if (typeof content === 'string') return content;
+  if (typeof content === 'string') return sendableText(content);
   return await Promise.all(
     content.map(async (part) => {
-      if (part.type === 'text') return { type: 'text' as const, text: part.text };
+      if (part.type === 'text') return { type: 'text' as const, text: sendableText(part.text) };
       const { source } = part;
       if (source.type === 'file' && source.provider === 'signalbox')
         return { type: 'file' as const, fileId: source.value };
-      if (source.type !== 'data') throw new Error(`A ${part.type} needs its data, or a file of the service`);
-      const bytes = Uint8Array.from(atob(source.value), (char) => char.charCodeAt(0));
+      const url = source.type === 'data' ? `data:;base64,${source.value}` : source.value;
+      const bytes = await bytesOfUrl(url);
+      if (!bytes) throw new Error(`A ${part.type} needs its data, a data: or blob: URL, or a file of the service`);
       return { type: 'file' as const, fileId: (await upload(bytes, source.mimeType)).fileId };
     }),
   );
