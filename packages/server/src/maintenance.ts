@@ -11,6 +11,7 @@ import { dropUnusedFiles } from './files/retention.ts';
 import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
+import { exponentialMs } from './lib/back-off.ts';
 import { formatId } from './lib/ids.ts';
 import { paced } from './lib/paced.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
@@ -49,7 +50,11 @@ const ALERT_EVERY_MS = 15_000;
 const FOLD_EVERY_MS = 300_000;
 // Retention is measured in days, so an hour does not matter.
 const DROP_EVERY_MS = 3600_000;
+// The first wait after a failure, which doubles up to the usual one.
+const RETRY_MS = 5_000;
 const DAY_MS = 24 * 3600 * 1000;
+
+type Outcome = 'done' | 'failed';
 
 interface Kept {
   eventsKeptDays: number;
@@ -69,10 +74,16 @@ export function createUpkeep(
   /** The names of work that may continue after its loop ends. */
   const names = new Set<string>();
 
+  /** `act` resolves with `failed` if a part of it has failed, which it has logged. */
   async function every(ms: number, what: string, act: () => Promise<unknown>): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await act().catch((error) => log.warn({ err: error }, `${what} failed; retrying`));
-      await clock.sleep(ms, stopping.signal).catch(() => {});
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const outcome = await act().catch((error): Outcome => {
+        log.warn({ err: error }, `${what} failed; retrying`);
+        return 'failed';
+      });
+      failures = outcome === 'failed' ? failures + 1 : 0;
+      const pauseMs = failures > 0 ? exponentialMs(failures, RETRY_MS, ms) : ms;
+      await clock.sleep(pauseMs, stopping.signal).catch(() => {});
     }
   }
 
@@ -81,70 +92,84 @@ export function createUpkeep(
     organizationIds: readonly string[],
     what: string,
     act: (organizationId: string) => Promise<unknown>,
-  ): Promise<void> {
+  ): Promise<Outcome> {
     names.add(what);
-    await shards.eachInTime(
+    let hasFailed = false;
+    const unreached = await shards.eachInTime(
       what,
       organizationIds,
       (id) => id,
       async (group) => {
         for (const organizationId of group) {
           if (stopping.signal.aborted) return;
-          await act(organizationId).catch((error) =>
-            log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`),
-          );
+          await act(organizationId).catch((error) => {
+            hasFailed = true;
+            log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`);
+          });
         }
       },
     );
+    return hasFailed || unreached.length > 0 ? 'failed' : 'done';
+  }
+
+  async function eachOfAll(what: string, act: (organizationId: string) => Promise<unknown>): Promise<Outcome> {
+    const { organizationIds, areAll } = await reachableOrganizations(platform);
+    const outcome = await eachOf(organizationIds, what, act);
+    return areAll ? outcome : 'failed';
   }
 
   const pendingRecords = paced(clock, () => findPendingRecords(platform), {
     again: ({ length }) => length >= PENDING_PAGE_SIZE,
   });
-  async function sequence(): Promise<void> {
+  async function sequence(): Promise<Outcome> {
     const pending = new Map((await pendingRecords())?.map((records) => [records.organizationId, records]));
-    await eachOf([...pending.keys()], 'sequencing the event log', (organizationId) =>
+    return eachOf([...pending.keys()], 'sequencing the event log', (organizationId) =>
       sequenceInBackground(db, pending.get(organizationId)!),
     );
   }
 
   const searchUpdates = createSearchUpdates(platform);
-  async function makeSearchable(): Promise<void> {
-    await eachOf(await organizationsToUpdate(platform), 'making sessions searchable', (organizationId) =>
+  async function makeSearchable(): Promise<Outcome> {
+    return eachOf(await organizationsToUpdate(platform), 'making sessions searchable', (organizationId) =>
       searchUpdates.update(organizationId, stopping.signal),
     );
   }
 
-  async function compact(): Promise<void> {
-    await eachOf(await organizationsToCompact(platform), 'compacting usage', async (organizationId) => {
+  async function compact(): Promise<Outcome> {
+    return eachOf(await organizationsToCompact(platform), 'compacting usage', async (organizationId) => {
       while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
     });
   }
 
-  async function alert(): Promise<void> {
-    await eachOf(await organizationsWithBudgets(platform), 'looking at budgets', (organizationId) =>
+  async function alert(): Promise<Outcome> {
+    return eachOf(await organizationsWithBudgets(platform), 'looking at budgets', (organizationId) =>
       alertBudgets(db, organizationId, clock.now()),
     );
   }
 
-  async function fold(): Promise<void> {
+  async function fold(): Promise<Outcome> {
     const before = foldedBefore(clock.now());
-    await eachOf(await organizationsToFold(platform, before), 'folding analytics', async (organizationId) => {
-      while (!stopping.signal.aborted && (await foldMinutes(db, organizationId, before)));
-    });
+    const outcome = await eachOf(
+      await organizationsToFold(platform, before),
+      'folding analytics',
+      async (organizationId) => {
+        while (!stopping.signal.aborted && (await foldMinutes(db, organizationId, before)));
+      },
+    );
     await dropOldAnalytics(platform, clock.now(), stopping.signal);
+    return outcome;
   }
 
-  async function dropOldEvents(): Promise<void> {
+  async function dropOldEvents(): Promise<Outcome> {
     const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
-    await eachOf(await organizationsToDropEvents(platform, before), 'deleting old events', async (organizationId) => {
+    return eachOf(await organizationsToDropEvents(platform, before), 'deleting old events', async (organizationId) => {
       while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
     });
   }
 
-  async function dropOldDeliveries(): Promise<void> {
+  async function dropOldDeliveries(): Promise<Outcome> {
     const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
-    await eachOf(await reachableOrganizations(platform), 'deleting old deliveries', async (organizationId) => {
+    return eachOfAll('deleting old deliveries', async (organizationId) => {
       const { signal } = stopping;
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
         await dropDeliveries(db, { organizationId, webhookSubscriptionId }, before, signal);
@@ -156,20 +181,20 @@ export function createUpkeep(
     });
   }
 
-  async function dropSessions(): Promise<void> {
-    await eachOf(await reachableOrganizations(platform), 'deleting old sessions', (organizationId) =>
+  async function dropSessions(): Promise<Outcome> {
+    return eachOfAll('deleting old sessions', (organizationId) =>
       dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal),
     );
   }
 
-  async function erase(): Promise<void> {
-    await eachOf(await organizationsWithErasures(platform), 'erasing end users', (organizationId) =>
+  async function erase(): Promise<Outcome> {
+    return eachOf(await organizationsWithErasures(platform), 'erasing end users', (organizationId) =>
       eraseEndUsers(platform, organizationId, stopping.signal),
     );
   }
 
-  async function dropFiles(): Promise<void> {
-    await eachOf(await reachableOrganizations(platform), 'deleting unused files', (organizationId) =>
+  async function dropFiles(): Promise<Outcome> {
+    return eachOfAll('deleting unused files', (organizationId) =>
       dropUnusedFiles(platform, organizationId, filesKeptDays, stopping.signal),
     );
   }

@@ -166,9 +166,9 @@ test('on a healthy sharded database it is a single one as well', async () => {
   const shards = createShards(db);
   await shards.query('look', ANYWHERE);
   asked = [];
-  const { rows, covers } = await shards.query<{ id: string }>('look', ANYWHERE);
+  const { rows, covers, isComplete } = await shards.query<{ id: string }>('look', ANYWHERE);
   expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-  expect(covers(newUuid())).toBe(true);
+  expect([covers(newUuid()), isComplete]).toEqual([true, true]);
   expect(asked).toHaveLength(1);
 });
 
@@ -186,9 +186,9 @@ test('while a server fails or hangs, the others return their rows, and it is ret
   ] as const) {
     sharded.lose([lost!], how);
     const look = () => clock.passWhile(shards.query<{ id: string }>('look', ANYWHERE));
-    const { rows, covers } = await look();
+    const { rows, covers, isComplete } = await look();
     expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.filter((id) => id !== lost).toSorted());
-    expect([covers(lost!), covers(alive!)]).toEqual([false, true]);
+    expect([covers(lost!), covers(alive!), isComplete]).toEqual([false, true, false]);
     const before = sharded.tries();
     for (let second = 0; second < 300; second += 1) {
       await look();

@@ -33,6 +33,8 @@ export type Within = (column?: Sql) => Sql;
 
 export interface Found<Row> {
   rows: Row[];
+  /** Whether every server responded. */
+  isComplete: boolean;
   /** Whether the organization was included. */
   covers(organizationId: string): boolean;
 }
@@ -232,6 +234,7 @@ export function createShards(
       const covered = new Set(results.flatMap(({ server }) => server?.organizationIds ?? []));
       return {
         rows: results.flatMap(({ result }) => result),
+        isComplete: isWhole || results.length === placement.servers().length,
         covers: (organizationId) => isWhole || covered.has(organizationId),
       };
     },

@@ -38,14 +38,16 @@ export function allOrganizations(db: Db): Promise<Organization[]> {
   );
 }
 
-/** Like `allOrganizations`, for the background pass: those whose shards can be reached. */
-export async function reachableOrganizations({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
-  const { rows } = await shards.query<{ organizationId: string }>(
+/** Like `allOrganizations`, for work in the background: the organizations whose shards can be reached. */
+export async function reachableOrganizations({
+  shards,
+}: Pick<Platform, 'shards'>): Promise<{ organizationIds: string[]; areAll: boolean }> {
+  const { rows, isComplete } = await shards.query<{ organizationId: string }>(
     'looking for organizations',
     (within) => sql`
     select organization_id as "organizationId" from organizations where true ${within()} order by organization_id`,
   );
-  return rows.map(({ organizationId }) => organizationId);
+  return { organizationIds: rows.map(({ organizationId }) => organizationId), areAll: isComplete };
 }
 
 /** Returns the first organization, and creates it if there is none. Two nodes that start at once create one. */

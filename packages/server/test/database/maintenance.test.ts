@@ -1,7 +1,8 @@
 // The maintenance of many organizations: a fault in one does not affect the others, and nodes do not wait for one another.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
+import type { Db } from '../../src/db/db.ts';
 import { createUpkeep, type Upkeep } from '../../src/maintenance.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
@@ -38,8 +39,8 @@ async function waiting(organizationIds: readonly string[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-function start(): void {
-  upkeep = createUpkeep(world.platform, { eventsKeptDays: 1, deliveriesKeptDays: 1, filesKeptDays: 30 });
+function start(platform = world.platform): void {
+  upkeep = createUpkeep(platform, { eventsKeptDays: 1, deliveriesKeptDays: 1, filesKeptDays: 30 });
   upkeep.start();
 }
 
@@ -64,4 +65,27 @@ test('an organization that cannot be sequenced does not delay the others', async
     where p.organization_id = ${broken} limit 1`);
   start();
   await expect.poll(() => waiting(ids)).toEqual([broken]);
+});
+
+test.each([
+  ['the search for the organizations', /^\s*select organization_id as "organizationId" from organizations/],
+  ['the work of one organization', /webhook_deliveries/],
+])('hourly work is repeated after 5, 10 and 20 seconds while %s fails, until it succeeds', async (_, part) => {
+  const attempts: number[] = [];
+  const startedMs = clock.now().getTime();
+  const seconds = () => (clock.now().getTime() - startedMs) / 1_000;
+  const over = async (db: Db): Promise<Db> => ({
+    ...db,
+    async query<Row>(statement: Sql) {
+      if (part.test(statement.text)) {
+        attempts.push(seconds());
+        if (seconds() < 35) throw new Error('broken');
+      }
+      return db.query<Row>(statement);
+    },
+  });
+  start(await world.anotherNode({ clock, over }));
+  await clock.pass(36_000);
+  await clock.pass(600_000, 60_000);
+  expect([...new Set(attempts)]).toEqual([0, 5, 15, 35]);
 });
