@@ -183,3 +183,10 @@ test('a definition has the schema without its `$schema`, and only the policy of 
     inputSchema: { type: 'object', properties: {}, required: ['a'] },
   });
 });
+
+test('a PDF is given from its first line on', async () => {
+  const bytes = new TextEncoder().encode('\r\n%PDF-1.4\n');
+  const turn = turnWith([['user', file('file_pdf', 'application/pdf')]], { fileContent: async () => bytes });
+  const [entry] = await entriesOf(turn);
+  expect(entry).toMatchObject({ parts: [{ type: 'media', data: new TextEncoder().encode('%PDF-1.4\n') }] });
+});

@@ -88,8 +88,9 @@ async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<st
     const isMedia = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/.test(mediaType);
     if (read.has(fileId) || !(isText || isMedia) || bytes + file.bytes > maxPromptFileBytes) continue;
     try {
-      const data = await turn.fileContent(fileId);
-      bytes += data.byteLength;
+      const content = await turn.fileContent(fileId);
+      bytes += content.byteLength;
+      const data = mediaType === 'application/pdf' ? withoutLead(content) : content;
       const text = () => `${nameOf(file)}\n${decoderOf(mediaType).decode(data)}`;
       read.set(fileId, isText ? { type: 'text', text: text() } : { type: 'media', mediaType, filename, data });
     } catch (error) {
@@ -98,6 +99,12 @@ async function readFiles(turn: Turn, files: readonly FilePart[]): Promise<Map<st
     }
   }
   return read;
+}
+
+/** A PDF from its first line on. Not every provider looks for it behind what a scanner or printer has put before it. */
+function withoutLead(pdf: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const start = new TextDecoder('latin1').decode(pdf.subarray(0, 1024));
+  return pdf.subarray(Math.max(0, start.search(/%PDF-\d/)));
 }
 
 /** A text that is not UTF-8 has its charset in its type. */

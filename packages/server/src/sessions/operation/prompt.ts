@@ -3,7 +3,13 @@
 //
 // What that cannot know is said: the tools that an MCP server listed then, the bytes of files, and how long messages were cut if other
 // models came before this one.
-import type { MessagePart, Model, OperationDetails, SessionTurn } from '@signalbox/contract';
+import {
+  imageSidesOf,
+  type MessagePart,
+  type Model,
+  type OperationDetails,
+  type SessionTurn,
+} from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Definition } from '../../agents/agents.ts';
 import { modelsOf } from '../../agents/read-definition.ts';
@@ -70,7 +76,11 @@ export async function readModelCall(
     notes.push('Long messages were cut for the model. Where exactly may differ by a few words.');
   const call = asRepeated(modelCallOf(state, model, view), operation);
   const sent = leftOut > 0 ? null : await requestAsSent(call).catch(() => null);
-  if (sent && sent.files > 0) notes.push('The contents of files are shown as {{files.…}} in the request.');
+  if (sent && sent.files > 0) {
+    notes.push('The contents of files are shown as {{files.…}} in the request.');
+    if (imageSidesOf(model.provider))
+      notes.push('Of an image that was too large, the model got a description instead.');
+  }
   if (model.provider === 'worker')
     notes.push('A program of yours was the model. It got this, and called its own model.');
   return {
