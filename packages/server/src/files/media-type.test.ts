@@ -86,6 +86,7 @@ test.each<[string, Uint8Array, string | undefined, string | null, string]>([
     null,
     'text/html; charset=windows-1252',
   ],
+  ['a type of Windows for CSV', latin, 'application/vnd.ms-excel', null, 'text/plain; charset=windows-1252'],
   ['a name of a text', latin, 'application/vnd.ms-excel', 'Table.CSV', 'text/plain; charset=windows-1252'],
   ['a byte order mark', encoded('\ufeffa b', 'utf-16le'), undefined, null, 'text/plain; charset=utf-16le'],
   ['UTF-8 that is cut', Buffer.from('Köln, Zürich, Malmö').subarray(0, -1), 'text/plain', null, 'text/plain'],
@@ -116,6 +117,12 @@ test.each<[string, Uint8Array, string | undefined, string]>([
   ['numbers of 16 bits', Buffer.from(Uint16Array.from({ length: 500 }, (_, n) => n + 300).buffer), 'text/csv', UNKNOWN],
   ['numbers of 32 bits', Buffer.from(Uint32Array.from({ length: 500 }, (_, n) => n + 32).buffer), 'text/csv', UNKNOWN],
   ['half a character of UTF-16', encoded('\ufeffname', 'utf-16le').subarray(0, -1), 'text/csv', UNKNOWN],
+  [
+    'a workbook of Excel',
+    Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(512)]),
+    'application/vnd.ms-excel',
+    'application/x-cfb',
+  ],
   ['an image', png, 'text/csv; charset=windows-1252', 'image/png'],
   ['a mark of UTF-16 by chance', Buffer.from([0xff, 0xfe, 0x41, 0x42, 0x43, 0x44]), undefined, UNKNOWN],
 ])('what is binary stays binary: %s', async (_, bytes, claimed, type) => {

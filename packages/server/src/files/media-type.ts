@@ -20,6 +20,8 @@ export interface ClaimedType {
 const HEAD_BYTES = 64 * 1024;
 
 const CLAIMABLE = ['text/plain', 'text/csv', 'text/markdown', 'text/html', 'application/json'];
+/** What browsers on Windows call a CSV. A workbook of Excel is not text, whatever it is called. */
+const CSV_TYPE = /^application\/((x-)?csv|vnd\.ms-excel)$/;
 const TEXT_NAME = /\.(csv|tsv|txt|md|html?|json|xml|ya?ml|log|sql|srt|vtt|ics|vcf)$/i;
 // A text can begin with the two letters of an image format. These formats are themselves text, or may be.
 const MAY_BE_TEXT = /^text\/|^application\/(pdf|rtf|xml|postscript|eps)$/;
@@ -54,8 +56,11 @@ export function createMediaTypeDetector({ claimedType = '', filename }: ClaimedT
 
 function readerFor(claimedType: string, filename: string | null): TextReader {
   const declared = charsetNamed(charsetParameter(claimedType));
-  const isClaimed = declared !== undefined || inputMediaOf(claimedType) === 'text' || TEXT_NAME.test(filename ?? '');
-  return createTextReader({ isClaimed, declared });
+  const isTextType = inputMediaOf(claimedType) === 'text' || CSV_TYPE.test(essenceOf(claimedType));
+  return createTextReader({
+    isClaimed: declared !== undefined || isTextType || TEXT_NAME.test(filename ?? ''),
+    declared,
+  });
 }
 
 function textType(found: string | undefined, start: Buffer, claimed: string): string {

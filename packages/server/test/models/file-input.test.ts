@@ -290,6 +290,22 @@ describe.each(formats)(
   },
 );
 
+test('Google gets an image of a telephone, and a description of a GIF', async () => {
+  server = await startProviderServer(generateContent.basePath);
+  const heic = await store(Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1'), 'IMG_0001.HEIC');
+  const gif = await store(Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=', 'base64'), 'moving.gif');
+  server.next(generateContent.respond({ parts: [{ text: ['ok'] }] }));
+  const call = callOf({ provider: 'google', model: 'gemini-3-pro', baseUrl: server.url }, [heic, gif]);
+  for await (const _ of createModels(base.platform)(call, new AbortController().signal));
+  const [{ parts }] = server.requests.at(-1)!.body.contents as [{ parts: unknown[] }];
+  const why = 'the model google/gemini-3-pro takes no images of the type image/gif';
+  expect(parts).toMatchObject([
+    { text: described(heic) },
+    { inlineData: { mimeType: 'image/heic' } },
+    { text: described(gif, why) },
+  ]);
+});
+
 describe('Anthropic, which refuses a request with an image that is too large', () => {
   /** The header of a PNG of this size. */
   const pngOf = (width: number, height: number) => {
