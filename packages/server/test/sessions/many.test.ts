@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { idle } from '../support/idle.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -51,6 +52,39 @@ describe('cancelling many', () => {
     for await (const { sessionId } of service.client.events.list({ type: 'session.cancelled', limit: 1000 }))
       if (sessionId) events += 1;
     expect(events).toBe(500);
+  });
+
+  test('stops when its client leaves, which is no fault of the service', async () => {
+    await fill(20, 'leaving');
+    const { db } = service;
+    const organizationId = uuidOf('org', service.organizationId);
+    const isCancelled = sql`
+      select from sessions where organization_id = ${organizationId} and end_user_id = 'leaving' and status = 'cancelled'`;
+    const gone = new AbortController();
+    const before = service.logLines.length;
+    await db.transaction(async (tx) => {
+      // So that the request can't end before its client leaves.
+      await tx.query(sql`
+        select from sessions where organization_id = ${organizationId} and end_user_id = 'leaving'
+        order by session_id limit 10 for update`);
+      const asked = service.fetch('/api/v1/sessions/cancel', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ endUserId: 'leaving' }),
+        signal: gone.signal,
+      });
+      const left = expect(asked).rejects.toThrow();
+      const waiting = sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await expect.poll(() => db.query(waiting)).not.toEqual([]);
+      gone.abort();
+      await left;
+      // The service has seen that the client left before it reads what comes later.
+      for (let n = 0; n < 3; n += 1) await service.client.me();
+    });
+    await idle();
+    expect(await db.execute(isCancelled)).toBeLessThan(20);
+    expect(service.logLines.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
   });
 
   test('reports each named session: changed, changed before, ended otherwise, or not found', async () => {

@@ -3,6 +3,7 @@
 import { errorCodes, type Problem } from '@signalbox/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../../db/db.ts';
+import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 
 const MIB = 1024 * 1024;
@@ -36,8 +37,10 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   const known = asApiError(error, request);
   // Fastify closes the connection after a body that it can't read; here the rest is discarded instead (body.ts).
   reply.removeHeader('connection');
+  // What the client does not wait for any more was given up.
+  const isGivenUp = error === OVER && reply.raw.destroyed;
   // A deliberate refusal is already in the request's own log line.
-  if (known.status >= 500 && known !== error) {
+  if (known.status >= 500 && known !== error && !isGivenUp) {
     request.log.error(
       { err: error, requestId: request.id },
       known.code === 'unavailable' ? 'unavailable' : 'request failed',
