@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Signalbox } from '@signalbox/client';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
 import { type Nodes, startNodes } from './support/nodes.ts';
@@ -12,12 +13,20 @@ import { type Nodes, startNodes } from './support/nodes.ts';
 const MIB = 1024 * 1024;
 const SESSIONS = Number(process.env.SIGNALBOX_MEMORY_SESSIONS ?? 2);
 const CALLS = 20;
-/** A quarter of a small node of 1 GiB for what tools return, and some for the garbage. Without a bound, 40 files took 700 MiB. */
-const MAX_GROWTH_MIB = 350;
+/**
+ * A quarter of a small node of 1 GiB for what tools return, and some for the garbage; for each further session, what its model gets.
+ * Without a bound, 40 files took 700 MiB, and 40 results of many values 1,300.
+ */
+const MAX_GROWTH_MIB = 300 + 25 * SESSIONS;
+/** As in a container of 1 GiB: with a larger heap, most of the growth is garbage that is not collected yet. */
+const HEAP = { NODE_OPTIONS: '--max-old-space-size=512' };
 const QUIET = { timeout: 600_000, interval: 200 };
 
 const kinds: Record<string, { type: string; body: Buffer }> = {
   files: { type: 'image/png', body: Buffer.alloc(8 * MIB, 0xff) },
+  texts: { type: 'text/plain', body: Buffer.alloc(MIB, 'a') },
+  values: { type: 'application/json', body: Buffer.from(`[${'[],'.repeat(349_000)}[]]`) },
+  records: { type: 'application/json', body: Buffer.from(`[${'{"id":123456,"name":"Ada"},'.repeat(38_000)}1]`) },
 };
 
 let database: TestDatabase;
@@ -46,7 +55,7 @@ test.runIf(process.platform === 'linux').for(Object.keys(kinds))(
   { timeout: 900_000 },
   async (kind) => {
     await nodes?.end();
-    nodes = await startNodes(1, database.url);
+    nodes = await startNodes(1, database.url, HEAP);
     const [client] = nodes.clients;
     const { port } = server.address() as AddressInfo;
     const script = [
@@ -80,6 +89,41 @@ test.runIf(process.platform === 'linux').for(Object.keys(kinds))(
     const peak = await residentMib('VmHWM');
     console.log(`${kind}: from ${before.toFixed()} to at most ${peak.toFixed()} MiB`);
     expect([served, nodes.errors]).toEqual([SESSIONS * CALLS, []]);
+    expect(peak - before).toBeLessThan(MAX_GROWTH_MIB);
+  },
+);
+
+test.runIf(process.platform === 'linux')(
+  `${100 * SESSIONS} requests with long bodies of many values that wait for the database`,
+  { timeout: 900_000 },
+  async () => {
+    await nodes?.end();
+    nodes = await startNodes(1, database.url, HEAP);
+    const [client] = nodes.clients;
+    const { agentId } = await client!.agents.create({ name: 'bodies', model: { provider: 'scripted', model: 'any' } });
+    const { sessionId } = await client!.sessions.open({ agentId, environment: 'production' });
+    const before = await residentMib('VmRSS');
+    const body = `{"toolCallId":"call_01k9xq3v7gf3pbt8zn5e6m2r4c","output":[${'[],'.repeat(349_000)}[]]}`;
+    const send = async () => {
+      const { status } = await fetch(`${nodes.urls[0]}/api/v1/sessions/${sessionId}/tool_results`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${nodes.apiKey}`, 'content-type': 'application/json' },
+        body,
+      });
+      return status;
+    };
+    const lock = new pg.Client(database.url);
+    await lock.connect();
+    await lock.query('begin');
+    await lock.query('lock table sessions in exclusive mode');
+    const responses = Array.from({ length: 100 * SESSIONS }, send);
+    // The first has waited for a connection for as long as it may.
+    await Promise.race(responses);
+    await lock.end();
+    const statuses = await Promise.all(responses);
+    const peak = await residentMib('VmHWM');
+    console.log(`bodies: from ${before.toFixed()} to at most ${peak.toFixed()} MiB`);
+    expect(statuses.filter((status) => status !== 404 && status !== 503)).toEqual([]);
     expect(peak - before).toBeLessThan(MAX_GROWTH_MIB);
   },
 );

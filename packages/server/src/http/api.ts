@@ -11,6 +11,7 @@
 //                     before anything is refused, or with the change itself
 //                     what a stream needs, if the caller asks for one                 request/event-stream.ts
 //     limits          429 by the caller's requests or open streams                    request/limits.ts
+//     memory          a long body waits; 429 for a session token with several         request/body-memory.ts
 //   when it has arrived
 //     body            415, 413, 400; a client that waits for `100 Continue` gets it   request/body.ts, request/server.ts
 //                     when the body is first read
@@ -38,6 +39,7 @@ import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import type { Admission } from './request/admission.ts';
 import { type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
+import type { BodyMemory } from './request/body-memory.ts';
 import { responseOfContent } from './request/content.ts';
 import { addPreflights, varyByOrigin } from './request/cors.ts';
 import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
@@ -75,6 +77,7 @@ export interface ApiParts extends StepParts {
   readonly streams: Streams;
   readonly exports: Exports;
   readonly slowBodies: SlowBodies;
+  readonly bodyMemory: BodyMemory;
   /** Waits until the event loop has time for this request's organization. */
   readonly loopTurn: (request: FastifyRequest) => Promise<void> | undefined;
 }
@@ -110,7 +113,7 @@ export function addApi(app: FastifyInstance, parts: ApiParts): void {
 
 /** Before the body is read: slot, caller, limits. */
 function admit(route: Route, plan: Plan, parts: ApiParts) {
-  const { platform, admission, authorizer, limits, exports } = parts;
+  const { platform, admission, authorizer, limits, exports, bodyMemory } = parts;
   const waits = mayWait(route);
   const mayRecall = plan !== undefined && !limits.counts(route);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -151,6 +154,7 @@ function admit(route: Route, plan: Plan, parts: ApiParts) {
     if (route.stream === 'export') exports.enter(ctx, reply.raw);
     if (waits) slot.release();
     else slot.work(ctx.callerId!, ctx.organizationId);
+    await bodyMemory.beforeReading(request, ctx);
   };
 }
 

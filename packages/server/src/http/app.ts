@@ -22,6 +22,7 @@ import { addReference } from './reference/routes.ts';
 import { createAdmission } from './request/admission.ts';
 import { createAuthorizer } from './request/auth.ts';
 import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly, requirePlainBody } from './request/body.ts';
+import { createBodyMemory } from './request/body-memory.ts';
 import { handleError, sendProblem } from './request/errors.ts';
 import { createExports } from './request/exports.ts';
 import { createLimits, type LimitSettings } from './request/limits.ts';
@@ -91,6 +92,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
   const slowBodies = createSlowBodies(platform.clock, options.limits.requestTimeoutSeconds * 1000);
   const streams = createStreams({ platform, unreadBound, limits, stalledReaders });
+  const bodyMemory = createBodyMemory(slowBodies);
   const loopQueue = createLoopQueue();
   const loopTurn = ({ ctx, ip }: FastifyRequest) => loopQueue.next(ctx?.organizationId ?? networkOf(ip));
   let draining = false;
@@ -116,7 +118,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
 
   prepareServer(app.server, options.limits, platform);
   app.server.on('connection', (connection) => stalledReaders.watch(connection));
-  readJsonStrictly(app, loopTurn);
+  readJsonStrictly(app, bodyMemory, loopTurn);
   app.decorateRequest('ctx', undefined);
   app
     .decorateRequest('slot', undefined)
@@ -167,6 +169,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     streams,
     exports: createExports(),
     slowBodies,
+    bodyMemory,
     loopTurn,
     maxOpenSessions: options.limits.maxOpenSessions,
     checkResponses: options.checkResponses ?? false,

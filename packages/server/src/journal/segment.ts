@@ -5,6 +5,7 @@
 // both follow from the segment's position.
 import { type Chunk, type ChunkType, type Envelope, voidableChunkTypes } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
+import { jsonOfList } from '../lib/json-text.ts';
 import { formatCursor, type Position } from './cursor.ts';
 
 type Without<T> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;
@@ -29,7 +30,7 @@ export interface JournalOwner {
 }
 
 export function encodeItems(items: readonly Item[]): string {
-  return JSON.stringify(items);
+  return jsonOfList(items);
 }
 
 /** The chunks of a segment after a position, of the requested types. */

@@ -18,8 +18,13 @@ export const UNCOUNTED_BYTES = 64 * 1024;
 export const COPIES_OF_TEXT = 4;
 
 export function createMemory(): FairShare {
+  return createMemoryShare(MAX_BYTES, MAX_PART);
+}
+
+/** A part of the memory that the process may use, and at most `maxBytes`; half of it for one organization. */
+export function createMemoryShare(maxBytes: number, maxPart: number): FairShare {
   const usable = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
-  const max = Math.min(MAX_BYTES, Math.floor(usable * MAX_PART));
+  const max = Math.min(maxBytes, Math.floor(usable * maxPart));
   return createFairShare({ max, maxOfOrganization: max / 2 });
 }
 

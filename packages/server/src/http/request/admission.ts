@@ -20,7 +20,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Context } from '../../lib/context.ts';
 import { createFairShare, type FairShare, type Release } from '../../lib/fair-share.ts';
 import { networkOf } from '../../lib/network.ts';
-import { onceClosed } from './closed.ts';
+import { closedSignal, onceClosed } from './closed.ts';
 import { requestTimeout } from './server.ts';
 
 declare module 'fastify' {
@@ -39,6 +39,8 @@ export interface Slot {
   upload(caller: Uploader, mebibytes: number): void;
   /** For a call that needs no sign-in. Its body has to arrive within `STRANGER_BODY_MS`. */
   serveStranger(ipAddress: string): void;
+  /** Takes something else for the request, until its slot is released. The signal is aborted when the response is closed. */
+  hold(take: (signal: AbortSignal) => Promise<Release | undefined>): Promise<void>;
   /** The body has arrived. */
   bodyArrived(): void;
   release(): void;
@@ -81,6 +83,7 @@ export function createAdmission({ maxRequestsInFlight, maxUploads }: AdmissionSe
       let isOver = false;
       let leavePool = () => {};
       let leaveShare: Release | undefined;
+      const held: Release[] = [];
       /** Whose share it counts in. */
       let owner = '';
       let pool: Pool | undefined;
@@ -112,6 +115,7 @@ export function createAdmission({ maxRequestsInFlight, maxUploads }: AdmissionSe
         moveTo(undefined);
         leaveShare?.();
         leaveShare = undefined;
+        for (const leave of held.splice(0)) leave();
       }
 
       const slot: Slot = {
@@ -135,6 +139,11 @@ export function createAdmission({ maxRequestsInFlight, maxUploads }: AdmissionSe
           moveTo(halfSent, address);
           hasArrived = new AbortController();
           clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(tooLate, () => {});
+        },
+        async hold(take) {
+          const leave = await take(closedSignal(reply.raw));
+          if (leave && isOver) leave();
+          else if (leave) held.push(leave);
         },
         bodyArrived() {
           hasArrived?.abort(OVER);

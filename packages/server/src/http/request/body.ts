@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { OVER } from '../../lib/aborted.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { BodyMemory } from './body-memory.ts';
 import { onceClosed } from './closed.ts';
 import { jsonErrorIndex, placeOf } from './json-error.ts';
 import { requireFaithful } from './json-value.ts';
@@ -21,15 +22,17 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
 }
 
-/** An empty body counts as none. Waits for `turn` before it parses. */
+/** An empty body counts as none. Waits for memory, and for `turn`, before it parses. */
 export function readJsonStrictly(
   app: FastifyInstance,
+  memory: Pick<BodyMemory, 'beforeParsing'>,
   turn: (request: FastifyRequest) => Promise<void> | undefined,
 ): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    await memory.beforeParsing(request, body);
     await turn(request);
     request.rawBody = body;
     let text: string;

@@ -9,6 +9,7 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
+import { JsonText } from '../../lib/json-text.ts';
 import { filesOf } from './file-parts.ts';
 import type { ModelCall } from './model.ts';
 import type { PromptFiles, PromptPart } from './prompt-files.ts';
@@ -171,6 +172,8 @@ type Output = Extract<LanguageModelV4ToolResultOutput, { type: 'text' | 'json' |
 function outputOf({ output, error, outcomeUnknown }: Omit<Part<'tool_result'>, 'input'>): Output {
   if (error !== undefined) return { type: 'error-text', value: `Error: ${error}` };
   if (outcomeUnknown) return { type: 'error-text', value: 'Error: the outcome of this call is unknown.' };
+  // Providers write a value as its text.
+  if (output instanceof JsonText) return { type: 'text', value: output.text };
   return typeof output === 'string'
     ? { type: 'text', value: output }
     : { type: 'json', value: (output ?? null) as JSONValue };

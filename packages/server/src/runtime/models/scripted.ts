@@ -8,6 +8,7 @@
 //   {{lastToolResult}}   the last tool result: a string as it is, an error's text, anything else as JSON
 import type { ScriptStep } from '@signalbox/contract';
 import { newUuid } from '../../lib/ids.ts';
+import { jsonOf } from '../../lib/json-text.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './model.ts';
 
@@ -119,7 +120,7 @@ function createFillIn({ transcript }: ModelCall): (text: string) => string {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
+  return typeof value === 'string' ? value : jsonOf(value);
 }
 
 function mapStrings(value: unknown, map: (text: string) => string): unknown {

@@ -9,6 +9,7 @@ import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
 import { type ChunkRun, commitTransition, Fenced, type Patch } from '../../journal/append.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
+import { shortOrText } from '../../lib/json-text.ts';
 import type { Platform } from '../../platform.ts';
 import { inboxChunks } from '../../sessions/inbox-chunks.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../../sessions/state/inbox.ts';
@@ -247,7 +248,7 @@ function mergeStored(known: Operation, stored: Operation | undefined): Operation
   if (!stored || !['awaiting_approval', 'awaiting_result', 'awaiting_session'].includes(known.status))
     return { ...known };
   const { status, input, output, error } = stored;
-  return { ...known, status, input, output, error };
+  return { ...known, status, input, output: shortOrText(output), error };
 }
 
 /** Calls whose approvals have expired. */

@@ -4,9 +4,10 @@
 // loaded a few MiB at a time (sessions/state/load-transcripts.ts), so a node that takes over the sessions of a dead one never loads
 // all of them at once.
 import sql from 'sql-template-tag';
+import { shortOrText } from '../../lib/json-text.ts';
 import type { Platform } from '../../platform.ts';
 import type { Compaction } from '../../sessions/state/compactions.ts';
-import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
+import { type Operation, operationColumnsWith } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 import type { ClaimCandidate } from './candidates.ts';
@@ -50,14 +51,14 @@ export function claim(
     returning ${sessionColumns}`);
 }
 
-/** Operations of their current turns, by session. All of one shard. */
+/** Operations of their current turns, by session: results of tool calls only of the last step. All of one shard. */
 export async function readOperationsOf(
   db: Platform['db'],
   rows: readonly SessionRow[],
 ): Promise<Map<string, Operation[]>> {
   const organizations = rows.map(({ organizationId }) => organizationId);
   const operations = await db.query<Operation & { sessionId: string }>(sql`
-    select h.sid as "sessionId", ${operationColumns}
+    select h.sid as "sessionId", ${operationColumnsWith(sql`case when o.kind <> 'tool' or o.step = max(o.step) over (partition by h.sid) then o.output end`)}
     from unnest(${organizations}::uuid[], ${rows.map(({ sessionId }) => sessionId)}::uuid[],
       ${rows.map(({ turn }) => turn)}::int[]) as h(org, sid, in_turn)
     cross join lateral (
@@ -66,5 +67,8 @@ export async function readOperationsOf(
         and x.session_id = h.sid and x.turn = h.in_turn
       offset 0) o
     order by h.sid, o.step, o.index`);
-  return Map.groupBy(operations, ({ sessionId }) => sessionId);
+  return Map.groupBy(
+    operations.map((one) => (one.kind === 'tool' ? { ...one, output: shortOrText(one.output) } : one)),
+    ({ sessionId }) => sessionId,
+  );
 }

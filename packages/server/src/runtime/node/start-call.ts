@@ -14,6 +14,7 @@ import {
 import type { TurnTool } from '../tools/tool.ts';
 import { outcomeUnknown } from '../turn/stop-turn.ts';
 import type { TurnEvent } from '../turn/turn.ts';
+import { releaseResult } from './held-results.ts';
 import { createdFileChunks } from './save-files.ts';
 import { agentEvent, agentSource, type TurnContext } from './turn-context.ts';
 
@@ -50,4 +51,5 @@ export async function storeCall(
   const isUnknown = type === 'callEnded' && call.status === 'unknown';
   const unknown = isUnknown ? [agentEvent(context, outcomeUnknown(row, call))] : [];
   await session.commit({ items, statements: [updateOperation(row, call, platform.clock.now()), ...unknown] });
+  releaseResult(context, call);
 }

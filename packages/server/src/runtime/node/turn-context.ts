@@ -5,6 +5,7 @@ import { type EventDraft, type EventSource, recordEvent } from '../../events/rec
 import type { TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
+import type { HeldMemory } from '../../lib/memory.ts';
 import type { Span } from '../../observe/tracing.ts';
 import type { Platform } from '../../platform.ts';
 import { type Operation, usageOf } from '../../sessions/state/operations.ts';
@@ -26,6 +27,8 @@ export interface TurnContext {
   deadline: Date;
   /** The files that running calls have returned, by `op_…`. */
   createdFiles?: Map<string, FilePart[]>;
+  /** What the results of running calls take, by `op_…`. */
+  heldResults?: Map<string, HeldMemory>;
 }
 
 /** The agent, as the source of events. */

@@ -53,10 +53,10 @@ import {
   type NextTurn,
   SessionEnded,
 } from './finish-turn.ts';
+import { releaseResults, withHeldResults } from './held-results.ts';
 import { modelResponseChange } from './model-response.ts';
 import { offerStep, responderOf } from './offer-step.ts';
 import { responseItems } from './response-items.ts';
-import { withFileStorage } from './save-files.ts';
 import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
@@ -309,7 +309,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     const ports = {
       ask: responderOf(context, askModel),
       askModel,
-      run: withToolTelemetry(context, withFileStorage(context, options.tools.run)),
+      run: withToolTelemetry(context, withHeldResults(context, options.tools.run)),
       refusal: (operation: Operation, models: readonly Model[]) => spending.refusal(operation, models.map(modelName)),
       clock,
       deadline: context.deadline,
@@ -339,6 +339,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       if (session.signal.aborted || error !== signal.reason) throw error;
       return await endStoppedTurn(context, appender, spending, signal.reason as TurnStopped);
     } finally {
+      releaseResults(context);
       context.span?.end();
     }
   }

@@ -45,7 +45,7 @@ export function createHttpTool(
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
     run.onRequest?.(sentRequest(request));
-    const held = holdMemory(platform.memory, run.organizationId, signal);
+    const held = run.held ?? holdMemory(platform.memory, run.organizationId, signal);
     try {
       const response = await send(platform, run, tool, request, signal);
       try {
@@ -58,7 +58,7 @@ export function createHttpTool(
       if (error instanceof EgressError) return withoutResponse(error);
       throw error;
     } finally {
-      held.release();
+      if (!run.held) held.release();
     }
   };
 }
@@ -129,7 +129,8 @@ function textOutcome(head: Head, body: Buffer, text: string | null, redact: Reda
   if (text === null) return { error: `HTTP ${status}: the response is not text, so it was not read.` };
   const shown = shownText(text, redact);
   const value = isJson(head) ? parseJson(shown) : undefined;
-  const output = value === undefined ? shown : shownJson(value, redact);
+  // Without an escape, the strings of the value are as they are in the text.
+  const output = value === undefined ? shown : shown.includes('\\') ? shownJson(value, redact) : value;
   if (isSuccess(head)) return { output };
   return { error: `HTTP ${status}: ${beginningOf(typeof output === 'string' ? output : JSON.stringify(output))}` };
 }

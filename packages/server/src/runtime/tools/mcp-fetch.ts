@@ -11,7 +11,7 @@
 import { createParser } from 'eventsource-parser';
 import type { OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
-import { OVER } from '../../lib/aborted.ts';
+import { OVER, orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json.ts';
@@ -223,7 +223,7 @@ class Exchange {
 
   /** Before more than a little is in memory. How long the response is, is known only at its end. */
   async #hold(bytes: number): Promise<void> {
-    if (bytes > UNCOUNTED_BYTES) await this.#held.take(COPIES_OF_TEXT * RESPONSE_MAX_BYTES);
+    if (bytes > UNCOUNTED_BYTES) await orAborted(this.#held.take(COPIES_OF_TEXT * RESPONSE_MAX_BYTES), this.#signal);
   }
 
   /** Finds the response among the messages of one value: older servers may send several. */

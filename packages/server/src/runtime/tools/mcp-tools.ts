@@ -155,7 +155,7 @@ export function createMcpTools(
     for (let mayRepeat = true; ; mayRepeat = false) {
       const lease = await pool.take(JSON.stringify([sessionId ?? operationId, key]), open, signal);
       if (sessionId === undefined) lease.discard();
-      const held = holdMemory(memory, run.organizationId, signal);
+      const held = run.held ?? holdMemory(memory, run.organizationId, signal);
       try {
         onSent();
         const name = tool.remoteName ?? tool.name;
@@ -170,7 +170,7 @@ export function createMcpTools(
         // A server that does not know the session has not run the call.
         if (!isGone || !lease.kept || !mayRepeat) throw error;
       } finally {
-        held.release();
+        if (!run.held) held.release();
         lease.release();
       }
     }

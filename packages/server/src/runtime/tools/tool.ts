@@ -1,5 +1,6 @@
 // Tools as the turn machine sees them, and the function that runs a call on a node.
 import type { AgentTool, ApprovalPolicy, Approvers, ClientTool, EndUser, Tool, ToolMock } from '@signalbox/contract';
+import type { HeldMemory } from '../../lib/memory.ts';
 import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import type { Redacted } from './redact.ts';
 import type { SaveFile } from './returned-file.ts';
@@ -59,6 +60,8 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
   /** Stores a file that the call returns. Without it, files are described. */
   saveFile?: SaveFile;
+  /** Of the caller, which releases it when it has stored the result. Without it, the memory of the call is released when it ends. */
+  held?: HeldMemory;
   /** Called with the request of an `http` tool before it is sent, and with the response of a tool's server: for people who debug the call. */
   onRequest?: (request: SentRequest) => void;
   onResponse?: (response: StoredResponse) => void;

@@ -1,4 +1,5 @@
 // The tools of an agent, of every type: listing them, and running the calls that a node runs.
+import { shortOrText } from '../../lib/json-text.ts';
 import type { Platform } from '../../platform.ts';
 import { createHttpTool } from './http-tool.ts';
 import { createMcpTools } from './mcp-tools.ts';
@@ -36,7 +37,8 @@ export function createTools(
     async run(call, signal) {
       if (call.tool.runsAs !== 'here' || call.tool.source.type === 'mock')
         throw new TypeError(`A node does not run calls of ${call.tool.source.type} tools`);
-      return runners[call.tool.source.type](call, signal);
+      const outcome = await runners[call.tool.source.type](call, signal);
+      return outcome.error === undefined ? { output: shortOrText(outcome.output) } : outcome;
     },
     close: () => mcp.close(),
   };

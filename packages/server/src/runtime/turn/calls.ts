@@ -2,12 +2,13 @@
 import type { MessagePart } from '@signalbox/contract';
 import { grantFor } from '../../approvals/approvers.ts';
 import { newUuid } from '../../lib/ids.ts';
+import { JsonText, shortOrText } from '../../lib/json-text.ts';
 import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
 import { mockMark, type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool.ts';
-import { thatFit } from './transcript-size.ts';
+import { LEFT_OUT, thatFit } from './transcript-size.ts';
 
 /** The status of a call that has started, by what runs it. */
 export const STARTED = {
@@ -129,7 +130,11 @@ export function resultParts(
       type: 'tool_result',
       toolCallId,
       ...(asked?.type === 'tool_call' && !isSameJson(asked.input, call.input) && { input: call.input }),
-      ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+      ...(call.isLeftOut
+        ? { error: LEFT_OUT }
+        : call.error === null
+          ? { output: call.output ?? null }
+          : { error: call.error }),
       ...(call.status === 'unknown' && { outcomeUnknown: true }),
     };
   });
@@ -139,7 +144,11 @@ export function resultParts(
 /** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */
 export function endCall(call: Operation, outcome: ToolOutcome): void {
   if (outcome.error === undefined) {
-    Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
+    const { output } = outcome;
+    Object.assign(call, {
+      status: 'succeeded',
+      output: output instanceof JsonText ? output : shortOrText(storableJson(output)),
+    });
   } else {
     const isUnknown = outcome.outcomeUnknown && !call.repeatable;
     Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });

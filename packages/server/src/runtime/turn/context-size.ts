@@ -5,6 +5,7 @@
 // Chinese, Japanese and Korean about three. What is too low anyway is corrected by what the provider reports after each call, and
 // by its refusal of a call that is too long (compaction.ts).
 import { inputMediaOf, type MessagePart } from '@signalbox/contract';
+import { jsonOf } from '../../lib/json-text.ts';
 import { filesOf } from '../models/file-parts.ts';
 import type { ModelEntry } from '../models/model.ts';
 
@@ -122,7 +123,7 @@ export function resultText(
 }
 
 function json(value: unknown, texts?: JsonTexts): string {
-  const text = texts?.get(value) ?? JSON.stringify(value ?? null);
+  const text = texts?.get(value) ?? jsonOf(value);
   texts?.set(value, text);
   return text;
 }

@@ -39,6 +39,7 @@ import { nextPlace, type PlacedEntry } from './compaction.ts';
 import type { EarlyPart } from './early-parts.ts';
 import { firstOfResponse, isLastStep, judge } from './output.ts';
 import { afterCrash } from './recovery.ts';
+import { dropLeftOut } from './transcript-size.ts';
 
 export interface TurnState {
   readonly organizationId: string;
@@ -226,9 +227,12 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     }
     yield* runCalls(state, step, ports, signal);
 
-    const results = resultParts(callsOf(operations, step), state.transcript);
+    const calledNow = callsOf(operations, step);
+    const results = resultParts(calledNow, state.transcript);
     if (isLastStep(state)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     addEntry(state, { role: 'tool', content: results });
+    // From here on they are in the transcript.
+    for (const call of calledNow) call.output = null;
     yield { type: 'stepEnded', results, nextStep: step + 1 };
   }
 }
@@ -325,6 +329,7 @@ async function* runCalls(
   while (true) {
     // Also if the turn could not be parked because it was stopped.
     signal.throwIfAborted();
+    dropLeftOut(callsOf(operations, step));
     for (const call of callsOf(operations, step)) {
       if (call.status !== 'ready') continue;
       signal.throwIfAborted();

@@ -1,6 +1,9 @@
 // Loading what models get of transcripts: without the messages that a summary replaces, however many these are.
+
+import type { MessagePart } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
+import { shortOrText } from '../../lib/json-text.ts';
 import type { Compaction } from './compactions.ts';
 import { isOfSource, sourcesOfEach } from './inherited.ts';
 import type { TranscriptEntry } from './transcript.ts';
@@ -68,9 +71,20 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
     const ofSession = found.filter((entry): entry is Entry => entry.turn !== null);
     return {
       row,
-      transcript: ofSession.map(({ n: _, bytes: __, compaction: ___, ...entry }): TranscriptEntry => entry),
+      transcript: ofSession.map(
+        ({ n: _, bytes: __, compaction: ___, content, ...entry }): TranscriptEntry => ({
+          ...entry,
+          content: content.map(withShortOutput),
+        }),
+      ),
       compaction: found.find(({ compaction }) => compaction !== null)?.compaction ?? null,
       bytes: ofSession.reduce((sum, { bytes }) => sum + bytes, 0),
     };
   });
+}
+
+function withShortOutput(part: MessagePart): MessagePart {
+  return part.type === 'tool_result' && part.output !== undefined
+    ? { ...part, output: shortOrText(part.output) }
+    : part;
 }

@@ -5,6 +5,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { formatId, newUuid } from '../../lib/ids.ts';
+import { jsonOf } from '../../lib/json-text.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
 import { roundUsd } from '../../usage/prices.ts';
 import type { OperationTrace } from './operation-trace.ts';
@@ -53,7 +54,10 @@ export interface Operation {
   /** Of a tool call: the type of its tool, `mock` if a draft mocks it; null if there is no such tool. */
   toolType: Tool['type'] | 'mock' | null;
   input: unknown;
+  /** Of a tool call: on a node that runs the turn, a long one is a `JsonText`. Undefined, or null, if it is not needed any more. */
   output: unknown;
+  /** Of a tool call on a node: its result is stored, and not in memory, because the model will not get it. */
+  isLeftOut?: true;
   error: string | null;
   usage: PricedUsage | null;
   fromSeq: number | null;
@@ -77,13 +81,16 @@ export interface Operation {
   trace: OperationTrace | null;
 }
 
-/** The columns of an Operation. */
-export const operationColumns: Sql = sql`
-  o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status, o.tool, o.tool_type as "toolType", o.input, o.output,
+/** The columns of an Operation, and another value in place of its output. */
+export const operationColumnsWith = (output: Sql): Sql => sql`
+  o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status, o.tool, o.tool_type as "toolType", o.input, ${output} as output,
   o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt",
   o.unavailable_since as "unavailableSince", o.model, o.repeatable, o.expires_at as "expiresAt",
   o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
   o.unavailable_servers as "unavailableServers", o.trace`;
+
+/** The columns of an Operation. */
+export const operationColumns: Sql = operationColumnsWith(sql`o.output`);
 
 /** What a model call used. Of the input tokens, some came from the provider's cache, and others were written to it. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>;
@@ -160,7 +167,7 @@ export function updateOperation(owner: { organizationId: string }, operation: Op
   const started = ['running', 'awaiting_result', 'awaiting_session'].includes(status);
   const finished = isFinished(operation);
   return sql`
-    update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
+    update operations set status = ${status}, output = ${operation.output === undefined ? null : jsonOf(operation.output)},
       error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
       from_seq = ${operation.fromSeq}, failures = ${operation.failures}, retry_at = ${operation.retryAt},
       unavailable_since = ${operation.unavailableSince}, model = ${operation.model},
@@ -169,7 +176,7 @@ export function updateOperation(owner: { organizationId: string }, operation: Op
     where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
 }
 
-/** The operations of one turn, in order. */
+/** The operations of one turn, in order; of tool calls before the last two steps, without their results, which are in the transcript. */
 export function readOperations(
   db: Queryable,
   organizationId: string,
@@ -177,7 +184,8 @@ export function readOperations(
   turn: number,
 ): Promise<Operation[]> {
   return db.query<Operation>(sql`
-    select ${operationColumns} from operations o
+    select ${operationColumnsWith(sql`case when o.kind <> 'tool' or o.step >= max(o.step) over () - 1 then o.output end`)}
+    from operations o
     where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
     order by step, index`);
 }

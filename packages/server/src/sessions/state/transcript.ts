@@ -2,6 +2,7 @@
 import type { Message, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { formatId } from '../../lib/ids.ts';
+import { jsonOfList } from '../../lib/json-text.ts';
 
 export interface TranscriptEntry {
   turn: number;
@@ -22,7 +23,7 @@ export function insertEntry(owner: { organizationId: string; sessionId: string }
     insert into messages (organization_id, session_id, turn, position, message_id, role, content, provider_data,
       created_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${entry.turn}, ${entry.position}, ${entry.messageId},
-      ${entry.role}, ${JSON.stringify(entry.content)},
+      ${entry.role}, ${jsonOfList(entry.content)},
       ${entry.providerData === undefined || entry.providerData === null ? null : JSON.stringify(entry.providerData)}, ${entry.createdAt})`;
 }
 

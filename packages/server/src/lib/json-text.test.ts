@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { JsonText, jsonOf, jsonOfList, shortOrText } from './json-text.ts';
+
+const long = { b: ['x"\\\n$&'.repeat(4000)], a: 'null}' };
+
+test('only a long list or object is kept as its text', () => {
+  const short = { a: [1, null, 'null}'] };
+  expect(shortOrText(short)).toBe(short);
+  for (const value of ['a'.repeat(100_000), 1, null, undefined, true]) expect(shortOrText(value)).toBe(value);
+  expect(shortOrText(long)).toEqual(new JsonText(JSON.stringify(long)));
+  expect(shortOrText(shortOrText(long))).toEqual(shortOrText(long));
+});
+
+test('a text is written as the JSON of its value', () => {
+  const text = shortOrText(long);
+  const items = [
+    'null}',
+    { type: 'a', output: text, more: 'null}' },
+    { output: text },
+    { type: 'b', output: null },
+    {},
+  ];
+  expect(JSON.parse(JSON.stringify({ text }))).toEqual({ text: long });
+  expect(jsonOf(text)).toBe(JSON.stringify(long));
+  expect(jsonOf(undefined)).toBe('null');
+  expect(JSON.parse(jsonOfList(items))).toEqual(JSON.parse(JSON.stringify(items)));
+});
