@@ -92,6 +92,23 @@ test('a turn continues at most as often as the agent says, and the next turn may
   expect(completedOf(second)).toMatchObject({ stopReason: 'maxOutputTokens', usage: { steps: 3 } });
 });
 
+test.each<[title: string, steps: Step[], asked: number]>([
+  ['before its first word', [{ cut: true }], 1],
+  ['before the next word', [{ text: 'Once', cut: true }, { cut: true }], 2],
+  ['after white space', [{ text: ' \n', cut: true }], 1],
+])(
+  'a response that is cut %s, while the model thinks, is not continued: the request would be the same',
+  async (...row) => {
+    const [, steps, asked] = row;
+    const seen: ModelCall[] = [];
+    await world.work({ ask: model(steps, seen) });
+    const sessionId = await world.open(await world.agent([], continuing(3)));
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(completedOf(chunks)).toMatchObject({ stopReason: 'maxOutputTokens', usage: { steps: asked } });
+    expect(seen).toHaveLength(asked);
+  },
+);
+
 test.each<[string, object, object, string]>([
   ['the turn’s steps', continuing(5, { maxStepsPerTurn: 2 }), {}, 'maxOutputTokens'],
   ['the budget', continuing(5), { budget: { maxSteps: 2 } }, 'budgetReached'],

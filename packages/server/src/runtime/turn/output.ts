@@ -39,10 +39,15 @@ export async function judge(state: TurnState, modelCall: Operation): Promise<Jud
   return judgeOutput(organizationId, outputSchema, text, isRepaired);
 }
 
-/** Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. */
+/**
+ * Whether the model is called again because its token limit has cut this response. A worker's program decides that itself. A response
+ * that was cut while the model was still thinking has nothing that could be continued: the same request would end the same way.
+ */
 function mayContinue(state: TurnState, modelCall: Operation): boolean {
-  const { definition, operations } = state;
+  const { definition, operations, transcript } = state;
   if (!isCut(modelCall) || definition.model.provider === 'worker' || isLastStep(state)) return false;
+  const { role, content } = transcript.at(-1)!;
+  if (role !== 'assistant' || content.every((part) => part.type === 'text' && part.text.trim() === '')) return false;
   const before = operations.filter((operation) => operation.step < modelCall.step && isCut(operation));
   return before.length < definition.limits.continueWhenCut;
 }
