@@ -215,6 +215,22 @@ describe('what another server sends', () => {
     expect({ calls, failure }).toEqual({ calls: [['look', { q: 1 }]], failure: undefined });
   });
 
+  test('has the thoughts in its text as reasoning', async () => {
+    const pieces = ['<th', 'ink>hm', '</thi', 'nk>\n', 'Hel', 'lo <think>'].map((content) => choice({ content }));
+    server.next(raw([...pieces, end].map(data)));
+    const events: ModelEvent[] = [];
+    for await (const event of ask(callOf({ shows: { reasoning: true } }))) events.push(event);
+    const shown = (type: 'text' | 'reasoning') =>
+      events.map((event) => (event.type === type ? event.delta : '')).join('');
+    expect([shown('text'), shown('reasoning')]).toEqual(['Hello <think>', 'hm']);
+  });
+
+  test.each(['functions.look', 'look<|channel|>commentary'])('is a call of a tool named %s', async (name) => {
+    const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: {} };
+    const reply = raw([call({ function: { name, arguments: '{}' } }), end].map(data));
+    expect((await outcomeAfter(reply, callOf({ tools: [tool] }))).calls).toEqual([['look', {}]]);
+  });
+
   test('is several calls without positions, or all with the first one', async () => {
     for (const index of [undefined, 0]) {
       const calls = [1, 2].map((q) => ({ index, id: `id${q}`, function: { name: 'look', arguments: `{"q":${q}}` } }));

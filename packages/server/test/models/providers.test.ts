@@ -383,6 +383,36 @@ describe('google', () => {
     expect({ text, finish, failure }).toMatchObject({ text: 'Hi', finish: { reason: 'endTurn' }, failure: undefined });
   });
 
+  test('that ends normally with nothing is called once more, and both count', async () => {
+    const usageMetadata = { promptTokenCount: 4, candidatesTokenCount: 0 };
+    const nothing = frames({ ...finished('STOP'), usageMetadata });
+    server.next(nothing);
+    expect(
+      await outcomeAfter(frames(parts({ text: 'Hi' }), { ...finished('STOP'), usageMetadata }), call()),
+    ).toMatchObject({
+      text: 'Hi',
+      finish: { reason: 'endTurn', usage: { inputTokens: 8 } },
+    });
+    server.next(nothing);
+    expect((await outcomeAfter(nothing, call())).failure).toMatchObject({
+      code: 'model_protocol',
+      message: 'The model responded with nothing, twice',
+      retryable: false,
+      usage: { inputTokens: 8 },
+    });
+    expect(server.requests).toHaveLength(4);
+    // Nothing is a summary of nothing.
+    expect(await outcomeAfter(nothing, { ...call(), purpose: 'summary' })).toMatchObject({
+      finish: { reason: 'endTurn' },
+    });
+  });
+
+  test('says so if it responds with an image, which is not kept', async () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+    const { text } = await outcomeAfter(frames(parts({ text: 'Here:' }, image), finished('STOP')), call());
+    expect(text).toBe('Here:\n[The model responded with a file (image/png), which is not kept.]\n');
+  });
+
   test('keeps numbers of a call that are longer than a double', async () => {
     const call1 =
       '{"candidates":[{"content":{"parts":[{"functionCall":{"id":1,"name":"look","args":{"n":12345678901234567890}}}]},"finishReason":"STOP"}]}';

@@ -14,6 +14,8 @@ export const google: Provider = {
   reader: createGoogleReader,
   options: (_isOwn, { shows }) => ({ google: shows?.reasoning ? { thinkingConfig: { includeThoughts: true } } : {} }),
   asksForReasoning: true,
+  // Gemini sometimes ends with STOP and without parts.
+  repeatsEmpty: true,
   async model(name, server) {
     if (!MODEL_NAME.test(name)) {
       throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });

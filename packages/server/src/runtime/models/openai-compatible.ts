@@ -11,6 +11,7 @@ export const openaiCompatible: Provider = {
   takesSchema: false,
   takesToolFiles: false,
   reader: createChatReader,
+  thinksInText: true,
   async model(name, server) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
     return createOpenAICompatible({

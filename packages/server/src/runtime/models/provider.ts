@@ -13,6 +13,7 @@ import type {
 import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { SentWithout } from '../../sessions/state/operation-trace.ts';
+import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
@@ -24,7 +25,9 @@ import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
 import type { EventReader } from './response-events.ts';
+import { createParts, EmptyResponse } from './response-parts.ts';
 import { targetOf } from './targets.ts';
+import { NOTHING_USED, sumOf } from './usage.ts';
 
 export interface Provider {
   /** Its label, server and key are in the contract's table (providers.ts). */
@@ -41,6 +44,10 @@ export interface Provider {
   readonly asksForReasoning?: boolean;
   /** Options that mark a part of the prompt up to which it is cached, if the provider's own server caches only on request. */
   readonly cachePoint?: SharedV4ProviderOptions;
+  /** Whether models write their reasoning into the text, because their server does not know it: `<think>…</think>`. */
+  readonly thinksInText?: boolean;
+  /** Whether a response with nothing in it is a mistake that another response usually does not have. */
+  readonly repeatsEmpty?: boolean;
   /** Makes the events of a response what the SDK takes. */
   reader(): EventReader;
   /**
@@ -75,14 +82,21 @@ export function createProviderModel(
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
-      yield* readResponse(stream, provider, call, connection, redaction, signal);
+      yield* readResponse(
+        stream.pipeThrough(createParts(provider, call)),
+        provider,
+        call,
+        connection,
+        redaction,
+        signal,
+      );
     } catch (error) {
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
       const failure = connection.failureOf(error);
       if (!failure.isRefusal) throw failure;
       // What was said before stays. The provider does not say what it has used.
-      yield { type: 'finish', reason: 'refusal', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
+      yield { type: 'finish', reason: 'refusal', usage: NOTHING_USED };
     } finally {
       connection.close();
     }
@@ -105,7 +119,7 @@ export function createProviderModel(
     }
   }
 
-  async function* ask(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  async function* askAccepted(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     let hasShown = false;
     try {
       for await (const event of askOnce(call, signal)) {
@@ -119,13 +133,28 @@ export function createProviderModel(
         error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
       if (!isBadRequest || hasShown) throw error;
       if (call.shows?.reasoning && provider.asksForReasoning) {
-        return yield* lacking('reasoning', ask(withoutShownReasoning(call), signal));
+        return yield* lacking('reasoning', askAccepted(withoutShownReasoning(call), signal));
       }
       if (!dependsOnProviderData(call)) throw error;
       yield* lacking('providerData', askOnce(withoutProviderData(call), signal));
     }
   }
-  return ask;
+
+  return async function* ask(call, signal) {
+    let used: TokenUsage = NOTHING_USED;
+    for (const isSecond of [false, true]) {
+      try {
+        for await (const event of askAccepted(call, signal)) {
+          yield event.type === 'finish' ? { ...event, usage: sumOf(used, event.usage) } : event;
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof EmptyResponse)) throw error;
+        used = sumOf(used, error.usage ?? NOTHING_USED);
+        if (isSecond) throw new EmptyResponse(used, true);
+      }
+    }
+  };
 }
 
 /** All that decides about the body of a request. */

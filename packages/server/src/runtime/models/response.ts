@@ -7,13 +7,10 @@
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider';
 import { newUuid } from '../../lib/ids.ts';
 import { parseJson } from '../../lib/json.ts';
-import type { TokenUsage } from '../../sessions/state/operations.ts';
-import { cacheWrites } from '../../usage/cache-writes.ts';
 import type { Redact, StreamRedaction } from '../tools/redact.ts';
 import { shownJson, shownText } from '../tools/result.ts';
 import { CHAT_DATA, type ChatData } from './chat-data.ts';
@@ -23,6 +20,7 @@ import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
 import { brokenOff } from './provider-failure.ts';
+import { usageOf } from './usage.ts';
 
 /** Names and inputs of one response, in total. They are kept in memory until the response ends, and then stored. */
 const TOOL_CALLS_MAX_CHARACTERS = 1024 * 1024;
@@ -299,21 +297,4 @@ function reasonOf(
   if (unified === 'length') return 'maxOutputTokens';
   // Servers report different reasons after tool calls. What counts is that there are some.
   return hasCalls ? 'toolCalls' : 'endTurn';
-}
-
-/** Zero if the server does not report it. */
-function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage {
-  return {
-    inputTokens: countOf(inputTokens.total),
-    outputTokens: countOf(outputTokens.total),
-    cachedTokens: countOf(inputTokens.cacheRead),
-    ...cacheWrites(countOf(inputTokens.cacheWrite)),
-  };
-}
-
-/** No call uses more than this. A server that reports more would distort the session's totals. */
-const TOKENS_MAX = 1_000_000_000;
-
-function countOf(tokens: number | undefined): number {
-  return tokens !== undefined && Number.isInteger(tokens) && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : 0;
 }
