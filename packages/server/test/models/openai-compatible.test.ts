@@ -396,6 +396,47 @@ describe('the request', () => {
   });
 });
 
+describe('a parameter that the server does not know', () => {
+  const unknown = (param: string) =>
+    refuse(400, {
+      body: { error: { message: 'x', type: 'invalid_request_error', param, code: 'unsupported_parameter' } },
+    });
+  const limited = (model: string) => callOf({ limits: { maxOutputTokens: 99 } }, { model });
+
+  test('is left out or has its other name, from then on, and the response says so', async () => {
+    const models = createModels({ ...base.platform, clock });
+    const next = async () => {
+      const events: ModelEvent[] = [];
+      for await (const event of models(limited('new'), new AbortController().signal)) events.push(event);
+      return events.at(-1);
+    };
+    server.next(unknown('max_tokens'), unknown('stream_options'), respond({ text: 'ok' }), respond({ text: 'ok' }));
+    const sentWithout = ['max_tokens', 'stream_options'];
+    expect(await next()).toMatchObject({ type: 'finish', sentWithout });
+    expect(await next()).toMatchObject({ type: 'finish', sentWithout });
+    expect(
+      server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, 'stream_options' in body]),
+    ).toEqual([
+      [99, undefined, true],
+      [undefined, 99, true],
+      [undefined, 99, false],
+      [undefined, 99, false],
+    ]);
+  });
+
+  test('is not left out if it is a setting of the agent, and then names it', async () => {
+    const { failure } = await outcomeAfter(unknown('temperature'), callOf({}, { settings: { temperature: 1 } }));
+    expect(failure?.message).toBe('The model’s provider responded with HTTP 400 (unsupported_parameter, temperature)');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('that is not in the request does not repeat it unchanged', async () => {
+    server.next(unknown('max_completion_tokens'), respond({ text: 'ok' }));
+    expect((await outcomeOf(limited('other'))).failure).toMatchObject({ code: 'model_rejected' });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
 describe('the key', () => {
   test('is sent to a host that its secret allows', async () => {
     await setKey([server.host]);

@@ -206,6 +206,8 @@ test('a request to another server than the one for the key is not sent', async (
       keyHeader: ['authorization', 'Bearer '],
       key: { name: 'KEY', value: SECRET, label: 'the key' },
       reader: createChatReader,
+      withoutParameters: [],
+      refusal: {},
     },
     new AbortController().signal,
   );

@@ -9,6 +9,7 @@ import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
 import { placeholderFiles } from './prompt-files.ts';
 import { baseUrlOf, optionsOf, type Provider, withoutQuery } from './provider.ts';
+import { withoutRefused } from './refused-parameters.ts';
 
 const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
   openai,
@@ -56,7 +57,7 @@ export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
       method: init.method ?? 'POST',
       url: url.href,
       headers: Object.fromEntries(headers),
-      body: typeof init.body === 'string' ? init.body : null,
+      body: typeof init.body === 'string' ? withoutRefused(init.body, call.withoutParameters ?? []) : null,
     };
   });
   return { request, files: files.count };

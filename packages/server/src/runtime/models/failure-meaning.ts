@@ -90,7 +90,7 @@ const ACCOUNT: Signs = {
   words:
     /^(insufficient_(quota|balance|credits?|funds)|billing_|exceeded_current_quota|credit_balance_exhausted|enforced_spend_limit|payment_required|budget_exceeded|account_(suspended|deactivated|disabled)|failed_precondition$)|_(spend|usage)_limit_(exceeded|reached)$/,
   sentences:
-    /credit balance|insufficient (account )?(balance|credits?|funds|quota)|(spend|spending|budget) limit|usage limit of the billing|budget has been exceeded|no resource package|account .{0,40}(suspended|deactivated|in arrears)/,
+    /credit balance|insufficient (account )?(balance|credits?|funds|quota)|(spend|spending|budget) limit|usage limit of the billing|reached your specified api usage limits|organization has been disabled|budget has been exceeded|no resource package|account .{0,40}(suspended|deactivated|in arrears)/,
   of: [400, 403, 429],
 };
 

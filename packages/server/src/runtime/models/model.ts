@@ -4,6 +4,7 @@ import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contra
 import type { SentWithout } from '../../sessions/state/operation-trace.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
+import type { RefusedParameter } from './refused-parameters.ts';
 
 export interface ModelCall {
   organizationId: string;
@@ -25,6 +26,8 @@ export interface ModelCall {
   purpose?: 'summary';
   /** What is shown besides text while the model writes it: its reasoning, and the input of calls. Default: neither. */
   shows?: { readonly reasoning?: boolean; readonly toolInput?: boolean };
+  /** What the model's server does not know: it is left out of the request, or has its other name. */
+  withoutParameters?: readonly RefusedParameter[];
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
 }
@@ -90,6 +93,8 @@ export class ModelFailure extends Error {
   readonly httpStatus: number | undefined;
   /** What the provider names as the part of the request that is at fault: `tools[5].function.parameters`. */
   readonly param: string | undefined;
+  /** A parameter that the server does not know, and that can be left out or named differently. */
+  readonly refusedParameter: RefusedParameter | undefined;
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
   readonly isOfRequest: boolean;
   /** Whether a filter of the provider refuses what is asked: no failure of the turn, but the end of its response. */
@@ -107,6 +112,7 @@ export class ModelFailure extends Error {
       retryAfterMs?: number | undefined;
       httpStatus?: number | undefined;
       param?: string | undefined;
+      refusedParameter?: RefusedParameter | undefined;
       isOfRequest?: boolean;
       isRefusal?: boolean;
       isSkipped?: boolean;
@@ -119,6 +125,7 @@ export class ModelFailure extends Error {
     this.retryAfterMs = more.retryAfterMs;
     this.httpStatus = more.httpStatus;
     this.param = more.param;
+    this.refusedParameter = more.refusedParameter;
     this.isOfRequest =
       more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));
     this.isRefusal = more.isRefusal ?? false;

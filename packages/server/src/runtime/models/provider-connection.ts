@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { errorAfterOk, refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 import type { ProviderKey } from './provider-key.ts';
+import { type RefusedParameter, withoutRefused } from './refused-parameters.ts';
 import { type EventReader, readEvents } from './response-events.ts';
 
 /**
@@ -27,6 +28,12 @@ const RESPONSE_MAX_BYTES = 64 * 1024 * 1024;
  */
 const KEPT_BODY_MAX_CHARACTERS = 8 * 1024 * 1024;
 
+/** The request that a server has refused, and how. The same one is not sent again. */
+export interface Refusal {
+  body?: string;
+  failure?: ModelFailure;
+}
+
 /** The server of the exchange, and how to authenticate there. */
 export interface ProviderTarget {
   /** Every request goes to its origin and has its query. */
@@ -35,6 +42,10 @@ export interface ProviderTarget {
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Undefined: the header is not sent. */
   readonly key: ProviderKey | undefined;
+  /** What is left out of its requests, or has another name in them. */
+  readonly withoutParameters: readonly RefusedParameter[];
+  /** What was refused in exchanges before this one, and what is in this one. */
+  readonly refusal: Refusal;
   /** Makes the events of its responses what the SDK takes. */
   readonly reader: () => EventReader;
 }
@@ -54,7 +65,7 @@ export interface ProviderConnection {
 
 export function openConnection(
   { egress, clock }: { egress: OrganizationEgress; clock: Clock },
-  { baseUrl, keyHeader: [keyHeader, keyPrefix], key, reader }: ProviderTarget,
+  { baseUrl, keyHeader: [keyHeader, keyPrefix], key, reader, withoutParameters, refusal }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {
   const stop = new AbortController();
@@ -104,16 +115,27 @@ export function openConnection(
     const headers = new Headers(init?.headers);
     headers.delete(keyHeader);
     if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
-    const sentBody = typeof init?.body === 'string' ? init.body : '';
-    sent = { key, body: sentBody.length <= KEPT_BODY_MAX_CHARACTERS ? sentBody : undefined };
+    const body = typeof init?.body === 'string' ? withoutRefused(init.body, withoutParameters) : '';
+    sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined };
+    if (refusal.failure && refusal.body === sent.body) throw fail(refusal.failure);
 
     // A call without a response is retried in any case, only later.
-    const response = await egress.fetch(url, { ...init, headers, signal, repeatable: true });
+    const response = await egress.fetch(url, {
+      ...init,
+      headers,
+      signal,
+      repeatable: true,
+      ...(body !== '' && { body }),
+    });
     received();
-    if (!response.ok) throw fail(await refusalOf(response, sent, clock));
+    if (!response.ok) {
+      const failed = fail(await refusalOf(response, sent, clock));
+      if (sent.body !== undefined) Object.assign(refusal, { body: sent.body, failure: failed });
+      throw failed;
+    }
     responded = true;
-    const body = response.body ?? new Blob([]).stream();
-    const events = await readEvents(body.pipeThrough(counted()), reader(), (error) =>
+    const stream = response.body ?? new Blob([]).stream();
+    const events = await readEvents(stream.pipeThrough(counted()), reader(), (error) =>
       fail(errorAfterOk(error, sent, response.headers, clock)),
     ).catch((error: unknown) => {
       throw fail(toModelFailure(error, responded));

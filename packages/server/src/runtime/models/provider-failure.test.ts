@@ -138,6 +138,12 @@ describe('a refusal', () => {
     ['other model', 'OpenAI', 429, openai('x', { type: 'insufficient_quota', code: 'credit_balance_exhausted' })],
     ['other model', 'OpenAI, a limit', 429, openai('x', { code: 'organization_spend_limit_exceeded' })],
     ['other model', 'Anthropic', 400, anthropic('invalid_request_error', 'Your credit balance is too low to access')],
+    [
+      'other model',
+      'Anthropic, a limit of the account',
+      400,
+      anthropic('invalid_request_error', 'You have reached your specified API usage limits.'),
+    ],
     ['other model', 'Anthropic, 402', 402, anthropic('billing_error', 'x')],
     ['other model', 'Google, each day', 429, [google(429, 'RESOURCE_EXHAUSTED', plan, [perDay, retryInfo])]],
     ['other model', 'Google, a country', 400, google(400, 'FAILED_PRECONDITION', 'User location is not supported')],

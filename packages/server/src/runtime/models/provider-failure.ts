@@ -9,6 +9,7 @@ import { meaningOf } from './failure-meaning.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 import { errorInBody, type ProviderError } from './provider-error.ts';
 import type { ProviderKey } from './provider-key.ts';
+import { refusedParameterIn } from './refused-parameters.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { shownParam } from './shown-param.ts';
 
@@ -69,6 +70,7 @@ function failureOf(
     ...meaning,
     httpStatus: status,
     param,
+    refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, clock) : undefined,
   });
 }

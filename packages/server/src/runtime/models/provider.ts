@@ -20,9 +20,10 @@ import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './
 import { toCallOptions } from './prompt.ts';
 import { loadPromptFiles, type PromptFiles } from './prompt-files.ts';
 import { promptRulesOf } from './prompt-rules.ts';
-import { openConnection, type ProviderConnection } from './provider-connection.ts';
+import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
 import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
+import { createRefusedParameters } from './refused-parameters.ts';
 import { readResponse } from './response.ts';
 import type { EventReader } from './response-events.ts';
 import { createParts, EmptyResponse } from './response-parts.ts';
@@ -65,7 +66,9 @@ export function createProviderModel(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
   keys: ProviderKeys,
 ): AskModel {
-  async function* askOnce(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  const refused = createRefusedParameters();
+
+  async function* askOnce(call: ModelCall, signal: AbortSignal, refusal: Refusal): AsyncGenerator<ModelEvent> {
     signal.throwIfAborted();
     const { model } = call.config;
     if (model === undefined) throw unusable('The agent names no model');
@@ -73,7 +76,9 @@ export function createProviderModel(
     const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
-    const target = { baseUrl, keyHeader: provider.keyHeader, key, reader: provider.reader };
+    const { keyHeader, reader } = provider;
+    const { withoutParameters = [] } = call;
+    const target = { baseUrl, keyHeader, key, reader, withoutParameters, refusal };
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
@@ -82,14 +87,8 @@ export function createProviderModel(
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
-      yield* readResponse(
-        stream.pipeThrough(createParts(provider, call)),
-        provider,
-        call,
-        connection,
-        redaction,
-        signal,
-      );
+      const parts = stream.pipeThrough(createParts(provider, call));
+      yield* lacking(withoutParameters, readResponse(parts, provider, call, connection, redaction, signal));
     } catch (error) {
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
@@ -119,32 +118,44 @@ export function createProviderModel(
     }
   }
 
-  async function* askAccepted(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  async function* askAccepted(call: ModelCall, signal: AbortSignal, refusal: Refusal): AsyncGenerator<ModelEvent> {
     let hasShown = false;
     try {
-      for await (const event of askOnce(call, signal)) {
+      for await (const event of askOnce(call, signal, refusal)) {
         hasShown = true;
         yield event;
       }
     } catch (error) {
+      const parameter = error instanceof ModelFailure ? error.refusedParameter : undefined;
+      const { withoutParameters = [] } = call;
+      if (parameter !== undefined && !withoutParameters.includes(parameter)) {
+        refused.add(call, parameter);
+        const without = { ...call, withoutParameters: [...withoutParameters, parameter] };
+        return yield* askAccepted(without, signal, refusal);
+      }
       // The provider may no longer accept its own data from earlier steps, or may not show this account its model's reasoning. The
       // session can continue without either.
       const isBadRequest =
-        error instanceof ModelFailure && error.httpStatus === 400 && error.code !== 'model_context_too_long';
-      if (!isBadRequest || hasShown) throw error;
+        error instanceof ModelFailure &&
+        error.httpStatus === 400 &&
+        error.code === 'model_rejected' &&
+        error.isOfRequest;
+      // The definitions of tools have nothing to do with either.
+      if (!isBadRequest || hasShown || error.param?.startsWith('tools')) throw error;
       if (call.shows?.reasoning && provider.asksForReasoning) {
-        return yield* lacking('reasoning', askAccepted(withoutShownReasoning(call), signal));
+        return yield* lacking(['reasoning'], askAccepted(withoutShownReasoning(call), signal, refusal));
       }
       if (!dependsOnProviderData(call)) throw error;
-      yield* lacking('providerData', askOnce(withoutProviderData(call), signal));
+      yield* lacking(['providerData'], askOnce(withoutProviderData(call), signal, refusal));
     }
   }
 
-  return async function* ask(call, signal) {
+  return async function* ask(asked, signal) {
+    const call = { ...asked, withoutParameters: refused.of(asked) };
     let used: TokenUsage = NOTHING_USED;
     for (const isSecond of [false, true]) {
       try {
-        for await (const event of askAccepted(call, signal)) {
+        for await (const event of askAccepted(call, signal, {})) {
           yield event.type === 'finish' ? { ...event, usage: sumOf(used, event.usage) } : event;
         }
         return;
@@ -181,9 +192,10 @@ export function withoutShownReasoning(call: ModelCall): ModelCall {
 }
 
 /** Says in the last event what the request lacked. */
-async function* lacking(what: SentWithout, events: AsyncGenerator<ModelEvent>): AsyncGenerator<ModelEvent> {
+async function* lacking(what: readonly SentWithout[], events: AsyncGenerator<ModelEvent>): AsyncGenerator<ModelEvent> {
   for await (const event of events) {
-    yield event.type === 'finish' ? { ...event, sentWithout: [what, ...(event.sentWithout ?? [])] } : event;
+    if (event.type !== 'finish' || what.length === 0) yield event;
+    else yield { ...event, sentWithout: [...what, ...(event.sentWithout ?? [])] };
   }
 }
 

@@ -147,10 +147,10 @@ async function readSummaryCall(
 
 /** Without what the provider had refused. */
 function asRepeated(call: ModelCall, { trace }: Operation): ModelCall {
-  return (trace?.sentWithout ?? []).reduce(
-    (so, what) => (what === 'reasoning' ? withoutShownReasoning(so) : withoutProviderData(so)),
-    call,
-  );
+  const lacked = trace?.sentWithout ?? [];
+  const so = lacked.includes('reasoning') ? withoutShownReasoning(call) : call;
+  const withoutParameters = lacked.filter((what) => what !== 'reasoning' && what !== 'providerData');
+  return { ...(lacked.includes('providerData') ? withoutProviderData(so) : so), withoutParameters };
 }
 
 function viewPrompt(call: ModelCall, model: Model, messagesLeftOut: number): OperationDetails['prompt'] {

@@ -12,8 +12,15 @@ export interface OperationTrace {
   readonly response?: StoredResponse;
 }
 
-/** `reasoning`: the setting that asks for it. `providerData`: the reasoning of earlier responses. */
-export type SentWithout = 'reasoning' | 'providerData';
+/** `reasoning`: the setting that asks for it. `providerData`: the reasoning of earlier responses. The others are parameters. */
+export type SentWithout =
+  | 'reasoning'
+  | 'providerData'
+  | 'max_tokens'
+  | 'max_completion_tokens'
+  | 'stream_options'
+  | 'include'
+  | 'prompt_cache_key';
 
 export interface StoredAttempt {
   readonly model: string;
