@@ -15,7 +15,7 @@ const SYMBOLS = '€£–’„“”…°²§«»·µ±®©™•—‘‚³½�
 const LEAST = -6.4;
 
 /** A charset that is rare needs more characters to be likelier than a common one. */
-type Rarity = 0 | 3 | 4 | 8;
+type Rarity = 0 | 3 | 4 | 5 | 8;
 
 /** The letters beyond ASCII of each language that is written in it, the most frequent first. */
 type OfLetters = readonly [charset: string, rarity: Rarity, ...languages: string[]];
@@ -25,7 +25,7 @@ const western = [
   'óáéíñúü',
   'ãáçéóíõêúâàôü',
   'àèòùéìíîóú',
-  'äöåéü',
+  'äöåéšžü',
   'åøæéóôòü',
   'éëïèóöüáê',
 ];
@@ -34,15 +34,15 @@ const ofLetters: readonly OfLetters[] = [
   ['windows-1252', 0, ...western, 'ðáíþóæöéúý'],
   ['windows-1250', 3, 'łąęóżśćźń', 'áíéěřýžčšůúňťóď', 'áíéčýšžúľťňôäóĺŕď', 'áéíóöüőúű', 'čšžćđ', 'ăâîţş'],
   ['windows-1251', 0, russian, 'оаниветрслкудпмязьгбчхйїцєжшюфіщґ'],
-  ['windows-1253', 0, 'ατοιεσνρυκπμςλήηωάόίδέγχθύφβώξζψϊ'],
+  ['windows-1253', 3, 'ατοιεσνρυκπμςλήηωάόίδέγχθύφβώξζψϊ'],
   ['windows-1254', 0, 'ıüşçğöİâîû'],
-  ['windows-1255', 0, 'יוהלאמרתשבםנדעחקפכטסזגןצךףץ'],
-  ['windows-1256', 0, 'اليمونرتبةعدسفهكقحجأشطصخضىذزءئغإظآثؤپچگک'],
-  ['windows-1257', 0, 'ėšųžąįūčę', 'āīšēņūļčžķģ', 'äõüöšž'],
-  ['windows-874', 0, 'านรกอเงม่ยลวดทส้ตะปบิ์คหัแจพชขใี็ไโุูึืผถซธฐศษญณภ'],
-  ['koi8-r', 4, russian],
-  ['ibm866', 4, russian],
-  ['macintosh', 4, ...western],
+  ['windows-1255', 3, 'יוהלאמרתשבםנדעחקפכטסזגןצךףץ'],
+  ['windows-1256', 3, 'اليمونرتبةعدسفهكقحجأشطصخضىذزءئغإظآثؤپچگک'],
+  ['windows-1257', 4, 'ėšųžąįūčę', 'āīšēņūļčžķģ', 'äõüöšž'],
+  ['windows-874', 5, 'านรกอเงม่ยลวดทส้ตะปบิ์คหัแจพชขใี็ไโุูึืผถซธฐศษญณภ'],
+  ['koi8-r', 5, russian],
+  ['ibm866', 8, russian],
+  ['macintosh', 8, ...western],
 ];
 
 /** By the first byte of a character: how much of a text is in a range, and how many characters the range has. */
@@ -80,7 +80,7 @@ const ofPairs: readonly OfPairs[] = [
 ];
 const OTHER_PAIR = Math.log(1e-3 / 20_000);
 
-/** `bytes`: some kilobytes, from the first byte that is not ASCII. Undefined if they are not text in any charset that is known here. */
+/** `bytes`: some kilobytes, from the byte before the first that is not ASCII. Undefined if they are not text in any charset that is known here. */
 export function guessCharset(bytes: Uint8Array): string | undefined {
   const scores: [charset: string, score: number][] = [];
   for (const [charset, rarity, ...ranges] of ofPairs) {
@@ -145,6 +145,7 @@ function scoreOfNeighbours(before: string, char: string): number {
   if (before < '\x80' && char < '\x80') return 0;
   const [a, b] = [kindOf(before), kindOf(char)];
   const capital = b?.isCapital && !a?.isCapital ? -1 : 0;
+  if (USUAL.test(before + char)) return 4;
   if (!a && !b) return 0;
   if (!a || !b) {
     const beside = a ? char : before;
@@ -152,11 +153,14 @@ function scoreOfNeighbours(before: string, char: string): number {
     const isUnusual = /[^\0-\x7f’”“»…°²³™®]/.test(beside) || (/\d/.test(beside) && (a ? before : char) >= '\x80');
     return capital - (isUnusual ? 1 : 0);
   }
-  if (a.isLatin !== b.isLatin) return -2;
+  if (a.isLatin !== b.isLatin) return -5;
   if (a.isSmall && b.isCapital) return -4;
   // Few letters of a Latin text are not ASCII.
   return capital - (a.isLatin && before >= '\x80' && char >= '\x80' ? 2 : 0);
 }
+
+/** A symbol where it is written: an apostrophe after a letter, a quotation mark before a word, a unit after a number. */
+const USUAL = /^(\p{L}’|[\s(;,]?[“„‘‚«¡¿]|[\p{L}\d.,!?][”“’‘»…™®]|\s[–—•©§±]|[\d\s][€°²³½×]|[£±§]\d?|\p{L}[²³])$/u;
 
 function kindOf(char: string): { isLatin: boolean; isSmall: boolean; isCapital: boolean } | undefined {
   if (!/[\p{L}\p{M}]/u.test(char)) return undefined;
@@ -176,7 +180,10 @@ function scoreOfPairs(bytes: Uint8Array, charset: string, ranges: readonly Range
       score += ASCII;
       continue;
     }
-    const range = ranges.find(([first, last]) => byte >= first && byte <= last);
+    const isOther = isHalfWidth(charset, byte)
+      ? false
+      : bytes[at + 1]! < 0xa1 && charset !== 'shift_jis' && charset !== 'big5';
+    const range = isOther ? undefined : ranges.find(([first, last]) => byte >= first && byte <= last);
     score += range ? Math.log(range[2] / range[3]) : OTHER_PAIR;
     if (!isHalfWidth(charset, byte)) at += 1;
   }

@@ -120,7 +120,7 @@ function utf16(charset: string, isCertain: boolean): Candidate {
   return { read, charset: () => (hasSpace ? charset : undefined) };
 }
 
-/** A charset of Windows, of Macintosh or of East Asia. The sample begins with the first byte that is not ASCII. */
+/** A charset of Windows, of Macintosh or of East Asia. The sample begins at the first byte that is not ASCII, or one before it. */
 function singleBytesOrPairs(start: Buffer, declared: string | undefined): Candidate {
   const named = charsetNamed(CHARSET_IN_TEXT.exec(start.toString('latin1', 0, START_BYTES))?.[1]);
   let sample = Buffer.alloc(0);
@@ -131,7 +131,8 @@ function singleBytesOrPairs(start: Buffer, declared: string | undefined): Candid
       const latin1 = bytes.toString('latin1');
       const from = sample.length > 0 ? 0 : latin1.search(/[\x80-\xff]/);
       if (from >= 0 && sample.length < SAMPLE_BYTES) {
-        sample = Buffer.concat([sample, bytes.subarray(from, from + SAMPLE_BYTES - sample.length)]);
+        const at = Math.max(0, from - 1);
+        sample = Buffer.concat([sample, bytes.subarray(at, at + SAMPLE_BYTES - sample.length)]);
       }
       return !CONTROLS.test(latin1);
     },
