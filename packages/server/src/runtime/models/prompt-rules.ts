@@ -62,7 +62,7 @@ const rules: Record<Target, PromptRules> = {
   chat,
   'openai-chat': { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },
   azure: { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },
-  'gemini-chat': { ...chat, id: provider.id, userAfterTool: true },
+  'google-chat': { ...chat, id: provider.id, userAfterTool: true },
   openrouter: chat,
   deepseek: { ...chat, id: provider.id, userAfterTool: true, reasoning: 'always' },
   moonshot: { ...chat, id: provider.id, userAfterTool: true, reasoning: 'always' },

@@ -10,7 +10,7 @@ type ChatTarget = 'chat' | (typeof hosts)[number][0];
 const hosts = [
   ['openai-chat', /^api\.openai\.com$/],
   ['azure', /\.(openai|services\.ai|cognitiveservices)\.azure\.com$/],
-  ['gemini-chat', /^(generativelanguage|[\w-]*aiplatform)\.googleapis\.com$/],
+  ['google-chat', /^(generativelanguage|[\w-]*aiplatform)\.googleapis\.com$/],
   ['openrouter', /(^|\.)openrouter\.ai$/],
   ['deepseek', /(^|\.)deepseek\.com$/],
   ['moonshot', /(^|\.)(moonshot\.(ai|cn)|kimi\.(com|ai))$/],
