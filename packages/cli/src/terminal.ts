@@ -44,7 +44,7 @@ export class Output {
 }
 
 /**
- * What JSON does not escape, and a terminal may obey: control characters from U+007F on, and those that turn the direction of text. Other
+ * What JSON does not escape, and a terminal may obey: control characters from U+007F on, and characters that turn the direction of text. Other
  * text has none of them (text.ts).
  */
 const LEFT_BY_JSON = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;

@@ -344,7 +344,7 @@ test('a data directory in use gives one line, and the service that uses it keeps
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
 });
 
-test('a service whose log nobody reads any more says so on standard error, and continues', async () => {
+test('a service whose log is not read any more says so on standard error, and continues', async () => {
   const service = await start();
   service.child.stdout!.destroy();
   // Each is a line of the log.

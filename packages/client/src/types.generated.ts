@@ -1157,7 +1157,7 @@ export interface MockedResult {
 export type Model = {
   /** The model's context window. Default: that of the model, if its name is well known. */
   contextTokens?: number | undefined;
-  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
+  /** The files that the model takes besides text. Default: by its name, if the model is well known; otherwise every file is sent. */
   input?: ('image' | 'pdf' | 'audio')[] | undefined;
   settings?: ModelSettings | undefined;
   compaction?: ModelRef | undefined;
@@ -1252,7 +1252,7 @@ export interface ModelPrice {
 export type ModelRef = {
   /** The model's context window. Default: that of the model, if its name is well known. */
   contextTokens?: number | undefined;
-  /** The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent. */
+  /** The files that the model takes besides text. Default: by its name, if the model is well known; otherwise every file is sent. */
   input?: ('image' | 'pdf' | 'audio')[] | undefined;
   settings?: ModelSettings | undefined;
 } & ({

@@ -94,7 +94,7 @@ const modelFields = {
       uniqueItems: true,
       maxItems: inputMedia.length,
       description:
-        'The files that the model takes besides text. Default: those of the model, if its name is well known; otherwise every file is sent.',
+        'The files that the model takes besides text. Default: by its name, if the model is well known; otherwise every file is sent.',
     }),
   ),
   settings: Type.Optional(ModelSettings),

@@ -1,4 +1,4 @@
-// The files that a builder gets: those of a folder that its .dockerignore leaves.
+// The files that a builder gets: what the .dockerignore of a folder leaves.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

@@ -33,7 +33,7 @@ const known = new Set(
 /** Whether the other service needs a health check. */
 const conditions = { service_started: false, service_healthy: true, service_completed_successfully: false };
 
-/** `variables` are those of the shell and of `.env`. */
+/** `variables`: of the shell and of `.env`. */
 export function readCompose(file: string, variables: Readonly<Record<string, string>> = {}): Compose {
   const read = parse(readFileSync(file, 'utf8')) as Partial<Compose> & Pick<Compose, 'name' | 'services'>;
   const compose: Compose = { ...read, volumes: read.volumes ?? {}, configs: read.configs ?? {} };

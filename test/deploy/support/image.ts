@@ -184,7 +184,7 @@ export const npmEnv: Readonly<NodeJS.ProcessEnv> = {
 function buildEnv(image: Image, scratch: string): NodeJS.ProcessEnv {
   const tools = join(scratch, 'tools');
   if (!isRoot) {
-    // Only root can give files away; here they remain those of this user, who runs the image as well.
+    // Only root can give files away; here they remain files of this user, who runs the image as well.
     mkdirSync(tools, { recursive: true });
     writeFileSync(join(tools, 'chown'), '#!/bin/sh\n', { mode: 0o755 });
   }
@@ -205,7 +205,7 @@ export const locatedEnv = (image: Image, mounts: Mounts = {}) =>
 
 export type Mounts = Readonly<Record<string, string>>;
 
-/** Replaces the absolute paths in a text by what they are here. Devices and shells are those of this machine. */
+/** Replaces the absolute paths in a text by what they are here. Devices and shells are of this machine. */
 export function createLocate({ root }: Pick<Image, 'root'>, mounts: Mounts = {}): (text: string) => string {
   const place = (path: string) => {
     const mount = Object.keys(mounts).find((folder) => path === folder || path.startsWith(`${folder}/`));

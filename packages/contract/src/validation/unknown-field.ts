@@ -22,7 +22,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 // A longer list is easier to find in the reference than to read in an error.
 const MAX_NAMES_LISTED = 16;
 
-/** With the field that was probably meant, or those that there are. */
+/** With the field that was probably meant, or all fields that there are. */
 export function unknownField(name: string, { properties = {} }: SchemaObject): string {
   const known = Object.keys(properties);
   const meant = known.find((one) => OTHER_NAMES[one]?.includes(name));

@@ -1,4 +1,4 @@
-// Variables that begin like those of the service and are not settings. A misspelt one would be ignored, with what it was to protect.
+// Variables that begin like the settings of the service and are none. A misspelt one would be ignored, with what it was to protect.
 import { nearest } from '@signalbox/contract/nearest';
 import type { Env } from './setting.ts';
 
@@ -16,7 +16,7 @@ export interface OtherVariable {
   meant: string | undefined;
 }
 
-/** Without those that are not set, and those that are known to be of something else. `known`: the variables of all settings. */
+/** Without variables that are not set, or that are known to be of something else. `known`: the variables of all settings. */
 export function otherVariables(env: Env, known: readonly string[]): OtherVariable[] {
   const settings = new Set(known.flatMap((variable) => [variable, `${variable}_FILE`]));
   const unprefixed = new Map([...settings].map((variable) => [variable.replace(PREFIX, ''), variable]));

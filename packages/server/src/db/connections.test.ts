@@ -294,7 +294,7 @@ describe('too few connections', () => {
         expect(await Promise.all(many)).toHaveLength(40);
       }
       expect(proxy.opened).toBe(10);
-      expect(warnings).toEqual(['no further database connection; working with those that are open']);
+      expect(warnings).toEqual(['no further database connection; working with the open ones']);
       // The server responds, and the node has connections: it is ready.
       await db.check();
       await db.close();

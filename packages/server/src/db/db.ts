@@ -170,7 +170,7 @@ export function createDb(options: DbOptions): Db {
   async function check(): Promise<void> {
     try {
       await connections.check().catch((error) => {
-        // A server that refuses a further connection still serves those that this node has.
+        // A server that refuses a further connection still serves the ones that this node has.
         if (!isRefusal(error) || pool.openCount === 0) throwConnectError(error);
       });
     } finally {

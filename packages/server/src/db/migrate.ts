@@ -108,7 +108,7 @@ function requireUsable(applied: AppliedMigration[], migrations: readonly Migrati
   return applied;
 }
 
-/** Another program's tables must not get ours next to them, also if no name is the same. Those of extensions are no program's. */
+/** Another program's tables must not get ours next to them, also if no name is the same. Tables of extensions are no program's. */
 async function requireOwnSchema(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_class c

@@ -83,7 +83,7 @@ export class ConnectionPool {
     this.#log = options.log;
   }
 
-  /** Those that are open, without those that are being opened. */
+  /** Open connections, without the ones that are being opened. */
   get openCount(): number {
     return this.#members.size;
   }
@@ -179,7 +179,7 @@ export class ConnectionPool {
   #keepSize(error: unknown): void {
     const { code, message } = error as { code?: string; message: string };
     const fields = { code, reason: message };
-    if (!this.#rest) this.#log?.warn(fields, 'no further database connection; working with those that are open');
+    if (!this.#rest) this.#log?.warn(fields, 'no further database connection; working with the open ones');
     this.#restFor(isRefusal(error) ? REFUSED_REST_MS : MAX_REST_MS);
   }
 
@@ -250,7 +250,7 @@ export class ConnectionPool {
 
   #close(connection: Connection): void {
     if (this.#members.delete(connection)) connection.end().catch(() => {});
-    // Those in line wait for no one any more.
+    // No connection will be returned to the callers in line.
     if (this.totalCount === 0) this.#endRest();
     else this.#grow();
     this.#endIfDone();

@@ -96,7 +96,7 @@ test('only the time in which the server is waited for counts', async () => {
   expect(await next).toBe('timeout');
 });
 
-test('a server that leaves in the middle, and a signal that is aborted, fail the reader, and nothing else if nobody reads', async () => {
+test('a server that leaves in the middle, and a signal that is aborted, fail the reader, and nothing else if there is no reader', async () => {
   const { open } = await serve((_request, response) => {
     response.writeHead(200, { 'content-length': MIB }).write(Buffer.alloc(10), () => response.destroy());
   });

@@ -47,7 +47,7 @@ export interface EgressResponse extends ResponseHead {
 
 export interface OpenResponse extends ResponseHead {
   /**
-   * The server waits while nobody reads it, except for a few chunks. Fails only with an `EgressError`. Read it to the end, or destroy it,
+   * The server waits while it is not read, except for a few chunks. Fails only with an `EgressError`. Read it to the end, or destroy it,
    * which closes the connection.
    */
   readonly body: Readable;
@@ -77,7 +77,7 @@ export interface Flow {
   resume(): void;
 }
 
-/** Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that follow from the url and the body. */
+/** Headers of the connection, not of the message (RFC 9110, 7.6.1), and headers that follow from the url and the body. */
 export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

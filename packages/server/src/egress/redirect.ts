@@ -1,6 +1,6 @@
 /**
  * Redirects within the server that a request was sent to, which its sender may follow. The server decides about its own paths anyway, so
- * headers with secrets reach no one new. Everything else is another destination than the one that a person chose.
+ * headers with secrets reach no other server. Everything else is another destination than the one that a person chose.
  */
 export interface Redirect {
   /** Where to send the same request; undefined if that is not allowed. */

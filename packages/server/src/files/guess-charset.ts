@@ -2,7 +2,7 @@
 // likeliest. Each candidate has a model of its characters, far too coarse for a language and good enough to tell charsets from each other:
 // bytes that are common letters in one are rare letters, symbols and mixed scripts in another.
 //
-// Libraries that guess charsets need some hundred bytes of prose. A table of a few lines, of which most bytes are ASCII, is what people
+// Libraries that guess charsets need some hundred bytes of prose. A table of a few lines, most of it ASCII, is what people
 // upload: for "name;city / Zoë;Köln", chardet 2.2 prefers Baltic.
 
 /** An ASCII character costs the same everywhere. It counts because a charset of two bytes takes some as its second byte. */

@@ -78,7 +78,7 @@ test.each<[string, Uint8Array, string | undefined, string | null, string]>([
   ],
   ['a declaration that is wrong', japanese, 'text/plain; charset=utf-8', null, 'text/plain; charset=shift_jis'],
   ['a declaration of UTF-8 text as Latin-1', Buffer.from('Köln'), 'text/csv; charset=iso-8859-1', null, 'text/csv'],
-  ['a charset that no one knows', latin, 'text/csv; charset=x-unknown', null, 'text/csv; charset=windows-1252'],
+  ['an unknown charset', latin, 'text/csv; charset=x-unknown', null, 'text/csv; charset=windows-1252'],
   [
     'what an XML document says',
     Buffer.concat([Buffer.from('<?xml version="1.0" encoding="KOI8-R"?><a>'), koi8]),

@@ -65,7 +65,7 @@ async function useFiles(tx: Tx, holder: Holder, ids: string[], now: Date): Promi
   const isUsable = usableBy(holder);
   const [, rows] = await Promise.all([
     // Locks the files that a deletion could take away at this moment, so that it waits and then sees the use, or has deleted the file
-    // first: retention looks at files that were not used for at least a day, or are unsent, and a session's deletion at those of its tools
+    // first: retention looks at files that were not used for at least a day, or are unsent, and a session's deletion at files of its tools
     // (retention.ts). In the order of their ids, so that two messages with the same files do not wait for each other.
     tx.query(sql`
       with locked as (

@@ -1,6 +1,6 @@
 // What is wrong with an `Authorization` header that has no API key. The text contains nothing of the header.
 
-/** Secrets of this service that are not API keys, and those of other services that people send by mistake. */
+/** Secrets of this service that are not API keys, and secrets of other services that people send by mistake. */
 const others: readonly [pattern: RegExp, what: string][] = [
   [/^whsec_/, 'This is the signing secret of a webhook subscription'],
   [/^sbi_/, 'This is the token of an invitation'],

@@ -64,7 +64,7 @@ test('organizations take turns, however many callers of one wait', async () => {
   expect(order).toEqual(['a', 'a', 'a', 'b', 'c', 'a', 'b', 'a']);
 });
 
-test('all that fit enter at once, those of one organization too', async () => {
+test('all that fit enter at once, also several of one organization', async () => {
   const share = createFairShare({ max: 100 });
   const release = await share.take('a', 100);
   const waits = [1, 2, 3].map(() => share.take('b', 20));
@@ -92,7 +92,7 @@ test('one that asks for more than its organization may have enters alone', async
   expect(await entered([first, second])).toEqual([true, false]);
 });
 
-test('what is taken at once or not at all never overtakes those that wait', async () => {
+test('what is taken at once or not at all never overtakes what waits', async () => {
   const share = createFairShare({ max: 100, maxOfOrganization: 60 });
   const release = share.tryTake('a', 60)!;
   expect(share.tryTake('a', 1)).toBeUndefined();

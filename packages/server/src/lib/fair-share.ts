@@ -1,5 +1,5 @@
-// Divides something of which a node has a limited amount: bytes of memory, connections, threads. It is fair between organizations, or
-// between others who share it: each may have a part of the whole, and those that wait take turns, so one can't keep the others waiting
+// Divides what a node has a limited amount of: bytes of memory, connections, threads. It is fair between organizations, or
+// between others who share it: each may have a part of the whole, and they take turns while they wait, so one can't keep the others waiting
 // however much it asks for.
 import { onceAborted } from './aborted.ts';
 
@@ -11,7 +11,7 @@ export interface FairShare {
   take(organizationId: string, amount?: number, signal?: AbortSignal): Promise<Release | undefined>;
   /** Undefined if it is not there now, or others wait. */
   tryTake(organizationId: string, amount?: number): Release | undefined;
-  /** How much nobody has. */
+  /** How much is not taken. */
   readonly left: number;
   /** The number of callers that wait. */
   readonly waiting: number;

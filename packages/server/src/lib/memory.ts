@@ -1,5 +1,5 @@
 // Bounds the bytes from outside that a node has in memory: responses of tools, files on their way to a store, files for models. They are
-// taken before they are read, so those that have no room yet wait at their sender.
+// taken before they are read, so what has no room yet waits at its sender.
 //
 // A caller takes all that it needs at once, and what depends on it takes nothing more: callers that each had a part and waited for the
 // rest could wait for each other forever.

@@ -145,7 +145,7 @@ async function giveNewName(draft: string, target: string): Promise<void> {
   }
 }
 
-/** From file systems that have no hard links, such as those of USB disks and many network shares. */
+/** From file systems that have no hard links, such as on USB disks and many network shares. */
 const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL']);
 
 // A process in another container has an id that this one can't look up, but it writes all the time.

@@ -22,7 +22,7 @@ export interface Wake {
   subscribe<T extends Topic>(topic: T, listener: (hint: Hints[T] | undefined, here: boolean) => void): () => void;
   /**
    * As `subscribe('journal', …)`, for one environment. There can be hundreds of these subscribers, and thousands of commits a
-   * second, so a commit calls only those of its environment.
+   * second, so a commit calls only the subscribers of its environment.
    */
   subscribeToEnvironment(environment: Environment, listener: (hint: Hints['journal'] | undefined) => void): () => void;
   /** How many hints there were since the start, by topic: from this node, and from others. */

@@ -39,7 +39,7 @@ export async function dropDeliveries(
   signal: AbortSignal,
 ): Promise<void> {
   await deleteInBatches(db, signal, {
-    // Ids sort by time of creation, so younger deliveries are not read. Those that are deleted with their sessions are left out: to wait for
+    // Ids sort by time of creation, so younger deliveries are not read. What is deleted with its session is left out: to wait for
     // some of them, while their deletion waits for others, would be a deadlock.
     find: (limit) => sql`
       select x.delivery_id from webhook_deliveries x
@@ -81,7 +81,7 @@ export async function deletedSubscriptions(db: Db, organizationId: string): Prom
   return rows.map(({ id }) => id);
 }
 
-/** Clears the progress of the sessions of a deleted subscription, except those that are in use right now. */
+/** Clears the progress of the sessions of a deleted subscription, except sessions that are in use right now. */
 export async function clearSessions(
   db: Db,
   { organizationId, webhookSubscriptionId }: Subscription,

@@ -166,7 +166,7 @@ async function sendInMessage(token: string, fileId: string): Promise<string> {
   return ((await response.json()) as { session: { sessionId: string } }).session.sessionId;
 }
 
-test('what an end user has not sent may have 100 MiB, with whatever token, and keeps no one else from uploading', async () => {
+test('what an end user has not sent may have 100 MiB, with whatever token, and other end users can still upload', async () => {
   const mallory = await tokenOf('mallory');
   const { fileId } = await upload(service, 'x', { key: mallory });
   await setSize(fileId, 100 * MIB - 2);

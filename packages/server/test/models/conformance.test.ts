@@ -1,6 +1,6 @@
 // What the turn machine relies on, for every provider, over the wire: each is called at a local server with its real format. A
-// provider is one row of `adapters`; expectations that are the same for all of them are written once. The models are those that the
-// documentation suggests.
+// provider is one row of `adapters`; expectations that are the same for all of them are written once. The documentation
+// suggests these models.
 import { type Model, providerFacts } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';

@@ -44,7 +44,7 @@ async function examineWith(env: Env, wish: Parameters<typeof examine>[1] = {}): 
     SIGNALBOX_DATA_DIR: join(directory, 'none'),
     ...env,
   };
-  // Those of the test run are none of the installation.
+  // Variables of the test run are none of the installation.
   for (const name of Object.keys(process.env)) if (name.startsWith('SIGNALBOX_')) vi.stubEnv(name, undefined);
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
   // It reads the settings before it waits for anything.

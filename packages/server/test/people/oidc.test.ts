@@ -192,13 +192,13 @@ test.each<[string, Partial<OidcProvider['next']>]>([
   ['that never expires', { tamper: { exp: undefined } }],
   ['for another sign-in', { tamper: { nonce: 'of another' } }],
   ['for no sign-in', { tamper: { nonce: undefined } }],
-  ['of no one', { tamper: { sub: undefined } }],
+  ['without a subject', { tamper: { sub: undefined } }],
   ['signed by a stranger', { badSignature: true }],
   ['that is not signed', { algorithm: 'none' }],
   ['signed with the public key', { algorithm: 'HS256' }],
   ['that is missing', { noIdToken: true }],
-  ['of one person, with the profile of another', { tamper: { email: undefined, sub: 'nobody' }, userInfo: ida }],
-])('an ID token %s signs nobody in', async (_title, fault) => {
+  ['of one person, with the profile of another', { tamper: { email: undefined, sub: 'another' }, userInfo: ida }],
+])('an ID token %s does not sign in', async (_title, fault) => {
   provider.next = { ...ida, ...fault };
   const browser = openBrowser(service);
   const back = await signInByProvider(browser);

@@ -2,7 +2,7 @@
 
 const encoders = new Map<string, Map<string, Buffer>>();
 
-/** Every character by its bytes: one, or two of which the first is not ASCII. */
+/** Every character by its bytes: one, or two whose first is not ASCII. */
 function encoderOf(charset: string): Map<string, Buffer> {
   const known = encoders.get(charset);
   if (known) return known;

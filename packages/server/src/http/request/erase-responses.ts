@@ -1,5 +1,5 @@
-// Deletes the records of idempotent requests (idempotency.ts) that are about an end user who is erased, before they expire: those that name
-// the end user, and those that name a session or a file that is gone.
+// Deletes the records of idempotent requests (idempotency.ts) that are about an end user who is erased, before they expire: they name the
+// end user, or a session or a file that is gone.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { parseId } from '../../lib/ids.ts';
@@ -25,7 +25,7 @@ export async function eraseResponses(
   const shown = `"endUser":{"id":${JSON.stringify(endUserId)}`;
   let after = { callerId: ZERO_UUID, idempotencyKey: '' };
   for (let found = BATCH; found === BATCH && !signal.aborted; ) {
-    // Nodes of the previous release store no subjects. Its responses say for whom they are, or of which session or file.
+    // Nodes of the previous release store no subjects. Its responses name whom they are for, or their session or file.
     const page = await db.query<Found>(sql`
       select r.caller_id as "callerId", r.idempotency_key as "idempotencyKey",
         coalesce(r.subjects, array_remove(array[

@@ -1,4 +1,4 @@
-// The exports that a node sends: files of any length, a page of which is read whenever the client has room for it. A page takes several
+// The exports that a node sends: files of any length, read page by page whenever the client has room for one. A page takes several
 // statements and a few milliseconds of the event loop, so clients that read fast could use all connections to the database. Few pages are
 // read at a time therefore, the organizations take turns, and each caller has few exports open.
 import type { ServerResponse } from 'node:http';

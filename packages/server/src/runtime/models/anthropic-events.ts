@@ -1,5 +1,5 @@
 // The events of Anthropic's Messages. Anthropic may add kinds of events, blocks, deltas and citations, and asks clients to pass over
-// those that they don't know; servers that use its format leave out what is not needed.
+// what they don't know; servers that use its format leave out what is not needed.
 import { argumentsIn, numberIn, recordIn, textIn } from './lenient.ts';
 import type { EventReader } from './response-events.ts';
 
@@ -15,9 +15,9 @@ const DELTAS: Readonly<Record<string, BlockType>> = {
 };
 
 export function createAnthropicReader(): EventReader {
-  /** Those that are open. `input`: of a call, from its beginning, which counts if no delta has any. */
+  /** Open blocks. `input`: of a call, from its beginning, which counts if no delta has any. */
   const blocks = new Map<number, { type: BlockType; input?: string }>();
-  /** Those of an unknown kind. */
+  /** Blocks of an unknown kind. */
   const passedOver = new Set<number>();
   let outputTokens = 0;
   let hasReason = false;

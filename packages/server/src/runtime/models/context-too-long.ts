@@ -1,7 +1,7 @@
 // Whether a provider refuses a request because it is longer than its model can read.
 //
 // OpenAI, llama.cpp and a few others have a code for it. Most have only a sentence, and each its own; vLLM, SGLang and the gateways
-// in front of models repeat those of OpenAI. Others use the words for something else: a string that is too long may be the
+// in front of models repeat the words of OpenAI. Others use the words for something else: a string that is too long may be the
 // description of a tool, which no summary of the conversation shortens.
 import type { ProviderError } from './provider-error.ts';
 

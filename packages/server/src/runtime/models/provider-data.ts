@@ -48,7 +48,7 @@ export function createResponses(
       [...datas.values()].some((data) => data?.chat?.reasoningIn === 'reasoning_content'));
 
   return {
-    /** The ids that the provider gave its calls, by those of the transcript. */
+    /** The ids that the provider gave its calls, by their ids in the transcript. */
     ownIds: new Map(
       transcript.flatMap((entry) => {
         const own = datas.get(entry)?.parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : [])) ?? [];
@@ -138,7 +138,7 @@ export function dependsOnProviderData(call: ModelCall): boolean {
 
 /**
  * The same call without provider data, which may be refused after a change of the API key or of anything that it signs. After calls it
- * does not ask for reasoning either: Anthropic refuses to reason about tool calls that came without its own reasoning, as those of
+ * does not ask for reasoning either: Anthropic refuses to reason about tool calls that came without its own reasoning, as calls of
  * another model do.
  */
 export function withoutProviderData(call: ModelCall): ModelCall {

@@ -1,4 +1,4 @@
-// Whose fault each failure of a provider is, and what is shown of it. The bodies are those that the servers send.
+// Whose fault each failure of a provider is, and what is shown of it. The bodies are what the servers send.
 import { describe, expect, test } from 'vitest';
 import { errorInEvent } from './provider-error.ts';
 import { errorAfterOk, refusalOf } from './provider-failure.ts';

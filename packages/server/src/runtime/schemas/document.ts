@@ -18,7 +18,7 @@ export class SchemaDocument {
     this.#read(root, false, root);
   }
 
-  /** The parts that a part refers to, which apply to the same value. Without those that the document does not have. */
+  /** The parts that a part refers to, which apply to the same value. Without parts that the document does not have. */
   targets(node: SchemaObject): SchemaNode[] {
     return this.#references(node).flatMap(({ target }) => (isSchema(target) ? [target] : []));
   }

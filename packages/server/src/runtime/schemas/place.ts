@@ -230,7 +230,7 @@ function partsOf(place: { all: readonly Place[] } | { any: readonly Place[] }): 
   return 'all' in place ? place.all : place.any;
 }
 
-/** The types that a schema names, or those of the values that it lists. */
+/** The types that a schema names, or the types of the values that it lists. */
 export function ownTypes(schema: SchemaObject): ReadonlySet<JsonType> {
   const { type, enum: values } = schema;
   const named = type === undefined ? EVERY_TYPE : new Set([type].flat().flatMap((one) => typesNamed(String(one))));

@@ -23,7 +23,7 @@ const COMPARING = 20;
 const WORK_AT_ONCE = 1_000_000;
 const SCHEMA_AT_ONCE = 16_384;
 
-/** The problems of each schema. All share a time limit of one second: those that are not reached cannot be evaluated. */
+/** The problems of each schema. All share a time limit of one second: a schema that is not reached counts as one that cannot be evaluated. */
 export async function schemaProblems(
   organizationId: string,
   schemas: readonly { readonly schema: JsonSchema; readonly strictness: Strictness }[],

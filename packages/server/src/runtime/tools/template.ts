@@ -88,7 +88,7 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** More than anyone fixes at once. */
 const MAX_PROBLEMS = 20;
 
-/** The problems of a template, at most 20, without those of `inputPlaceholders` and `foreignPlaceholders`. */
+/** The problems of a template, at most 20, without the problems of `inputPlaceholders` and `foreignPlaceholders`. */
 export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   const problem = (path: string, message: string) => {

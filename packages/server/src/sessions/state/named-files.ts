@@ -1,4 +1,4 @@
-// The files that the messages of a transcript name. A session may use others as well: those of queued messages, and what a tool returned
+// The files that the messages of a transcript name. A session may use others as well: files of queued messages, and what a tool returned
 // in a call that was cut off. So file_uses (files/message-files.ts) says which files a session keeps, and this which ones its messages
 // show.
 import sql, { empty, type Sql } from 'sql-template-tag';
