@@ -121,6 +121,8 @@ describe('a response', () => {
     ['stop', 'endTurn'],
     ['length', 'maxOutputTokens'],
     ['content_filter', 'refusal'],
+    ['SAFETY', 'refusal'],
+    ['model_length', 'maxOutputTokens'],
     ['eos', 'endTurn'],
   ])('that ends with %s ends with %s', async (finishReason, reason) => {
     expect((await outcomeAfter(respond({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
@@ -587,10 +589,35 @@ describe('a stream', () => {
     ['ends with an error', raw(['data: {"error":{"message":"overloaded","code":503}}\n\n'])],
     ['ends with an error in another form', raw(['data: {"error":"overloaded"}\n\n'])],
     ['ends with an error as its reason', respond({ text: 'x', finishReason: 'error' })],
+    ['ends with a lost connection as its reason', respond({ text: 'x', finishReason: 'network_error' })],
   ])('that %s is model_unavailable, and retryable', async (_title, reply) => {
     const { failure, finish } = await outcomeAfter(reply);
     expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
     expect(finish).toBeUndefined();
+  });
+
+  test('that is reset after [DONE] was whole', async () => {
+    const events = ['data: {"choices":[{"delta":{"content":"one"},"finish_reason":"stop"}]}\n\n', 'data: [DONE]\n\n'];
+    const { text, failure } = await outcomeAfter(async (response, request) => {
+      await raw(events, { hang: true })(response, request);
+      response.socket?.resetAndDestroy();
+    });
+    expect([text, failure]).toEqual(['one', undefined]);
+  });
+
+  test('that stays open after [DONE] is over a second later', async () => {
+    const sleeps: number[] = [];
+    const sleep: ManualClock['sleep'] = (ms, signal) => {
+      sleeps.push(ms);
+      return ms === 1000 ? Promise.resolve() : clock.sleep(ms, signal);
+    };
+    const events = ['data: {"choices":[{"delta":{"content":"one"},"finish_reason":"stop"}]}\n\n', 'data: [DONE]\n\n'];
+    server.next(raw(events, { hang: true }));
+    const models = createModels({ ...base.platform, clock: { ...clock, sleep } });
+    const read: ModelEvent[] = [];
+    for await (const event of models(callOf(), new AbortController().signal)) read.push(event);
+    expect(read.map(({ type }) => type)).toEqual(['text', 'finish']);
+    expect(sleeps).toEqual([300_000, 1000]);
   });
 
   test('that ends with a rate limit error is model_rate_limited', async () => {

@@ -135,8 +135,11 @@ export function openConnection(
     }
     responded = true;
     const stream = response.body ?? new Blob([]).stream();
-    const events = await readEvents(stream.pipeThrough(counted()), reader(), (error) =>
-      fail(errorAfterOk(error, sent, response.headers, clock)),
+    const events = await readEvents(
+      stream.pipeThrough(counted()),
+      reader(),
+      (error) => fail(errorAfterOk(error, sent, response.headers, clock)),
+      (ms) => clock.sleep(ms, signal),
     ).catch((error: unknown) => {
       throw fail(toModelFailure(error, responded));
     });

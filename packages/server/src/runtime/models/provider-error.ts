@@ -46,7 +46,7 @@ export function errorInEvent(event: unknown): ProviderError | undefined {
   const choice = listOf(event.choices).find((one) => isRecord(one) && isSaid(one.error));
   if (choice !== undefined) return errorOf(choice);
   // Cohere and FastAPI: `{ message }`, `{ detail }`.
-  const isBare = typeof event.message === 'string' || isSaid(event.detail);
+  const isBare = isSaid(event.detail) || [event.message, event.msg].some((said) => typeof said === 'string');
   return isBare && type === undefined && event.choices === undefined && event.candidates === undefined
     ? errorOf(event)
     : undefined;
@@ -61,10 +61,10 @@ const NOTHING_SAID: ProviderError = {
   layers: [],
 };
 
+/** Some servers send the fields of an error, all of them empty, with each event. */
 function isSaid(error: unknown): boolean {
-  return typeof error === 'object' && error !== null
-    ? Object.keys(error).length > 0
-    : typeof error === 'string' && error !== '';
+  if (typeof error !== 'object' || error === null) return typeof error === 'string' && error !== '';
+  return Object.values(error).some((value) => value !== null && value !== undefined && value !== '' && value !== 0);
 }
 
 /** Undefined if there is nothing that an error would have. */
@@ -84,7 +84,7 @@ function errorOf(body: unknown): ProviderError | undefined {
     params: [...inner.flatMap(paramsOf), ...pathsIn(sentence)],
     sentence: sentence.toLowerCase(),
     status: layers
-      .flatMap(({ code, status, statusCode }) => [code, status, statusCode])
+      .flatMap(({ code, status, statusCode, status_code }) => [code, status, statusCode, status_code])
       .map(Number)
       .find((status) => Number.isInteger(status) && status >= 400 && status < 600),
     layers,

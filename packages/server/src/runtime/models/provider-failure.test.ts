@@ -283,6 +283,8 @@ describe('an error after status 200', () => {
     ],
     ['key', 'Google', google(403, 'PERMISSION_DENIED', 'x')],
     ['again', 'Cohere', { message: 'internal error' }],
+    ['wait', 'Groq', { error: { message: 'x', status_code: 429 } }],
+    ['key', 'a gateway', { code: 401, msg: 'x' }],
     ['request', 'FastAPI', { detail: [{ loc: ['body', 'messages'], msg: 'x', type: 'invalid_argument' }] }],
   ])('is of the kind "%s" (%s)', (kind, _server, event) => {
     expect(kindOf(streamed(event))).toBe(kind);
@@ -293,6 +295,7 @@ describe('an error after status 200', () => {
     { type: 'message_start', message: { id: 'm' } },
     { type: 'response.created', response: { error: null } },
     { candidates: [], error: {} },
+    { choices: [{ delta: {} }], error: { code: 0, message: '', type: null } },
     { usage: {} },
     null,
     'error',

@@ -15,6 +15,8 @@ export interface EventReader {
   event(event: unknown): readonly unknown[];
   /** What it gets before the end of the stream. `isDone`: the server has sent `[DONE]`. */
   end?(isDone: boolean): readonly unknown[];
+  /** Whether the events so far are a whole response. Default: only `[DONE]` says so. */
+  isOver?(): boolean;
   /** The events of a whole response. Undefined: it is none. */
   whole(body: unknown): readonly unknown[] | undefined;
 }
@@ -24,6 +26,7 @@ export async function readEvents(
   body: ReadableStream<Uint8Array>,
   reader: EventReader,
   onError: (error: ProviderError) => void,
+  sleep: (ms: number) => Promise<void>,
 ): Promise<ReadableStream<Uint8Array>> {
   const { first, stream } = await peek(body);
   if (first === '<') {
@@ -33,7 +36,7 @@ export async function readEvents(
       { retryable: true },
     );
   }
-  if (first !== '{' && first !== '[') return stream.pipeThrough(createEvents(reader, onError));
+  if (first !== '{' && first !== '[') return createEvents(stream, reader, onError, sleep);
   const events = eventsOf(parseJson(await new Response(stream).text()), reader, onError);
   if (events === undefined) {
     throw new ModelFailure('model_protocol', 'The model responded with JSON that is no response of its provider', {
@@ -70,31 +73,22 @@ function toLines(event: unknown): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Passes on the fields of the events, one line each: the package ignores all but the data. */
+/** Passes on the data of the events, one line each: the package ignores the rest. */
 function createEvents(
+  stream: ReadableStream<Uint8Array>,
   reader: EventReader,
   onError: (error: ProviderError) => void,
-): TransformStream<Uint8Array, Uint8Array> {
-  const meaningful = createEventLines();
-  const decoder = new TextDecoder();
+  sleep: (ms: number) => Promise<void>,
+): ReadableStream<Uint8Array> {
+  const upstream = stream.getReader();
+  const lines = createLines();
   const encoder = new TextEncoder();
-  let rest = '';
-  let data: string[] = [];
   let isDone = false;
   let hasFailed = false;
 
-  function* read(lines: readonly string[]): Generator<string> {
-    for (const line of lines) {
-      if (line.startsWith('data')) data.push(dataOf(line));
-      else if (line === '') yield* event();
-    }
-  }
-
-  function* event(): Generator<string> {
-    const text = data.join('\n').trim();
-    data = [];
+  function* read(text: string): Generator<string> {
     if (text === '' || hasFailed) return;
-    if (/^\[?DONE\]?$/i.test(text)) {
+    if (DONE.test(text)) {
       isDone = true;
       return;
     }
@@ -118,25 +112,72 @@ function createEvents(
     }
   }
 
-  return new TransformStream({
-    transform(chunk, controller) {
+  /** Undefined: the stream is over. */
+  async function next(): Promise<Uint8Array | undefined> {
+    const isOver = isDone || reader.isOver?.() === true;
+    try {
+      const read = upstream.read();
+      if (!isOver) return (await read).value;
+      // The response is whole, but some servers keep the connection open, or reset it.
+      const ended = read.then(({ value }) => value);
+      return await Promise.race([ended, sleep(END_MAX_MS).then(() => undefined)]);
+    } catch (error) {
+      if (isOver) return undefined;
+      throw error;
+    }
+  }
+
+  return new ReadableStream({
+    async pull(controller) {
+      while (true) {
+        const chunk = await next();
+        const made = (chunk ? lines.push(chunk) : lines.end()).flatMap((text) => [...read(text)]);
+        if (!chunk && !hasFailed) made.push(...(reader.end?.(isDone) ?? []).map(toLines));
+        if (made.length > 0) controller.enqueue(encoder.encode(made.join('')));
+        if (!chunk) return controller.close();
+        if (made.length > 0) return;
+      }
+    },
+    cancel: (reason) => upstream.cancel(reason),
+  });
+}
+
+const DONE = /^\[?DONE\]?$/i;
+
+/** How long the end of a connection may take after the end of its response. Without it, the connection can't be used again. */
+const END_MAX_MS = 1_000;
+
+/** The data of each event. */
+function createLines(): { push(chunk: Uint8Array): string[]; end(): string[] } {
+  const meaningful = createEventLines();
+  const decoder = new TextDecoder();
+  let rest = '';
+  let data: string[] = [];
+
+  function* read(lines: readonly string[]): Generator<string> {
+    for (const line of lines) {
+      if (line.startsWith('data')) {
+        data.push(dataOf(line));
+      } else if (line === '' && data.length > 0) {
+        yield data.join('\n').trim();
+        data = [];
+      }
+    }
+  }
+
+  return {
+    push(chunk) {
       const lines = decoder.decode(meaningful(chunk), { stream: true }).split('\n');
       // Only what is new is searched: a line may be as long as the response, and come in many pieces.
       lines[0] = rest + lines[0]!;
       rest = lines.pop()!;
-      const made = [...read(lines)].join('');
-      if (made !== '') controller.enqueue(encoder.encode(made));
+      return [...read(lines)];
     },
-    flush(controller) {
+    end() {
       // The last event may lack its empty line. It may also be cut off, which the package finds by what is missing then.
-      if (rest.startsWith('data')) data.push(dataOf(rest));
-      const text = data.join('\n').trim();
-      const isWhole = text === '[DONE]' || parseJson(text) !== undefined;
-      const last = isWhole ? [...event()] : [];
-      if (!hasFailed) last.push(...(reader.end?.(isDone) ?? []).map(toLines));
-      if (last.length > 0) controller.enqueue(encoder.encode(last.join('')));
+      return [...read([rest, ''])].filter((text) => DONE.test(text) || parseJson(text) !== undefined);
     },
-  });
+  };
 }
 
 function dataOf(line: string): string {

@@ -272,18 +272,34 @@ function inputOf(text: string): unknown {
 /** Finish reasons that mean a failure on the provider's side, but that an SDK treats as a normal end. */
 const FAILED: ReadonlySet<string> = new Set([
   'error',
-  // DeepSeek: overloaded in the middle of a response.
+  // DeepSeek: overloaded in the middle of a response. Others: the request was lost there.
   'insufficient_system_resource',
+  'network_error',
+  'abort',
   // Google: calls that it could not parse, a missing thought signature, and its catch-all.
   'UNEXPECTED_TOOL_CALL',
   'TOO_MANY_TOOL_CALLS',
   'MALFORMED_RESPONSE',
+  'MALFORMED_FUNCTION_CALL',
   'MISSING_THOUGHT_SIGNATURE',
   'OTHER',
 ]);
 
-/** Finish reasons that mean a refusal. Google: a language that its filter does not support. */
-const REFUSED: ReadonlySet<string> = new Set(['LANGUAGE']);
+/** Finish reasons that mean a refusal. Google: a language that its filter does not support. Others: of providers behind a gateway. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'LANGUAGE',
+  'SAFETY',
+  'PROHIBITED_CONTENT',
+  'BLOCKLIST',
+  'RECITATION',
+  'refusal',
+  'content_filtered',
+  'guardrail_intervened',
+  'sensitive',
+]);
+
+/** Finish reasons of providers behind a gateway that mean that the response was cut. */
+const CUT: ReadonlySet<string> = new Set(['max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length']);
 
 function reasonOf(
   { unified, raw }: LanguageModelV4FinishReason,
@@ -294,7 +310,7 @@ function reasonOf(
     throw new ModelFailure('model_unavailable', 'The model ended its response with an error', { retryable: true });
   }
   if (unified === 'content-filter' || REFUSED.has(raw ?? '')) return 'refusal';
-  if (unified === 'length') return 'maxOutputTokens';
+  if (unified === 'length' || CUT.has(raw ?? '')) return 'maxOutputTokens';
   // Servers report different reasons after tool calls. What counts is that there are some.
   return hasCalls ? 'toolCalls' : 'endTurn';
 }

@@ -5,7 +5,16 @@ import type { EventReader } from './response-events.ts';
 type Fields = Record<string, unknown>;
 
 export function createResponsesReader(): EventReader {
-  return { event: toEvents, whole };
+  let isOver = false;
+  return {
+    event(value) {
+      const events = toEvents(value);
+      isOver ||= /^response\.(completed|incomplete)$/.test(String(recordIn(value).type));
+      return events;
+    },
+    isOver: () => isOver,
+    whole,
+  };
 }
 
 function toEvents(value: unknown): readonly unknown[] {
