@@ -1809,6 +1809,8 @@ export interface SessionTurn {
   usage: Usage;
   /** The `mcp` tools of the agent whose server could not list its tools when the turn needed them, by name, and the reason. */
   unavailableToolServers: UnavailableToolServer[];
+  /** Tools that a model of the turn did not get, because its server would refuse them: there are too many, or their schema cannot be written for it. */
+  toolsLeftOut: LeftOutTool[];
   /** In order: for each step its model call, then the tool calls, each after its approval. */
   operations: TurnOperation[];
 }

@@ -112,6 +112,10 @@ export const SessionTurn = Type.Object(
           'The `mcp` tools of the agent whose server could not list its tools when the turn needed them, by name, and the reason.',
       },
     ),
+    toolsLeftOut: Type.Array(Type.Object({ name: Type.String(), reason: Type.String() }, { title: 'LeftOutTool' }), {
+      description:
+        'Tools that a model of the turn did not get, because its server would refuse them: there are too many, or their schema cannot be written for it.',
+    }),
     operations: Type.Array(TurnOperation, {
       description: 'In order: for each step its model call, then the tool calls, each after its approval.',
     }),

@@ -249,6 +249,7 @@ const turn = (value: SessionTurn): SessionTurn =>
       endedAt: 'show',
       usage,
       unavailableToolServers: () => [],
+      toolsLeftOut: () => [],
       operations: list(operation),
     },
     value,

@@ -38,6 +38,7 @@ interface Row
   finishedAt: Date | null;
   firstTokenAt: string | null;
   attempts: TurnOperation['attempts'] | null;
+  toolsLeftOut: SessionTurn['toolsLeftOut'] | null;
   compaction: (NonNullable<TurnOperation['compaction']> & { model: string | null }) | null;
   /** Of a call that needed approval. */
   approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
@@ -101,6 +102,7 @@ export async function viewTurns(
       startedAt: createdAt.toISOString(),
       usage: usageOf(rows),
       unavailableToolServers: unavailableServers ?? [],
+      toolsLeftOut: rows.flatMap(({ toolsLeftOut }) => toolsLeftOut ?? []),
       operations: rows.flatMap((row) => view(row, modelOf(row), isWaiting(turn))),
     };
   };
@@ -116,6 +118,7 @@ async function readTurns(
   const rows = await db.query<Row>(sql`
     select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage, o.model,
       o.tool_type as "toolType", left(o.error, ${ERROR_MAX_CHARACTERS}) as error, o.trace->>'firstTokenAt' as "firstTokenAt", o.trace->'attempts' as attempts,
+      o.trace->'toolsLeftOut' as "toolsLeftOut",
       o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
       o.unavailable_servers as "unavailableServers", o.created_at as "createdAt",
       o.started_at as "startedAt", o.finished_at as "finishedAt",

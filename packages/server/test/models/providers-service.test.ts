@@ -2,11 +2,13 @@
 // and is never shown.
 import type { Chunk, Model } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Target } from '../../src/runtime/models/targets.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { chatCompletions } from '../support/openai-server.ts';
-import { type ProviderServer, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { type ProviderServer, type Reply, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
+import { toolsRefusal } from '../support/server-rules/tools.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 
 const KEY = 'provider-key-5d41402abc4b';
@@ -122,5 +124,64 @@ test.each([...providers, compatible])(
     expect(await client.sessions.get(sessionId)).toMatchObject({ status: 'completed', stopReason, error: null });
     expect((await client.sessions.turns(sessionId)).data).toMatchObject([{ status: 'completed', stopReason }]);
     expect(provider.requests).toHaveLength(1);
+  },
+);
+
+test.each([...providers, compatible])(
+  '%s: tools that its server would refuse are written for it or left out, and the turn names those',
+  async (...row) => {
+    const [name, model, keyName, wire] = row;
+    const { client } = service;
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+    const target = name === 'openai-compatible' ? 'chat' : (name as Target);
+    let sent = '';
+    /** Calls the tool by the names that it was sent with. */
+    const calling: Reply = (response, request) => {
+      const refused = toolsRefusal(target, request.body);
+      if (refused) return refuse(refused.status, { body: refused.body })(response, request);
+      [sent = ''] = /"\w*top\w*"|"\$top"/.exec(request.text) ?? [];
+      return wire.respond({ parts: [{ call: 'json_find', input: { [JSON.parse(sent)]: 5 } }] })(response, request);
+    };
+    provider.next(calling, wire.respond({ parts: [{ text: ['Done'] }] }));
+    const properties = { $top: { type: 'integer' }, page: {} };
+    const inputSchema = { type: 'object', properties, oneOf: [{ required: ['$top'] }, { required: ['page'] }] };
+    const odd = Object.fromEntries(['a', 'b'].map((one) => [one, { type: 'array', items: [{ $ref: '#/$defs/x' }] }]));
+    const { agentId } = await client.agents.create({
+      name: 'Clerk',
+      model: { provider: name as 'openai', model, baseUrl: provider.url, apiKeySecret: keyName },
+      tools: [
+        { type: 'client', name: 'json_find', description: 'x'.repeat(3000), inputSchema },
+        { type: 'client', name: 'none', description: '', inputSchema: { type: 'object', anyOf: [{ type: 'string' }] } },
+        { type: 'client', name: 'odd', description: '', inputSchema: { properties: odd, $defs: { x: {} } } },
+      ],
+    });
+    const { sessionId } = await client.sessions.open({
+      agentId,
+      environment: 'production',
+      input: 'Find',
+      closeOnIdle: true,
+    });
+    for await (const { chunks } of client.sessions.stream(sessionId)) {
+      for (const chunk of chunks) {
+        const { toolCallIds = [] } = (chunk.type === 'session.status' && chunk.waitingFor) || {};
+        for (const toolCallId of toolCallIds)
+          await client.sessions.sendToolResult(sessionId, { toolCallId, output: 1 });
+      }
+    }
+
+    const parts = (await client.sessions.messages(sessionId)).data.flatMap(({ content }) => content);
+    expect(parts.find(({ type }) => type === 'tool_call')).toMatchObject({ tool: 'json_find', input: { $top: 5 } });
+    // The model gets its call back as it wrote it.
+    expect(provider.requests).toHaveLength(2);
+    expect(provider.requests[1]!.text.replaceAll('\\"', '"')).toContain(`${sent}:5`);
+    const [turn] = (await client.sessions.turns(sessionId)).data;
+    expect(turn).toMatchObject({
+      status: 'completed',
+      toolsLeftOut: [{ name: 'none', reason: 'its schema allows no object' }],
+    });
+    const last = turn!.operations.at(-1)!;
+    const { request, prompt } = await client.sessions.operation(sessionId, last.operationId);
+    expect(JSON.parse(request!.body!).tools).toEqual(provider.requests[1]!.body.tools);
+    expect(prompt!.tools.map((tool) => tool.name)).toEqual(['json_find', 'odd']);
   },
 );

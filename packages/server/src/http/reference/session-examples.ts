@@ -158,6 +158,7 @@ export const turn: SessionTurn = {
   endedAt: at('09:31:12.480'),
   usage,
   unavailableToolServers: [],
+  toolsLeftOut: [],
   operations: [
     {
       operationId: 'op_01k9xq3v9a6m1d7w5z0e8r2kgc',

@@ -1,6 +1,7 @@
 // The request of a model call in the form of its provider, for people who debug it. The provider's own package builds it, from the same
 // options as when it was sent; nothing is sent, and the key is not read: its name is shown instead.
 import { ownProvider, type SentRequest } from '@signalbox/contract';
+import type { LeftOutTool } from '../../sessions/state/operation-trace.ts';
 import { shownSecrets } from '../tools/shown-secrets.ts';
 import { anthropic } from './anthropic.ts';
 import { google } from './google.ts';
@@ -10,6 +11,8 @@ import { openaiCompatible } from './openai-compatible.ts';
 import { placeholderFiles } from './prompt-files.ts';
 import { baseUrlOf, optionsOf, type Provider, withoutQuery } from './provider.ts';
 import { withoutRefused } from './refused-parameters.ts';
+import { targetOf } from './targets.ts';
+import { sentTools } from './tools/tools.ts';
 
 const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
   openai,
@@ -25,6 +28,8 @@ export interface AsSent {
   request: SentRequest;
   /** How many contents of files are replaced by a placeholder. */
   files: number;
+  /** Tools that are not in it, because its server would refuse them. */
+  leftOut: readonly LeftOutTool[];
 }
 
 /** Null: nothing is sent to a model of this provider. */
@@ -32,7 +37,7 @@ export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
   const provider = providers[call.config.provider];
   const { model } = call.config;
   if (!provider || model === undefined) return null;
-  const baseUrl = baseUrlOf(provider, call);
+  const baseUrl = baseUrlOf(call);
   const files = placeholderFiles(call);
   let sent: { url: URL; init: RequestInit } | undefined;
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
@@ -60,5 +65,6 @@ export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
       body: typeof init.body === 'string' ? withoutRefused(init.body, call.withoutParameters ?? []) : null,
     };
   });
-  return { request, files: files.count };
+  const { leftOut } = sentTools(targetOf(provider.name, baseUrl), call.tools);
+  return { request, files: files.count, leftOut };
 }

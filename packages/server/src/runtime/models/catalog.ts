@@ -129,7 +129,7 @@ export function createModelCatalog(
         return { models: [{ ...scripted, price: prices.of('scripted/scripted') }], problem: null, listedAt };
       }
       try {
-        const baseUrl = baseUrlOf(provider, request);
+        const baseUrl = baseUrlOf(request);
         const key = await keyFor(platform, provider, request, baseUrl, keys);
         const secret = createHash('sha256')
           .update(key?.value ?? '')

@@ -15,6 +15,10 @@ import type { ModelCall } from './model.ts';
 import type { PromptFiles, PromptPart } from './prompt-files.ts';
 import type { PromptRules } from './prompt-rules.ts';
 import { createResponses } from './provider-data.ts';
+import type { Target } from './targets.ts';
+import { nameFor } from './tools/names.ts';
+import { toolRulesOf } from './tools/rules.ts';
+import { type SentTools, sentTools } from './tools/tools.ts';
 import { validPrompt } from './valid-prompt.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
@@ -24,7 +28,9 @@ export interface PromptOptions {
   takesSchema: boolean;
   /** Whether a tool's result can have files. If not, they follow in a message of their own. */
   takesToolFiles: boolean;
-  /** What the server refuses in a transcript. */
+  /** Where it goes. */
+  target: Target;
+  /** What that server refuses in a transcript. */
   rules: PromptRules;
   /** Marks where the prompt is cached, for a provider that caches only there. */
   cachePoint?: SharedV4ProviderOptions | undefined;
@@ -32,14 +38,15 @@ export interface PromptOptions {
 
 /** The transcript, tools and settings of a call. */
 export function toCallOptions(call: ModelCall, files: PromptFiles, options: PromptOptions): LanguageModelV4CallOptions {
-  const { takesSchema, cachePoint } = options;
+  const { takesSchema, target, cachePoint } = options;
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
   // Providers require the schema's root to be an object.
   const isTold = takesSchema && outputSchema?.type === 'object';
-  const prompt = toPrompt(call, isTold ? null : outputSchema, files, options);
-  const tools = toolsFor(call);
+  const sent = sentTools(target, call.tools);
+  const prompt = toPrompt(call, isTold ? null : outputSchema, files, sent, options);
+  const tools = toolsFor(call, sent, target);
   if (cachePoint) markCachePoints(prompt, tools, cachePoint);
   return {
     prompt,
@@ -58,17 +65,54 @@ export function toCallOptions(call: ModelCall, files: PromptFiles, options: Prom
  * The call's tools. A transcript can have calls of tools that the agent no longer has, or that a fork's version does not have. Servers
  * accept that as long as there are any tools, but some refuse a transcript with calls in a request without tools.
  */
-function toolsFor({ tools, transcript }: ModelCall): LanguageModelV4FunctionTool[] {
-  if (tools.length > 0) return tools.map(toTool);
-  const names = new Set(transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ tool }) => tool)));
+function toolsFor({ transcript }: ModelCall, sent: SentTools, target: Target): LanguageModelV4FunctionTool[] {
+  // The last one may get a cache point.
+  if (sent.definitions.length > 0) return sent.definitions.map((tool) => ({ ...tool }));
+  // The tools that earlier turns called, so that the list stays the same within this one.
+  const callsIn = (entries: ModelCall['transcript']) => entries.flatMap(({ content }) => only(content, 'tool_call'));
+  const before = callsIn(
+    transcript.slice(
+      0,
+      Math.max(
+        0,
+        transcript.findLastIndex(({ role }) => role === 'user'),
+      ),
+    ),
+  );
+  const first = transcript.filter((entry) => callsIn([entry]).length > 0).slice(0, 1);
+  const called = before.length > 0 ? before : callsIn(first);
+  const names = new Set(called.map(({ tool }) => nameFor(target, tool)));
   const description = 'This tool is not available any more. Do not call it.';
-  return [...names].map((name) => toTool({ name, description, inputSchema: {} }));
+  const inputSchema = { type: 'object' as const, properties: {} };
+  return [...names]
+    .slice(0, toolRulesOf(target).toolsMax)
+    .map((name) => ({ type: 'function', name, description, inputSchema }));
+}
+
+/** Calls as the model wrote them: with the names that it knows. */
+function withSentCalls(prompt: LanguageModelV4Message[], { sentCall }: SentTools): LanguageModelV4Message[] {
+  return prompt.map((message) => {
+    if (message.role === 'assistant') {
+      const content = message.content.map((part) => {
+        if (part.type !== 'tool-call') return part;
+        const { name, input } = sentCall(part.toolName, part.input);
+        return { ...part, toolName: name, input };
+      });
+      return { ...message, content };
+    }
+    if (message.role !== 'tool') return message;
+    const content = message.content.map((part) =>
+      part.type === 'tool-result' ? { ...part, toolName: sentCall(part.toolName, null).name } : part,
+    );
+    return { ...message, content };
+  });
 }
 
 function toPrompt(
   call: ModelCall,
   askedSchema: Record<string, unknown> | null,
   files: PromptFiles,
+  sent: SentTools,
   { takesToolFiles, rules }: PromptOptions,
 ): LanguageModelV4Message[] {
   const { config, transcript } = call;
@@ -110,7 +154,7 @@ function toPrompt(
       }
     }
   }
-  return validPrompt(messages, rules, responses.ownIds);
+  return validPrompt(withSentCalls(messages, sent), rules, responses.ownIds);
 }
 
 /**
@@ -177,9 +221,4 @@ function outputOf({ output, error, outcomeUnknown }: Omit<Part<'tool_result'>, '
   return typeof output === 'string'
     ? { type: 'text', value: output }
     : { type: 'json', value: (output ?? null) as JSONValue };
-}
-
-function toTool({ name, description, inputSchema }: ModelCall['tools'][number]): LanguageModelV4FunctionTool {
-  // Providers require these fields, which are optional in the contract.
-  return { type: 'function', name, description, inputSchema: { type: 'object', properties: {}, ...inputSchema } };
 }

@@ -27,7 +27,8 @@ import { createRefusedParameters } from './refused-parameters.ts';
 import { readResponse } from './response.ts';
 import type { EventReader } from './response-events.ts';
 import { createParts, EmptyResponse } from './response-parts.ts';
-import { targetOf } from './targets.ts';
+import { addressOf, targetOf } from './targets.ts';
+import { type SentTools, sentTools, toolNamed } from './tools/tools.ts';
 import { NOTHING_USED, sumOf } from './usage.ts';
 
 export interface Provider {
@@ -72,13 +73,14 @@ export function createProviderModel(
     signal.throwIfAborted();
     const { model } = call.config;
     if (model === undefined) throw unusable('The agent names no model');
-    const baseUrl = baseUrlOf(provider, call);
+    const baseUrl = baseUrlOf(call);
     const key = await keyFor(platform, provider, call, baseUrl, keys);
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
     const { keyHeader, reader } = provider;
     const { withoutParameters = [] } = call;
     const target = { baseUrl, keyHeader, key, reader, withoutParameters, refusal };
+    const tools = sentTools(targetOf(provider.name, baseUrl), call.tools);
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
@@ -87,13 +89,14 @@ export function createProviderModel(
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
       };
-      const parts = stream.pipeThrough(createParts(provider, call));
-      yield* lacking(withoutParameters, readResponse(parts, provider, call, connection, redaction, signal));
+      const parts = stream.pipeThrough(createParts(provider, { ...call, tools: tools.definitions }));
+      const events = readResponse(parts, provider, { ...call, tools }, connection, redaction, signal);
+      yield* lacking(withoutParameters, events);
     } catch (error) {
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
       const failure = connection.failureOf(error);
-      if (!failure.isRefusal) throw failure;
+      if (!failure.isRefusal) throw namingTool(failure, tools);
       // What was said before stays. The provider does not say what it has used.
       yield { type: 'finish', reason: 'refusal', usage: NOTHING_USED };
     } finally {
@@ -180,6 +183,7 @@ export function optionsOf(
   const prompt = toCallOptions(call, files, {
     takesSchema,
     takesToolFiles,
+    target: targetOf(name, baseUrl),
     rules: promptRulesOf(targetOf(name, baseUrl), call.config.model ?? ''),
     cachePoint: isOwn ? cachePoint : undefined,
   });
@@ -199,6 +203,13 @@ async function* lacking(what: readonly SentWithout[], events: AsyncGenerator<Mod
   }
 }
 
+/** Providers name a tool by its position. */
+function namingTool(failure: ModelFailure, tools: SentTools): ModelFailure {
+  const tool = failure.param === undefined ? undefined : toolNamed(failure.param, tools);
+  if (tool === undefined) return failure;
+  return new ModelFailure(failure.code, `${failure.message}: that is of the tool "${tool}"`, failure);
+}
+
 /** For a package that adds its own path. */
 export function withoutQuery({ origin, pathname }: URL): string {
   return origin + pathname.replace(/\/+$/, '');
@@ -210,8 +221,8 @@ export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
   return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
 }
 
-export function baseUrlOf({ name }: Provider, { config }: Pick<ModelCall, 'config'>): URL {
-  const url = URL.parse(config.baseUrl ?? ownProvider(name)?.baseUrl ?? '');
+export function baseUrlOf({ config }: Pick<ModelCall, 'config'>): URL {
+  const url = addressOf(config);
   if (url === null) throw unusable('The model has no base url');
   return url;
 }

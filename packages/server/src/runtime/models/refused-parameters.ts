@@ -7,7 +7,7 @@ export type RefusedParameter = Exclude<SentWithout, 'reasoning' | 'providerData'
 
 /** The name that has the same meaning. Null: nothing needs the parameter. A setting of the agent is none of these. */
 const OTHER_NAME: Readonly<Record<RefusedParameter, RefusedParameter | null>> = {
-  // OpenAI's o-series, gpt-5 and later take only one of them, older servers only the other.
+  // OpenAI's o-series, gpt-6.1-terra and later take only one of them, older servers only the other.
   max_tokens: 'max_completion_tokens',
   max_completion_tokens: 'max_tokens',
   stream_options: null,

@@ -20,7 +20,7 @@ export class EmptyResponse extends ModelFailure {
 
 export function createParts(
   { thinksInText, repeatsEmpty }: Pick<Provider, 'thinksInText' | 'repeatsEmpty'>,
-  { tools, purpose }: Pick<ModelCall, 'tools' | 'purpose'>,
+  { tools, purpose }: Pick<ModelCall, 'purpose'> & { tools: readonly { name: string }[] },
 ): TransformStream<Part, Part> {
   const names = new Set(tools.map(({ name }) => name));
   const thoughts = thinksInText ? createThoughts() : undefined;

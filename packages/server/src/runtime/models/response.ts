@@ -20,6 +20,7 @@ import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
 import { brokenOff } from './provider-failure.ts';
+import type { SentTools } from './tools/tools.ts';
 import { usageOf } from './usage.ts';
 
 /** Names and inputs of one response, in total. They are kept in memory until the response ends, and then stored. */
@@ -39,7 +40,7 @@ type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 export async function* readResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   { name: provider }: Provider,
-  { config: { model = '' }, shows }: Pick<ModelCall, 'config' | 'shows'>,
+  { config: { model = '' }, shows, tools }: Pick<ModelCall, 'config' | 'shows'> & { tools: SentTools },
   connection: ProviderConnection,
   redaction: ResponseRedaction,
   signal: AbortSignal,
@@ -49,7 +50,7 @@ export async function* readResponse(
   const keep = createKeeper();
   const { redact } = redaction;
   const shown = redaction.stream();
-  const early = createEarlyParts(shows, redaction);
+  const early = createEarlyParts(shows, tools, redaction);
   let callCharacters = 0;
   while (true) {
     const { done, value: part } = await connection.wait(reader.read());
@@ -81,7 +82,7 @@ export async function* readResponse(
       case 'tool-call':
         // A tool that the provider ran itself is not one of ours.
         if (part.providerExecuted) break;
-        calls.push({ ...shownCall(part, redact), ...early.operationOf(part) });
+        calls.push({ ...shownCall(part, tools, redact), ...early.operationOf(part) });
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
         break;
       case 'error':
@@ -106,7 +107,7 @@ export async function* readResponse(
  * Reasoning and the input of calls, as they are shown before the response is complete. Each part is searched for the key by
  * itself, as text is.
  */
-function createEarlyParts(shows: ModelCall['shows'] = {}, { redact, stream }: ResponseRedaction) {
+function createEarlyParts(shows: ModelCall['shows'] = {}, tools: SentTools, { redact, stream }: ResponseRedaction) {
   let thought: StreamRedaction | undefined;
   let hasReasoned = false;
   const inputs = new Map<string, { operationId: string; name: string; input: StreamRedaction }>();
@@ -139,8 +140,10 @@ function createEarlyParts(shows: ModelCall['shows'] = {}, { redact, stream }: Re
     ): Generator<Extract<ModelEvent, { type: 'toolInput' }>> {
       if (!shows.toolInput) return;
       if (part.type === 'tool-input-start') {
-        if (part.providerExecuted || inputs.size >= TOOL_CALLS_MAX) return;
-        inputs.set(part.id, { operationId: newUuid(), name: shownText(part.toolName, redact), input: stream() });
+        // An input with other names than the call will have is shown once it is complete.
+        if (part.providerExecuted || inputs.size >= TOOL_CALLS_MAX || tools.isRenamed(part.toolName)) return;
+        const { name } = tools.ownCall(part.toolName, null);
+        inputs.set(part.id, { operationId: newUuid(), name: shownText(name, redact), input: stream() });
         return;
       }
       const call = inputs.get(part.id);
@@ -243,8 +246,9 @@ function attachChatData(parts: readonly DataPart[], { calls, message, reasoningI
   return hasReasoning || Object.keys(message).length > 0 ? { reasoningIn, message } : undefined;
 }
 
-function shownCall(part: { toolName: string; input: string }, redact: Redact): ToolCall {
-  const [name, input] = [shownText(part.toolName, redact), shownJson(inputOf(part.input), redact)];
+function shownCall(part: { toolName: string; input: string }, tools: SentTools, redact: Redact): ToolCall {
+  const own = tools.ownCall(part.toolName, inputOf(part.input));
+  const [name, input] = [shownText(own.name, redact), shownJson(own.input, redact)];
   if (name.length + JSON.stringify(input).length > 2 * TOOL_CALLS_MAX_CHARACTERS) throw repeatsKey();
   return { type: 'toolCall', name, input };
 }

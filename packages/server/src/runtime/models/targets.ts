@@ -1,5 +1,5 @@
 // The server that a request to a model goes to, as far as its rules are known. What each refuses is in tables by this name.
-import type { Model } from '@signalbox/contract';
+import { type Model, ownProvider } from '@signalbox/contract';
 
 /** `chat`: a server of OpenAI's chat completions that is not known: vLLM, llama.cpp, Ollama, LM Studio, a gateway. */
 export type Target = 'openai' | 'anthropic' | 'google' | ChatTarget;
@@ -18,6 +18,11 @@ const hosts = [
   ['groq', /(^|\.)groq\.com$/],
   ['xai', /(^|\.)x\.ai$/],
 ] as const;
+
+/** Where the requests to a model go; null if nothing says so. */
+export function addressOf({ provider, baseUrl }: Model): URL | null {
+  return URL.parse(baseUrl ?? ownProvider(provider)?.baseUrl ?? '');
+}
 
 /** `baseUrl`: the one that the request goes to. */
 export function targetOf(provider: Model['provider'], baseUrl: URL): Target {

@@ -6,6 +6,8 @@ import { recordEvent } from '../../events/record.ts';
 import { isDraft } from '../../lib/draft-version.ts';
 import { formatId } from '../../lib/ids.ts';
 import { sessionEvent } from '../../sessions/state/session.ts';
+import { modelName } from '../../usage/prices.ts';
+import { sentToolsOf } from '../models/tools/tools.ts';
 import { mockedTools } from '../tools/mocks.ts';
 import type { Redacted } from '../tools/redact.ts';
 import type { ListedTools, UnavailableServer } from '../tools/tool.ts';
@@ -22,7 +24,9 @@ export function setTools(state: TurnState, { tools, unavailable }: ListedTools):
   state.unavailable = unavailable.map(unavailableText);
 }
 
-export async function recordToolServers(context: TurnContext, found: readonly UnavailableServer[]): Promise<void> {
+/** `found`: servers that are unavailable. */
+export async function recordMissingTools(context: TurnContext, found: readonly UnavailableServer[]): Promise<void> {
+  logLeftOutTools(context);
   const { platform, session, state } = context;
   const { organizationId, agentId, environment } = session.row;
   const names = state.definition.tools.flatMap(({ type, name }) => (type === 'mcp' ? [name] : []));
@@ -88,6 +92,27 @@ async function recordChange(context: TurnContext, name: string, before: string |
   const ids = { ...logIds(context), environment, server: name };
   if (now === undefined) platform.log.info(ids, 'tool server available again');
   else platform.log.warn({ ...ids, reason: now }, 'tool server unavailable');
+}
+
+/** How many tools a log line names. */
+const MAX_NAMED = 10;
+const MAX_LOGGED = 1000;
+/** What this node has logged: a turn of the same agent with the same model says nothing new. */
+const logged = new Set<string>();
+
+/** Logs the tools that the agent's model does not get. */
+function logLeftOutTools(context: TurnContext): void {
+  const { platform, session, state } = context;
+  const [config] = state.models;
+  const leftOut = (config && sentToolsOf({ config, tools: state.tools })?.leftOut) ?? [];
+  if (leftOut.length === 0) return;
+  const tools = leftOut.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
+  const key = JSON.stringify([session.row.agentId, session.row.agentVersion, leftOut.length, tools]);
+  if (logged.has(key)) return;
+  if (logged.size >= MAX_LOGGED) logged.clear();
+  logged.add(key);
+  const about = { ...logIds(context), model: modelName(config!), count: leftOut.length, tools };
+  platform.log.warn(about, 'some tools are left out of the requests to a model');
 }
 
 function beginningOf(reason: Redacted): Redacted {

@@ -60,7 +60,7 @@ import { responseItems } from './response-items.ts';
 import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
-import { recordToolServers, setTools } from './tool-servers.ts';
+import { recordMissingTools, setTools } from './tool-servers.ts';
 import { agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
@@ -328,7 +328,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       // An MCP server may be slow, so the turn can already be stopped here.
       const listed = await options.tools.list({ ...row, endUser: state.endUser }, state.definition.tools, anyStop);
       setTools(state, listed);
-      await recordToolServers(context, listed.unavailable);
+      await recordMissingTools(context, listed.unavailable);
       for await (const event of runTurn(state, ports, anyStop)) {
         session.signal.throwIfAborted();
         if (endsCrashCount(event)) session.endCrashCount();

@@ -26,13 +26,16 @@ export function createTools(
       const lists = await Promise.all(
         tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
       );
-      const offered: TurnTool[] = [];
+      const own: TurnTool[] = [];
+      const ofServers: TurnTool[] = [];
       const unavailable: UnavailableServer[] = [];
       for (const [index, list] of lists.entries()) {
-        if (typeof list === 'string') unavailable.push({ name: tools[index]!.name, reason: list });
-        else offered.push(...list);
+        const { name, type } = tools[index]!;
+        if (typeof list === 'string') unavailable.push({ name, reason: list });
+        else (type === 'mcp' ? ofServers : own).push(...list);
       }
-      return { tools: offered, unavailable };
+      // The agent's own come first: the last ones are left out if there are more than a model takes.
+      return { tools: [...own, ...ofServers], unavailable };
     },
     async run(call, signal) {
       if (call.tool.runsAs !== 'here' || call.tool.source.type === 'mock')

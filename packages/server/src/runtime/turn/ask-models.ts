@@ -14,10 +14,16 @@
 import type { Model, SessionError } from '@signalbox/contract';
 import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { recordFailedAttempt, recordFirstToken, recordSuccess } from '../../sessions/state/operation-trace.ts';
+import {
+  recordFailedAttempt,
+  recordFirstToken,
+  recordLeftOut,
+  recordSuccess,
+} from '../../sessions/state/operation-trace.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { modelName } from '../../usage/prices.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../models/model.ts';
+import { sentToolsOf } from '../models/tools/tools.ts';
 import type { AskedCall } from './calls.ts';
 import { contextOf } from './context.ts';
 import { createEarlyParts } from './early-parts.ts';
@@ -136,6 +142,7 @@ async function* askModel(
   let text = '';
   const calls: ModelResponse['calls'][number][] = [];
   const call = callOf(model);
+  recordLeftOut(operation, state.operations, sentToolsOf(call)?.leftOut);
   const early = createEarlyParts();
   // A step of a worker is announced when it is offered.
   let isAnnounced = !isStep || model.provider === 'worker';

@@ -16,7 +16,7 @@ import { modelsOf } from '../../agents/read-definition.ts';
 import type { Context } from '../../lib/context.ts';
 import { formatId } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
-import { requestAsSent } from '../../runtime/models/as-sent.ts';
+import { type AsSent, requestAsSent } from '../../runtime/models/as-sent.ts';
 import type { ModelCall } from '../../runtime/models/model.ts';
 import { withoutShownReasoning } from '../../runtime/models/provider.ts';
 import { withoutProviderData } from '../../runtime/models/provider-data.ts';
@@ -84,7 +84,7 @@ export async function readModelCall(
   if (model.provider === 'worker')
     notes.push('A program of yours was the model. It got this, and called its own model.');
   return {
-    prompt: viewPrompt(call, model, leftOut),
+    prompt: viewPrompt(withoutTools(call, sent), model, leftOut),
     response,
     request: sent?.request ?? null,
     exact: notes.length === 0,
@@ -151,6 +151,12 @@ function asRepeated(call: ModelCall, { trace }: Operation): ModelCall {
   const so = lacked.includes('reasoning') ? withoutShownReasoning(call) : call;
   const withoutParameters = lacked.filter((what) => what !== 'reasoning' && what !== 'providerData');
   return { ...(lacked.includes('providerData') ? withoutProviderData(so) : so), withoutParameters };
+}
+
+/** Without the tools that were left out of the request. */
+function withoutTools(call: ModelCall, sent: AsSent | null): ModelCall {
+  const leftOut = new Set(sent?.leftOut.map(({ name }) => name));
+  return leftOut.size === 0 ? call : { ...call, tools: call.tools.filter(({ name }) => !leftOut.has(name)) };
 }
 
 function viewPrompt(call: ModelCall, model: Model, messagesLeftOut: number): OperationDetails['prompt'] {

@@ -8,6 +8,8 @@ export interface OperationTrace {
   readonly attempts?: readonly StoredAttempt[];
   /** Of a model call: what the request that succeeded lacked, because the provider had refused it. */
   readonly sentWithout?: readonly SentWithout[];
+  /** Of the first model call of a turn that a tool was left out of. */
+  readonly toolsLeftOut?: readonly LeftOutTool[];
   /** Of a call of an `http` or `mcp` tool. */
   readonly response?: StoredResponse;
 }
@@ -21,6 +23,12 @@ export type SentWithout =
   | 'stream_options'
   | 'include'
   | 'prompt_cache_key';
+
+/** A tool of the agent that a model does not get. */
+export interface LeftOutTool {
+  readonly name: string;
+  readonly reason: string;
+}
 
 export interface StoredAttempt {
   readonly model: string;
@@ -79,6 +87,20 @@ export function recordSuccess(
   const without = sentWithout.length === 0 ? {} : { sentWithout };
   const attempts = trace?.attempts ? { attempts: withAttempt(trace, model, startedAt, endedAt, null) } : {};
   operation.trace = trace || sentWithout.length > 0 ? { ...trace, ...attempts, ...without } : null;
+}
+
+/** `operations`: of the turn. A turn can have hundreds of model calls with the same tools, so they are stored once. */
+export function recordLeftOut(
+  operation: Operation,
+  operations: readonly Operation[],
+  leftOut: readonly LeftOutTool[] = [],
+): void {
+  if (leftOut.length === 0) return;
+  const known = new Set(operations.flatMap(({ trace }) => trace?.toolsLeftOut ?? []).map(({ name }) => name));
+  const added = leftOut.filter(({ name }) => !known.has(name));
+  if (added.length === 0) return;
+  const { toolsLeftOut = [] } = operation.trace ?? {};
+  operation.trace = { ...operation.trace, toolsLeftOut: [...toolsLeftOut, ...added] };
 }
 
 function withAttempt(

@@ -1,11 +1,11 @@
-import type { OperationDetails } from '@signalbox/client';
+import type { OperationDetails, SessionTurn } from '@signalbox/client';
 import { counted } from '../../../text-format.ts';
 import { Json } from '../../../ui/copy.tsx';
 import { LongText, PlainText } from '../../../ui/text.tsx';
 import { Content, Part } from './step-parts.tsx';
 
 /** What the model got: instructions, messages, tools and settings. */
-export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
+export function PromptTab({ step: { prompt }, turn }: { step: OperationDetails; turn: SessionTurn | undefined }) {
   if (!prompt) return <p className="quiet">This call has no prompt that can be shown.</p>;
   const { instructions, messages, messagesLeftOut, tools, settings, maxOutputTokens, outputSchema } = prompt;
   const all = { ...settings, ...(maxOutputTokens !== null && { maxOutputTokens }) };
@@ -41,6 +41,8 @@ export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
           ))}
         </Part>
       )}
+      <Missing title="left out of the turn" all={turn?.toolsLeftOut ?? []} of="tool" />
+      <Missing title="not available" all={turn?.unavailableToolServers ?? []} of="tool server" />
       {Object.keys(all).length > 0 && (
         <Part title="Settings">
           <Json value={all} />
@@ -52,5 +54,20 @@ export function PromptTab({ step: { prompt } }: { step: OperationDetails }) {
         </Part>
       )}
     </>
+  );
+}
+
+function Missing({ title, of, all }: { title: string; of: string; all: readonly { name: string; reason: string }[] }) {
+  if (all.length === 0) return null;
+  return (
+    <Part title={`${counted(all.length, of)} ${title}`}>
+      <ul className="step-missing">
+        {all.map(({ name, reason }) => (
+          <li key={name}>
+            <PlainText text={name} />: <PlainText text={reason} />
+          </li>
+        ))}
+      </ul>
+    </Part>
   );
 }

@@ -48,6 +48,7 @@ export function StepDrawer({
     .flatMap(({ operations }) => operations)
     .filter(({ kind }) => kind !== 'approval')
     .map((one) => one.operationId);
+  const turn = turns.find(({ operations }) => operations.some((one) => isStep(one, operationId)));
   const place = all.indexOf(operationId);
   const [before, after] = place < 0 ? [] : [all[place - 1], all[place + 1]];
   useShortcuts('Call', [
@@ -109,7 +110,9 @@ export function StepDrawer({
             value={shownTab(tab, data)}
             onChange={setTab}
             tabs={[
-              ...(isTool ? [] : [{ value: 'prompt' as const, label: 'Prompt', content: <PromptTab step={data} /> }]),
+              ...(isTool
+                ? []
+                : [{ value: 'prompt' as const, label: 'Prompt', content: <PromptTab step={data} turn={turn} /> }]),
               { value: 'response', label: 'Response', content: <ResponseTab step={data} /> },
               { value: 'request', label: 'Request', content: <RequestTab step={data} /> },
               { value: 'details', label: 'Details', content: <DetailsTab step={data} /> },
