@@ -1,0 +1,152 @@
+// Conversations of every kind with every server that is known, each with the rules of its maker: a turn never fails, and no request is
+// refused.
+import type { Session } from '@signalbox/client';
+import type { Model } from '@signalbox/contract';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { png } from '../support/files.ts';
+import { refuse } from '../support/provider-server.ts';
+import { type StrictServer, startStrictServer, strictServers } from '../support/server-rules/strict-server.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const TOOL = {
+  type: 'client' as const,
+  name: 'look',
+  description: 'Looks something up.',
+  inputSchema: { type: 'object', properties: { q: { type: 'string' } } },
+  approval: 'never' as const,
+};
+
+/** The calls that have a result, or whose turn was ended. */
+const over = new Set<string>();
+
+/** The session once this turn has ended, or waits for results. */
+async function settled(sessionId: string, turn = 1): Promise<Session> {
+  const get = () => service.client.sessions.get(sessionId);
+  await expect
+    .poll(
+      async () => {
+        const session = await get();
+        const isWaiting = session.waitingFor?.toolCallIds?.some((id) => !over.has(id)) ?? false;
+        return session.turn === turn && (session.status === 'idle' || isWaiting);
+      },
+      { interval: 5, timeout: 8_000 },
+    )
+    .toBe(true);
+  return await get();
+}
+
+/** Ends a turn that waits. */
+async function says(sessionId: string, content: Parameters<typeof service.client.sessions.sendMessage>[1]['content']) {
+  const { turn, waitingFor } = await service.client.sessions.get(sessionId);
+  for (const id of waitingFor?.toolCallIds ?? []) over.add(id);
+  await service.client.sessions.sendMessage(sessionId, { content, onBusy: 'steer' });
+  return await settled(sessionId, turn + 1);
+}
+
+/** Sends the results of all calls that the session waits for, the last call's first. */
+async function results(session: Session, output: unknown = { found: true }): Promise<Session> {
+  const { sessionId, turn } = session;
+  const { toolCallIds = [] } = session.waitingFor ?? {};
+  expect(toolCallIds.length).toBeGreaterThan(0);
+  for (const toolCallId of toolCallIds.toReversed()) {
+    over.add(toolCallId);
+    await service.client.sessions.sendToolResult(sessionId, { toolCallId, output: output as string });
+  }
+  return await settled(sessionId, turn);
+}
+
+async function interrupted({ sessionId, turn, waitingFor }: Session): Promise<Session> {
+  for (const id of waitingFor?.toolCallIds ?? []) over.add(id);
+  await service.client.sessions.interrupt(sessionId);
+  return await settled(sessionId, turn);
+}
+
+const answered = { status: 'idle', stopReason: 'endTurn', error: null };
+
+async function agentWith(model: Model, more: object = {}): Promise<string> {
+  const created = { name: 'Clerk', instructions: ' ', model, tools: [TOOL], ...more };
+  return (await service.client.agents.create(created as never)).agentId;
+}
+
+async function opened(agentId: string, input: string): Promise<Session> {
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input });
+  return await settled(sessionId);
+}
+
+async function using<T>(name: (typeof strictServers)[number], run: (server: StrictServer) => Promise<T>): Promise<T> {
+  const server = await startStrictServer(name);
+  try {
+    return await run(server);
+  } finally {
+    await server.close();
+  }
+}
+
+test.each(strictServers)('%s', async (name) => {
+  await using(name, async (server) => {
+    const { client } = service;
+    const agentId = await agentWith(server.model);
+    // Calls one after another and side by side, with a text of white space before them.
+    const session = await opened(agentId, 'LOOK');
+    const { sessionId } = session;
+    expect(await results(session)).toMatchObject(answered);
+    expect(await says(sessionId, 'Thanks')).toMatchObject(answered);
+    expect(await results(await says(sessionId, 'BOTH'))).toMatchObject(answered);
+    expect(
+      await says(sessionId, [
+        { type: 'text', text: ' \n ' },
+        { type: 'text', text: 'And now?' },
+      ]),
+    ).toMatchObject(answered);
+    // A message that ends a turn which waits, and an interrupt, each with a call that never gets a result.
+    await says(sessionId, 'LOOK');
+    expect(await says(sessionId, 'Wait')).toMatchObject(answered);
+    expect(await interrupted(await says(sessionId, 'BOTH'))).toMatchObject({ stopReason: 'interrupted' });
+    expect(await says(sessionId, 'Go on')).toMatchObject(answered);
+    // A turn that fails before its first word, and its retry; then one after results.
+    server.next(refuse(401));
+    expect(await says(sessionId, 'Hello?')).toMatchObject({ stopReason: 'error' });
+    expect(await says(sessionId, 'Hello?')).toMatchObject(answered);
+    const waiting = await says(sessionId, 'LOOK');
+    server.next(refuse(401));
+    expect(await results(waiting, '')).toMatchObject({ stopReason: 'error' });
+    const { turn } = await client.sessions.retry(sessionId);
+    expect(await settled(sessionId, turn)).toMatchObject(answered);
+    // Files, of the user and of a tool.
+    const { fileId } = await client.files.upload(png, { environment: 'production', filename: 'a.png' });
+    expect(await says(sessionId, [{ type: 'file', fileId }] as never)).toMatchObject(answered);
+    // A fork, and a summary in the place of the conversation.
+    const fork = await client.sessions.fork(sessionId, { input: 'LOOK' });
+    expect(await results(await settled(fork.sessionId, fork.turn))).toMatchObject(answered);
+    await client.sessions.compact(fork.sessionId);
+    expect(await says(fork.sessionId, 'LOOK').then(results)).toMatchObject(answered);
+
+    expect(server.refusals).toEqual([]);
+  });
+});
+
+test.each(strictServers)('%s, in place of another that fails in the middle of a turn', async (name) => {
+  const other = name === 'anthropic' ? 'google' : 'anthropic';
+  await using(other, (first) =>
+    using(name, async (server) => {
+      const agentId = await agentWith({ ...first.model, fallbacks: [server.model] } as Model);
+      const session = await opened(agentId, 'BOTH');
+      first.next(refuse(503));
+      expect(await results(session)).toMatchObject(answered);
+      // And back, with a history that the other has written.
+      expect(await says(session.sessionId, 'LOOK').then(results)).toMatchObject(answered);
+      expect(server.requests.length).toBeGreaterThan(0);
+      // Anthropic refuses to reason about another model's calls, but also lets its own models call without a thought: it can only be
+      // tried. The request is repeated without reasoning.
+      const thoughts = [{ status: 400, body: { error: { message: expect.stringContaining('Expected `thinking`') } } }];
+      expect(server.refusals).toMatchObject(name === 'anthropic' ? thoughts : []);
+      expect(first.refusals).toEqual([]);
+    }),
+  );
+});
