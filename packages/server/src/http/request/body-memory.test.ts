@@ -35,7 +35,7 @@ async function countResolved(waits: readonly Promise<unknown>[]): Promise<number
   return count;
 }
 
-test('long bodies of one organization wait for each other, and not those of another or short ones', async () => {
+test('long bodies of one organization wait for each other, and not for bodies of another or short ones', async () => {
   const memory = createBodyMemory({ watch: () => {}, arrived: () => {} });
   const requests = Array.from({ length: 200 }, () => requestOf('one'));
   const waits = requests.map(({ request }) => memory.beforeReading(request, ofKey('one')));

@@ -1,8 +1,8 @@
-// Bounds the memory that long bodies take, in two steps, each of which waits for its turn: their bytes, from before they are read, and
+// Bounds the memory that long bodies take, in two steps, and each waits for its turn: their bytes, from before they are read, and
 // their values, from before they are parsed. Both are there until the response is closed, so hundreds of bodies that are read faster than
 // they are worked off would use up the node's memory. Organizations take turns.
 //
-// A body that has its bytes waits only for those that are being worked off, never the other way round.
+// A body that has its bytes waits only for bodies that are being worked off, never the other way round.
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Context } from '../../lib/context.ts';
