@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { startPostgresProxy } from '../../test/support/postgres-proxy.ts';
 import { CheckedOutConnection } from './checkout.ts';
-import { createDb, DatabaseUnavailable, type Db } from './db.ts';
+import { createDb, DatabaseUnavailable, type Db, type Tx } from './db.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
 import { textArray } from './values.ts';
 
@@ -550,4 +550,42 @@ test('a server that is too old is refused', async () => {
   await requireSupportedServer(db);
   const old = { query: async <Row>() => [{ server_version: '14.13 (Debian)' } as Row], execute: async () => 1 };
   await expect(requireSupportedServer(old)).rejects.toThrow('needs 15 or later');
+});
+
+describe('organizations that wait for connections', () => {
+  test('take turns, and the service has its own', async () => {
+    const db = createDb({ url: database.url, max: 1 });
+    const order: string[] = [];
+    const ask = (name: string, of: Db) => of.query(sql`select 1`).then(() => void order.push(name));
+    const held = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const holding = db.transaction(async () => {
+      begun.resolve();
+      await held.promise;
+    });
+    await begun.promise;
+    const waiting = [
+      ...Array.from({ length: 4 }, (_, index) => ask(`one ${index}`, db.of('one'))),
+      ask('two', db.of('two')),
+      ask('service', db),
+    ];
+    held.resolve();
+    await Promise.all([...waiting, holding]);
+    // The transaction had a turn of the service.
+    expect(order).toEqual(['one 0', 'service', 'two', 'one 1', 'one 2', 'one 3']);
+    await db.close();
+  });
+
+  test('have a part of them each, so that transactions of one that wait for each other leave room', async () => {
+    const db = createDb({ url: database.url, max: 5 });
+    const held = Promise.withResolvers<void>();
+    const hold = (tx: Tx) => tx.query(sql`select 1`).then(() => held.promise);
+    const holding = Array.from({ length: 8 }, () => db.of('one').transaction(hold));
+    await db.of('two').query(sql`select 1`);
+    await db.query(sql`select 1`);
+    expect(db.pool()).toMatchObject({ total: 5, awaited: 4 });
+    held.resolve();
+    await Promise.all(holding);
+    await db.close();
+  });
 });

@@ -46,6 +46,8 @@ export interface Db extends Queryable {
   transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
   /** All or none of the statements, in one transaction and one round trip: the rows of each. */
   batch<Row>(statements: readonly Sql[], options?: BatchOptions): Promise<Row[][]>;
+  /** The same for the work of one organization: it takes turns with others if they wait for connections. */
+  of(organizationId: string): Db;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;
   /** Throws unless a new connection reaches a writable database within 3 s. Checks at most twice a second. */
@@ -124,8 +126,11 @@ export function createDb(options: DbOptions): Db {
 
   const command = (text: string): Statement => statement(text, [], nameOf(text));
 
-  async function withConnection<T>(use: (connection: CheckedOutConnection) => Promise<T>): Promise<T> {
-    const connection = new CheckedOutConnection(await pool.connect().catch(throwConnectError));
+  async function withConnection<T>(
+    who: string | undefined,
+    use: (connection: CheckedOutConnection) => Promise<T>,
+  ): Promise<T> {
+    const connection = new CheckedOutConnection(await pool.connect(who).catch(throwConnectError));
     try {
       return await use(connection);
     } finally {
@@ -133,9 +138,9 @@ export function createDb(options: DbOptions): Db {
     }
   }
 
-  async function runAlone(sql: Sql): Promise<StatementResult> {
+  async function runAlone(who: string | undefined, sql: Sql): Promise<StatementResult> {
     const single = toStatement(sql);
-    return withConnection(async (connection) => {
+    return withConnection(who, async (connection) => {
       const outcome = await connection.run([single]);
       // Outside a transaction the server commits at the Sync, so a lost connection leaves the outcome open.
       if (outcome.error) throw errorForCaller(outcome, true);
@@ -145,7 +150,7 @@ export function createDb(options: DbOptions): Db {
 
   /** In one transaction. */
   function runTogether(statements: readonly Statement[]): Promise<PipelineOutcome> {
-    return withConnection(async (connection) => {
+    return withConnection(undefined, async (connection) => {
       const outcome = await connection.run([command('begin'), ...statements, command('commit')]);
       if (outcome.error) await connection.run([command('rollback')]);
       return { ...outcome, results: outcome.results.slice(1, 1 + statements.length) };
@@ -180,15 +185,17 @@ export function createDb(options: DbOptions): Db {
     }
   }
 
-  return {
-    query: <Row>(sql: Sql) => handled(runAlone(sql).then(({ rows }) => rows as Row[])),
+  const dbOf = (who?: string): Db => ({
+    query: <Row>(sql: Sql) => handled(runAlone(who, sql).then(({ rows }) => rows as Row[])),
 
-    execute: (sql) => handled(runAlone(sql).then(rowCount)),
+    execute: (sql) => handled(runAlone(who, sql).then(rowCount)),
 
     transaction: (fn) =>
-      handled(withConnection((connection) => new Transaction(connection, toStatement, command, log).run(fn))),
+      handled(withConnection(who, (connection) => new Transaction(connection, toStatement, command, log).run(fn))),
 
     batch: <Row>(statements: readonly Sql[], options: BatchOptions = {}) => handled(runBatch<Row>(statements, options)),
+
+    of: dbOf,
 
     connect: () => connections.direct().catch(throwConnectError),
 
@@ -200,5 +207,6 @@ export function createDb(options: DbOptions): Db {
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, awaited: pool.waitingCount }),
 
     close: () => pool.end(),
-  };
+  });
+  return dbOf();
 }

@@ -1,7 +1,8 @@
 // A pool of connections for one purpose.
 //
-// A caller gets an idle connection, or waits in line for at most WAIT_MS. The line is served in order, by connections that are returned
-// and by new ones; while there is room, a connection is opened for each waiting caller.
+// A caller gets an idle connection, or waits in line for at most WAIT_MS. The line is served by connections that are returned and by new
+// ones; while there is room, a connection is opened for each waiting caller. Organizations take turns in it (line.ts), and none has more
+// than its part of the connections: the others may be in transactions that wait for each other.
 //
 // If a connection can't be opened while the pool has others, the line waits for those, and the pool does not grow for a while: the server
 // may be at its limit. If it has none, the database is unavailable, and everything in line fails. From then on the pool opens one
@@ -11,6 +12,7 @@ import { OVER } from '../lib/aborted.ts';
 import { exponentialMs } from '../lib/back-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Connection } from './connection.ts';
+import { type InLine, Line } from './line.ts';
 import { isServerError } from './pipeline.ts';
 
 export interface PoolLog {
@@ -30,7 +32,7 @@ export interface PooledConnection extends Connection {
   release(isBroken?: boolean): void;
 }
 
-interface Waiting {
+interface Waiting extends InLine {
   serve(connection: PooledConnection): void;
   fail(error: unknown): void;
   /** Aborted when it has left the line. */
@@ -42,6 +44,8 @@ interface Member {
   ageSeconds: number;
   /** Undefined while a caller has it. */
   idleSeconds: number | undefined;
+  /** The organization that uses it. */
+  who: string | undefined;
 }
 
 // How long a caller waits for a connection.
@@ -52,6 +56,8 @@ const LIFETIME_SECONDS = 600;
 // Between attempts while the database is unavailable. Callers wait for the next one, so it is short.
 const FIRST_REST_MS = 50;
 const MAX_REST_MS = 1_000;
+/** The part of one organization. */
+const MAX_PART = 0.8;
 // Between attempts to grow that the server refuses. They cost the server a process each.
 const REFUSED_REST_MS = 10_000;
 
@@ -68,7 +74,9 @@ export class ConnectionPool {
   readonly #members = new Map<Connection, Member>();
   /** The most recently used is last. */
   #idle: Connection[] = [];
-  readonly #line: Waiting[] = [];
+  readonly #line = new Line<Waiting>();
+  /** How many connections each organization has. */
+  readonly #usedBy = new Map<string, number>();
   #opening = 0;
   /** Failed attempts in a row, while the pool had no connection. */
   #failures = 0;
@@ -100,15 +108,16 @@ export class ConnectionPool {
     return this.#line.length;
   }
 
-  /** Rejects with the error of the last attempt to open a connection, or after WAIT_MS. */
-  async connect(): Promise<PooledConnection> {
+  /** `who`: the organization; undefined for the service. Rejects with the error of the last attempt to open a connection, or after WAIT_MS. */
+  async connect(who?: string): Promise<PooledConnection> {
     if (this.#ended) throw new Error('The pool of connections is closed');
-    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
-      if (this.#source.isCurrent(idle)) return this.#checkOut(idle);
+    while (this.#idle.length > 0 && this.#mayHave(who)) {
+      const idle = this.#idle.pop()!;
+      if (this.#source.isCurrent(idle)) return this.#checkOut(idle, who);
       this.#close(idle);
     }
     const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>();
-    const waiting: Waiting = { serve: resolve, fail: reject, left: new AbortController() };
+    const waiting: Waiting = { who, serve: resolve, fail: reject, left: new AbortController() };
     this.#line.push(waiting);
     void this.#clock.sleep(WAIT_MS, waiting.left.signal).then(
       () => this.#giveUp(waiting),
@@ -161,7 +170,7 @@ export class ConnectionPool {
   }
 
   #add(connection: Connection): void {
-    this.#members.set(connection, { ageSeconds: 0, idleSeconds: undefined });
+    this.#members.set(connection, { ageSeconds: 0, idleSeconds: undefined, who: undefined });
     connection.on('error', (error: Error & { code?: string }) => {
       if (this.#members.get(connection)?.idleSeconds === undefined) return;
       this.#log?.warn({ code: error.code }, 'lost an idle database connection');
@@ -184,7 +193,7 @@ export class ConnectionPool {
   }
 
   #failLine(error: unknown): void {
-    for (const waiting of this.#line.splice(0)) {
+    for (const waiting of this.#line.clear()) {
       waiting.left.abort(OVER);
       waiting.fail(error);
     }
@@ -209,13 +218,27 @@ export class ConnectionPool {
   }
 
   #giveUp(waiting: Waiting): void {
-    this.#line.splice(this.#line.indexOf(waiting), 1);
+    this.#line.delete(waiting);
     waiting.fail(new Error(`No connection became available within ${WAIT_MS / 1000} s`));
     this.#endIfDone();
   }
 
-  #checkOut(connection: Connection): PooledConnection {
-    this.#members.get(connection)!.idleSeconds = undefined;
+  readonly #mayHave = (who: string | undefined): boolean =>
+    who === undefined || (this.#usedBy.get(who) ?? 0) < Math.max(1, Math.floor(this.#max * MAX_PART));
+
+  #setUser(member: Member | undefined, who: string | undefined): void {
+    if (!member || member.who === who) return;
+    const before = member.who === undefined ? 0 : this.#usedBy.get(member.who)! - 1;
+    if (before > 0) this.#usedBy.set(member.who!, before);
+    else if (member.who !== undefined) this.#usedBy.delete(member.who);
+    member.who = who;
+    if (who !== undefined) this.#usedBy.set(who, (this.#usedBy.get(who) ?? 0) + 1);
+  }
+
+  #checkOut(connection: Connection, who: string | undefined): PooledConnection {
+    const member = this.#members.get(connection)!;
+    member.idleSeconds = undefined;
+    this.#setUser(member, who);
     let isReleased = false;
     const release = (isBroken = false) => {
       if (isReleased) throw new Error('The connection was released before');
@@ -229,11 +252,12 @@ export class ConnectionPool {
   /** Hands a connection that no caller has to the first in line. */
   #hand(connection: Connection): void {
     const member = this.#members.get(connection);
+    this.#setUser(member, undefined);
     const mayBeUsed = member && member.ageSeconds < LIFETIME_SECONDS && this.#source.isCurrent(connection);
-    const first = mayBeUsed ? this.#line.shift() : undefined;
+    const first = mayBeUsed ? this.#line.shift(this.#mayHave) : undefined;
     if (first) {
       first.left.abort(OVER);
-      first.serve(this.#checkOut(connection));
+      first.serve(this.#checkOut(connection, first.who));
     } else if (mayBeUsed && !this.#ended) {
       member.idleSeconds = 0;
       this.#idle.push(connection);
@@ -249,6 +273,7 @@ export class ConnectionPool {
   }
 
   #close(connection: Connection): void {
+    this.#setUser(this.#members.get(connection), undefined);
     if (this.#members.delete(connection)) connection.end().catch(() => {});
     // No connection will be returned to the callers in line.
     if (this.totalCount === 0) this.#endRest();

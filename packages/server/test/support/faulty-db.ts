@@ -87,6 +87,7 @@ export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyD
     execute: (sql) => run(() => base.execute(sql)),
     batch: <Row>(statements: readonly Sql[]) => run(() => base.batch<Row>(statements)),
     transaction,
+    of: () => db,
   };
   return {
     db,
@@ -117,6 +118,7 @@ export function mutatedDb(base: Db, mutate: (text: string) => string): Db {
   });
   return {
     ...base,
+    of: (organizationId) => mutatedDb(base.of(organizationId), mutate),
     query: <Row>(sql: Sql) => base.query<Row>(mutated(sql)),
     execute: (sql) => base.execute(mutated(sql)),
     batch: <Row>(statements: readonly Sql[]) => base.batch<Row>(statements.map(mutated)),

@@ -77,6 +77,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
   function contextOf(key: AuthenticatedKey, caller: Caller): PoolContext {
     return {
       ...platform,
+      db: platform.db.of(key.organizationId),
       organizationId: key.organizationId,
       actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
       callerId: key.keyId,
@@ -123,6 +124,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     if (!role) throw new ApiError('insufficient_permission', 'You are not a member of this organization.');
     const ctx: PoolContext = {
       ...platform,
+      db: platform.db.of(organizationId),
       organizationId,
       actor: actorOf(signIn),
       callerId: userId,

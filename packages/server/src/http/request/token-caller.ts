@@ -77,6 +77,7 @@ function contextOf(
   const reach: TokenReach = { sessionId, agentId, environment, endUser, scopes, expiresAt };
   return {
     ...platform,
+    db: platform.db.of(key.organizationId),
     organizationId: key.organizationId,
     actor: { type: 'end_user', id: endUser?.id ?? null, name: endUser?.name ?? endUser?.id ?? 'End user' },
     callerId: callerIdOf(key.organizationId, reach),
