@@ -599,16 +599,19 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-|hmm/);
     });
 
-    test('that the provider refuses is retried once without the provider’s own data', async () => {
-      const entry = await firstStep();
-      server.next(refuse(400, { body: wire.error(400, 'This block is bound to another conversation') }), done);
-      expect(await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
-        deltas: ['done'],
-        failure: undefined,
-      });
-      expect(transcriptOf(server.requests[1]!.body)).toEqual(expected.plainTranscript);
-      expect(server.requests).toHaveLength(2);
-    });
+    test.each([400, 422])(
+      'that the provider refuses with %i is retried once without the provider’s own data',
+      async (status) => {
+        const entry = await firstStep();
+        server.next(refuse(status, { body: wire.error(status, 'This block is bound to another conversation') }), done);
+        expect(await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
+          deltas: ['done'],
+          failure: undefined,
+        });
+        expect(transcriptOf(server.requests[1]!.body)).toEqual(expected.plainTranscript);
+        expect(server.requests).toHaveLength(2);
+      },
+    );
 
     test('that the provider refuses twice fails', async () => {
       const entry = await firstStep();

@@ -139,7 +139,7 @@ const TEMPLATE: Signs = { sentences: /jinja (exception|template)|error rendering
 const MOMENT: Signs = {
   // 498: Groq has no capacity for this tier.
   statuses: [409, 424, 425, 498, 499],
-  words: /overloaded|unavailable|model_?not_?ready|modelerror|capacity_exceeded|server_error$/,
+  words: /overloaded|unavailable|model_?not_?ready|modelerror|capacity_exceeded/,
   sentences: /overloaded|temporarily unavailable|please try again|try again later|no available capacity/,
   of: [400, 403],
 };

@@ -353,4 +353,10 @@ describe('the time to wait', () => {
   ])('is %s ms for %j', async (ms, headers, body = openai('x')) => {
     expect((await refused(429, body, headers)).retryAfterMs).toBe(ms);
   });
+
+  test('is not that of a limit if the failure is not of a rate', async () => {
+    const headers = { 'x-ratelimit-reset-requests': '8h', 'x-ratelimit-remaining-requests': '99' };
+    expect((await refused(503, '', headers)).retryAfterMs).toBeUndefined();
+    expect((await refused(503, '', { ...headers, 'retry-after': '2' })).retryAfterMs).toBe(2000);
+  });
 });

@@ -71,7 +71,7 @@ function failureOf(
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
-    retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, clock) : undefined,
+    retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
 }
 

@@ -140,7 +140,7 @@ export function createProviderModel(
       // session can continue without either.
       const isBadRequest =
         error instanceof ModelFailure &&
-        error.httpStatus === 400 &&
+        (error.httpStatus === 400 || error.httpStatus === 422) &&
         error.code === 'model_rejected' &&
         error.isOfRequest;
       // The definitions of tools have nothing to do with either.

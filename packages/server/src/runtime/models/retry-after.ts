@@ -5,10 +5,11 @@ import { isRecord, type ProviderError } from './provider-error.ts';
 /** The longest wait that we accept from a provider. More is a mistake. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
-/** In ms; undefined if the provider sends none, or a value that makes no sense. */
+/** In ms; undefined if the provider sends none, or a value that makes no sense. `isOfRate`: it refuses because of a rate. */
 export function retryAfterOf(
   headers: Headers,
   error: ProviderError | undefined,
+  isOfRate: boolean,
   clock: Pick<Clock, 'now'>,
 ): number | undefined {
   const now = clock.now().getTime();
@@ -16,8 +17,8 @@ export function retryAfterOf(
     inMs(headers.get('retry-after-ms')) ??
     untilTime(headers.get('retry-after'), now) ??
     retryDelayIn(error) ??
-    untilReset(headers, now) ??
-    untilReset(headersIn(error), now);
+    // Some providers say with every response when their limits begin anew.
+    (isOfRate ? (untilReset(headers, now) ?? untilReset(headersIn(error), now)) : undefined);
   return ms === undefined ? undefined : Math.min(Math.max(0, Math.ceil(ms)), RETRY_AFTER_MAX_MS);
 }
 
