@@ -56,6 +56,35 @@ export function namesIn(schema: SchemaObject): Set<string> {
   return names;
 }
 
+/**
+ * The names of properties that stand where a value can also have keys that the schema does not name. A short name could be such a
+ * key.
+ */
+export function namesBesideKeys(schema: SchemaObject): Set<string> {
+  const document = new SchemaDocument(schema);
+  const names = new Set<string>();
+  const seen = new Set<SchemaNode>();
+  const visit = (given: readonly SchemaNode[]): void => {
+    if (given.every((node) => seen.has(node))) return;
+    for (const node of given) seen.add(node);
+    const parts = partsOf(given, document);
+    const declared = parts.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
+    if (parts.some(hasOwnKeys)) for (const name of declared) names.add(name);
+    for (const name of declared) visit(declaredAs(parts, name)!);
+    visit(othersOf(parts));
+    for (const { prefixItems, items } of parts)
+      for (const index of [prefixItems, items].find(Array.isArray)?.keys() ?? []) visit(itemsAt(parts, index));
+    visit(itemsAt(parts, Number.POSITIVE_INFINITY));
+  };
+  visit([schema]);
+  return names;
+}
+
+function hasOwnKeys({ type, properties, additionalProperties, patternProperties }: SchemaObject): boolean {
+  if (additionalProperties !== undefined) return additionalProperties !== false || patternProperties !== undefined;
+  return patternProperties !== undefined || (type === 'object' && properties === undefined);
+}
+
 /** All parts that are about a value, if the given ones are. */
 function partsOf(given: readonly SchemaNode[], document: SchemaDocument): SchemaObject[] {
   const parts = new Set<SchemaObject>();

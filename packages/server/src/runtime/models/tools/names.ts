@@ -18,17 +18,21 @@ export function nameFor(target: Target, name: string): string {
 
 /**
  * By which name each property is sent whose own name the server refuses. As short as possible: the model reads it, and learns from the
- * schema what it stands for.
+ * schema what it stands for. `besideKeys`: names that could be taken for others if they were short.
  */
-export function propertyNames(names: ReadonlySet<string>, allowed: RegExp | undefined): Map<string, string> {
+export function propertyNames(
+  names: ReadonlySet<string>,
+  besideKeys: ReadonlySet<string>,
+  allowed: RegExp,
+): Map<string, string> {
   const sent = new Map<string, string>();
-  if (!allowed) return sent;
   const refused = [...names].filter((name) => !allowed.test(name));
   const uses = new Map<string, number>();
   for (const short of refused.map((name) => shortName(name, allowed))) uses.set(short, (uses.get(short) ?? 0) + 1);
   for (const name of refused) {
     const short = shortName(name, allowed);
-    sent.set(name, uses.get(short) === 1 && !names.has(short) ? short : withDigest(name, allowed));
+    const isClear = uses.get(short) === 1 && !names.has(short) && !besideKeys.has(name);
+    sent.set(name, isClear ? short : withDigest(name, allowed));
   }
   return sent;
 }

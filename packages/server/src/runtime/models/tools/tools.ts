@@ -11,7 +11,7 @@ import type { SchemaObject } from '../../schemas/keywords.ts';
 import type { TurnTool } from '../../tools/tool.ts';
 import type { ModelCall } from '../model.ts';
 import { addressOf, type Target, targetOf } from '../targets.ts';
-import { type InputNames, inputNames, namesIn } from './inputs.ts';
+import { type InputNames, inputNames, namesBesideKeys, namesIn } from './inputs.ts';
 import { nameFor, propertyNames } from './names.ts';
 import { type ToolRules, toolRulesOf } from './rules.ts';
 import { schemaFor, UnsayableSchema } from './schema.ts';
@@ -105,9 +105,15 @@ const knownSchemas = new WeakMap<SchemaObject, Map<ToolRules, Said | string>>();
 function inputsOf(schema: SchemaObject, { propertyName }: ToolRules): InputNames {
   const found = knownInputs.get(schema) ?? new Map<RegExp | undefined, InputNames>();
   knownInputs.set(schema, found);
-  const inputs = found.get(propertyName) ?? inputNames(schema, propertyNames(namesIn(schema), propertyName));
+  const inputs = found.get(propertyName) ?? inputNames(schema, sentNamesIn(schema, propertyName));
   found.set(propertyName, inputs);
   return inputs;
+}
+
+function sentNamesIn(schema: SchemaObject, allowed: RegExp | undefined): Map<string, string> {
+  const names = namesIn(schema);
+  const isAllowed = allowed === undefined || [...names].every((name) => allowed.test(name));
+  return isAllowed ? new Map() : propertyNames(names, namesBesideKeys(schema), allowed);
 }
 
 /** A string says why it can't be sent. */
