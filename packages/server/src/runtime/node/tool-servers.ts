@@ -1,6 +1,6 @@
-// MCP servers that can't list their tools. The model's instructions name them. The turn shows it, and an event and a log line
-// record when a server of an agent in an environment becomes unavailable and when it is available again. They are not repeated while
-// nothing changes: if a server is unavailable for a day, an agent can have thousands of turns.
+// MCP servers that can't list their tools, and tools that a model does not get. The model's instructions name the servers. The turn
+// shows both. An event and a log line record when a server of an agent in an environment becomes unavailable and when it is available
+// again. They are not repeated while nothing changes: if a server is unavailable for a day, an agent can have thousands of turns.
 import sql from 'sql-template-tag';
 import { recordEvent } from '../../events/record.ts';
 import { isDraft } from '../../lib/draft-version.ts';

@@ -2,6 +2,7 @@
 // itself: tools that can't be offered are left out, and the others stay.
 import { createHash } from 'node:crypto';
 import type { McpTool, ToolApproval } from '@signalbox/contract';
+import { fromDraft04 } from '../schemas/draft-04.ts';
 import { fitProblems, isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpResponseError } from './mcp-failure.ts';
@@ -188,7 +189,7 @@ function readTool(item: unknown): RemoteTool | undefined {
   return {
     name,
     description: typeof text === 'string' ? text : '',
-    inputSchema: isObject(inputSchema) ? inputSchema : {},
+    inputSchema: isObject(inputSchema) ? fromDraft04(inputSchema) : {},
     readOnly: hints.readOnlyHint === true,
     idempotent: hints.idempotentHint === true,
     ...(isObject(execution) &&

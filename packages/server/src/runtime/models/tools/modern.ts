@@ -1,11 +1,10 @@
 // A part of a schema of an earlier draft, as draft 2020-12 says it. The parts in it are left as they are.
+import { withLimits } from '../../schemas/draft-04.ts';
 import { isObject, type SchemaObject } from '../../schemas/keywords.ts';
 
 export function modern(node: SchemaObject): SchemaObject {
-  const { exclusiveMinimum, exclusiveMaximum, items, additionalItems, dependencies } = node;
-  const changed: Record<string, unknown> = { ...node };
-  if (typeof exclusiveMinimum === 'boolean') limit(changed, 'minimum', 'exclusiveMinimum', exclusiveMinimum);
-  if (typeof exclusiveMaximum === 'boolean') limit(changed, 'maximum', 'exclusiveMaximum', exclusiveMaximum);
+  const { items, additionalItems, dependencies } = node;
+  const changed: Record<string, unknown> = { ...withLimits(node) };
   if (Array.isArray(items)) {
     delete changed.items;
     if (items.length > 0) changed.prefixItems = items;
@@ -22,14 +21,6 @@ export function modern(node: SchemaObject): SchemaObject {
   }
   delete changed.dependencies;
   return changed;
-}
-
-/** In draft-04 `exclusiveMinimum` says whether `minimum` itself is excluded. */
-function limit(node: Record<string, unknown>, inclusive: string, exclusive: string, isExclusive: boolean): void {
-  delete node[exclusive];
-  if (!isExclusive || typeof node[inclusive] !== 'number') return;
-  node[exclusive] = node[inclusive];
-  delete node[inclusive];
 }
 
 function given(value: unknown): object {
