@@ -362,7 +362,12 @@ describe('the request', () => {
   });
 
   test('contains tools and settings, and asks for usage', async () => {
-    const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: { properties: { q: {} } } };
+    const tool: Tool = {
+      type: 'client',
+      name: 'look',
+      description: 'Looks',
+      inputSchema: { properties: { q: { type: 'string' } } },
+    };
     const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
     const limits = { maxOutputTokens: 99 };
     await outcomeAfter(respond({ text: 'ok' }), callOf({ tools: [tool], limits, instructions: '' }, { settings }));
@@ -374,7 +379,11 @@ describe('the request', () => {
       tools: [
         {
           type: 'function',
-          function: { name: 'look', description: 'Looks', parameters: { type: 'object', properties: { q: {} } } },
+          function: {
+            name: 'look',
+            description: 'Looks',
+            parameters: { type: 'object', properties: { q: { type: 'string' } } },
+          },
         },
       ],
       temperature: 0.5,

@@ -17,8 +17,17 @@ afterAll(() => service.stop());
 const TOOL = {
   type: 'client' as const,
   name: 'look',
-  description: 'Looks something up.',
-  inputSchema: { type: 'object', properties: { q: { type: 'string' } } },
+  description: `Looks something up. ${'Really. '.repeat(300)}`,
+  // What several of them refuse.
+  inputSchema: {
+    type: 'object',
+    properties: {
+      q: { type: 'string' },
+      'filter[id]': { type: 'number', exclusiveMinimum: 0 },
+      list: { type: 'array' },
+    },
+    anyOf: [{ required: ['q'] }, { required: ['filter[id]'] }],
+  },
   approval: 'never' as const,
 };
 

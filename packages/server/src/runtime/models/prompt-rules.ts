@@ -7,8 +7,6 @@ export interface PromptRules {
   id: RegExp;
   /** The ids that a server gave its calls itself, and gets back. */
   ownId: RegExp | null;
-  /** The names of tools that are sent as they are; in any other, the characters that are not allowed are replaced. */
-  name: RegExp;
   /** Whether a user message may follow the results of tools. If not, a short response of the model is put between them. */
   userAfterTool: boolean;
   /** Whether a response may have several calls. If not, each call is followed by its result. */
@@ -29,13 +27,10 @@ export interface PromptRules {
 const NINE = /^[A-Za-z0-9]{9}$/;
 /** The ids that a server gets back as it gave them: nine characters, and Kimi's form, because it imitates the ids that it sees. */
 export const RETURNED_ID = /^([A-Za-z0-9]{9}|functions\.[\w-]{1,64}:\d{1,4})$/;
-const NAME_WITH_LETTER = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 const provider: PromptRules = {
   id: /^[A-Za-z0-9_-]{1,40}$/,
   ownId: null,
-  name: NAME,
   userAfterTool: true,
   parallelCalls: true,
   textBesideCalls: false,
@@ -46,7 +41,6 @@ const provider: PromptRules = {
 
 const chat: PromptRules = {
   ...provider,
-  name: NAME_WITH_LETTER,
   id: NINE,
   ownId: RETURNED_ID,
   userAfterTool: false,
@@ -58,7 +52,7 @@ const chat: PromptRules = {
 const rules: Record<Target, PromptRules> = {
   openai: provider,
   anthropic: provider,
-  google: { ...provider, name: NAME_WITH_LETTER, keepsSealedTexts: true },
+  google: { ...provider, keepsSealedTexts: true },
   chat,
   'openai-chat': { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },
   azure: { ...chat, id: provider.id, ownId: null, userAfterTool: true, reasoning: 'never' },

@@ -190,7 +190,7 @@ function joined(parts: readonly UserPart[], { joinsTexts }: PromptRules): UserPa
   return joinsTexts && texts.length === parts.length && texts.length > 1 ? [textPart(texts.join('\n\n'))] : [...parts];
 }
 
-/** Ids and names as the server accepts them: the same in a call and in its result, and each id once in a request. */
+/** Ids as the server accepts them: the same in a call and in its result, and each once in a request. */
 function renaming(rules: PromptRules, ownIds: ReadonlyMap<string, string>) {
   const sent = new Map<string, string>();
   const used = new Set<string>();
@@ -205,11 +205,7 @@ function renaming(rules: PromptRules, ownIds: ReadonlyMap<string, string>) {
     sent.set(id, text);
     return text;
   };
-  const renamed = <T extends { toolCallId: string; toolName: string }>(part: T): T => ({
-    ...part,
-    toolCallId: idOf(part.toolCallId),
-    toolName: nameOf(part.toolName, rules),
-  });
+  const renamed = <T extends { toolCallId: string }>(part: T): T => ({ ...part, toolCallId: idOf(part.toolCallId) });
   return (message: LanguageModelV4Message): LanguageModelV4Message => {
     if (message.role === 'assistant')
       return { ...message, content: message.content.map((part) => (part.type === 'tool-call' ? renamed(part) : part)) };
@@ -219,13 +215,6 @@ function renaming(rules: PromptRules, ownIds: ReadonlyMap<string, string>) {
       content: message.content.map((part) => (part.type === 'tool-result' ? renamed(part) : part)),
     };
   };
-}
-
-/** A model can ask for a tool by any name. The result of such a call says that there is no tool of that name. */
-function nameOf(name: string, { name: allowed }: PromptRules): string {
-  if (allowed.test(name)) return name;
-  const text = name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, 63);
-  return allowed.test(text) ? text : `_${text}`;
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

@@ -2,6 +2,7 @@
 // twice after a text of white space, anything else and the results of tools get a text. A request without tools is for a summary.
 import { createHash } from 'node:crypto';
 import { type Model, providerFacts } from '@signalbox/contract';
+import type { Target } from '../../../src/runtime/models/targets.ts';
 import { anthropicMessages } from '../anthropic-wire.ts';
 import { generateContent } from '../google-wire.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type Wire,
 } from '../provider-server.ts';
 import { responses } from '../responses-wire.ts';
+import { toolsRefusal } from './tools.ts';
 import {
   type AnthropicBody,
   anthropicRefusal,
@@ -53,7 +55,7 @@ export async function startStrictServer(name: StrictServerName): Promise<StrictS
   const refusals: Refusal[] = [];
   const kind = isProvider(name) ? providerKind(name) : chatKind(name);
   const server = await startProviderServer(kind.basePath, async (response, request) => {
-    const refusal = kind.refusal(request.body);
+    const refusal = kind.refusal(request.body) ?? toolsRefusal(kind.target, request.body);
     if (refusal) refusals.push(refusal);
     const reply = refusal
       ? refuse(refusal.status, { body: refusal.body })
@@ -65,6 +67,8 @@ export async function startStrictServer(name: StrictServerName): Promise<StrictS
 
 interface Kind {
   basePath: string;
+  /** Whose rules for tools it has. */
+  target: Target;
   model: Pick<Model, 'provider'> & { model: string; settings?: object };
   refusal(body: Body): Refusal | undefined;
   reply(parts: ResponsePart[], body: Body): Reply;
@@ -93,6 +97,7 @@ function providerKind(name: Provider): Kind {
   const seals = new Set<string>();
   return {
     basePath: wire.basePath,
+    target: name,
     model: { provider: name, model: providerFacts[name].own.exampleModel, ...(settings && { settings }) },
     refusal: (body) => refusal(body as never) ?? sealRefusal(name, body, seals),
     reply(parts, body) {
@@ -149,6 +154,16 @@ const models: Partial<Record<ChatServer, string>> = {
   'vllm with Llama’s template': 'meta-llama/Llama-3.1-8B-Instruct',
 };
 
+const targets: Partial<Record<ChatServer, Target>> = {
+  azure: 'azure',
+  mistral: 'mistral',
+  groq: 'groq',
+  xai: 'xai',
+  deepseek: 'deepseek',
+  moonshot: 'moonshot',
+  openrouter: 'openrouter',
+};
+
 /** What each sends besides text and calls. */
 const fieldsOf: Partial<Record<ChatServer, (text: string) => object>> = {
   deepseek: (text) => ({ reasoning_content: text }),
@@ -186,6 +201,7 @@ function chatKind(name: ChatServer): Kind {
 
   return {
     basePath: '/v1',
+    target: targets[name] ?? 'chat',
     model: { provider: 'openai-compatible', model: models[name] ?? 'any' },
     refusal: (body) => chatRefusal(name, body as ChatBody) ?? reasoningRefusal(body as ChatBody),
     reply(parts) {

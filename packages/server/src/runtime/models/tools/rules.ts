@@ -50,13 +50,14 @@ const chat: ToolRules = {
   toolsMax: 128,
   descriptionMaxCharacters: 1024,
   propertyName: /^[A-Za-z0-9_.-]{1,64}$/,
-  schema: plain,
+  schema: typed,
 };
 
 const google: ToolRules = {
   ...chat,
   toolsMax: NO_LIMIT,
   descriptionMaxCharacters: NO_LIMIT,
+  schema: plain,
   propertyName: /^[A-Za-z_][A-Za-z0-9_]{0,63}$/,
 };
 
@@ -77,9 +78,9 @@ const rules: Readonly<Record<Target, ToolRules>> = {
   azure: openai,
   'google-chat': { ...google, toolsMax: 128, schema: { ...typed, isOpenApi: true } },
   // It passes requests on to all of the others.
-  openrouter: { ...chat, propertyName: google.propertyName!, schema: typed },
+  openrouter: { ...chat, propertyName: google.propertyName! },
   deepseek: { ...chat, name: NAME },
-  moonshot: { ...chat, schema: typed },
+  moonshot: chat,
   mistral: { ...chat, name: NAME, descriptionMaxCharacters: NO_LIMIT },
   groq: { ...chat, name: NAME },
   xai: { ...chat, name: NAME, toolsMax: 200 },
