@@ -12,6 +12,7 @@ import type { AddressInfo } from 'node:net';
 
 export interface Received {
   httpMethod: string;
+  path: string;
   headers: IncomingHttpHeaders;
   /** The JSON-RPC method, or `answer`, `GET`, `DELETE`. */
   method: string;
@@ -47,8 +48,12 @@ export interface McpTestServer {
   /** Resolves with the next request of this method. */
   next(method: string): Promise<Received>;
   tools: unknown[];
+  /** The paths that respond with a redirect. */
+  readonly redirects: Map<string, [status: number, location: string]>;
   /** The ids of its open sessions. */
   readonly sessions: Set<string>;
+  /** Ends its sessions, and responds like this to whatever is sent in one of them. */
+  forgetSessions(refuse: Handler): void;
   close(): Promise<void>;
 }
 
@@ -60,6 +65,8 @@ export async function startMcpServer(
   const waiting = new Map<string, ((received: Received) => void)[]>();
   const received: Received[] = [];
   const sessions = new Set<string>();
+  let refuseSession: Handler = ({ error }) => error(-32001, 'Session not found', 404);
+  const redirects: McpTestServer['redirects'] = new Map();
   const complete = modern ? { resultType: 'complete' } : {};
 
   const usual: Record<string, Handler> = {
@@ -92,6 +99,7 @@ export async function startMcpServer(
     const httpMethod = request.method ?? '';
     const exchange: Exchange = {
       httpMethod,
+      path: request.url ?? '',
       headers: request.headers,
       method: httpMethod === 'POST' ? (message.method ?? 'answer') : httpMethod,
       message,
@@ -129,18 +137,18 @@ export async function startMcpServer(
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const exchange = exchangeOf(request, response, Buffer.concat(chunks).toString());
-    const { httpMethod, headers, message } = exchange;
-    const { method } = exchange;
-    received.push({ httpMethod, headers, method, message });
+    const { httpMethod, path, headers, method, message } = exchange;
+    received.push({ httpMethod, path, headers, method, message });
     const listeners = waiting.get(method) ?? [];
     waiting.delete(method);
     for (const listener of listeners) listener(exchange);
 
+    const [status, location] = redirects.get(path) ?? [];
+    if (status !== undefined) return response.writeHead(status, { location }).end();
     const handler = handlers.get(method);
     if (handler) return handler(exchange);
     const session = headers['mcp-session-id'];
-    if (session !== undefined && !sessions.has(String(session)))
-      return exchange.error(-32001, 'Session not found', 404);
+    if (session !== undefined && !sessions.has(String(session))) return refuseSession(exchange);
     if (httpMethod === 'POST' && (message.id === undefined || method === 'answer')) {
       response.writeHead(202).end();
       return;
@@ -155,10 +163,15 @@ export async function startMcpServer(
     url: `http://${host}/mcp`,
     host,
     received,
+    redirects,
     sessions,
     tools: options.tools ?? [],
     of: (method) => received.filter((each) => each.method === method),
     on: (method, handler) => void handlers.set(method, handler),
+    forgetSessions(refuse) {
+      sessions.clear();
+      refuseSession = refuse;
+    },
     next(method) {
       return new Promise((resolve) => waiting.set(method, [...(waiting.get(method) ?? []), resolve]));
     },

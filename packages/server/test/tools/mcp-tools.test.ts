@@ -443,11 +443,10 @@ describe('the list', () => {
     ],
     ['an HTML page', ({ response }) => html(response), 'it is neither JSON nor an event stream (HTTP 200)'],
     ['nothing', ({ response }) => response.writeHead(202).end(), 'it is neither JSON nor an event stream (HTTP 202)'],
-    ['a redirect', redirect, 'it is a redirect (HTTP 307), and redirects are not followed'],
+    ['something else', ({ response }) => response.writeHead(304).end(), 'it has the status 304'],
   ])('that is %s is refused', async (_title, handler, problem) => {
     server.on('tools/list', handler);
     expect(await list()).toBe(`The server’s response can’t be used: ${problem}.`);
-    expect(server.received.some(({ headers }) => headers['x-redirected'])).toBe(false);
   });
 });
 
@@ -455,9 +454,10 @@ function html(response: import('node:http').ServerResponse) {
   response.setHeader('content-type', 'text/html').end('<h1>Welcome</h1>');
 }
 
-function redirect({ response }: { response: import('node:http').ServerResponse }) {
-  response.writeHead(307, { location: `${server.url}/elsewhere` }).end();
-}
+const SSE =
+  'The server speaks the older SSE transport, which is not supported. Use its address for streamable HTTP, often /mcp instead of /sse.';
+const wants = (what: string, challenge: string) =>
+  `The server wants ${what} with WWW-Authenticate: ${challenge}. Signing in is not supported: set a valid token in the “headers” of the tool, such as "Authorization": "Bearer {{secrets.NAME}}".`;
 
 describe('a server that can’t be connected to', () => {
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
@@ -469,9 +469,53 @@ describe('a server that can’t be connected to', () => {
     ['wants a credential', ({ response }) => response.writeHead(401).end('who are you?'), 'HTTP 401: who are you?'],
     ['fails', ({ response }) => response.writeHead(500).end(), 'HTTP 500'],
     [
-      'redirects',
-      redirect,
-      'The server’s response can’t be used: it is a redirect (HTTP 307), and redirects are not followed.',
+      'redirects to another host',
+      ({ response }) => response.writeHead(308, { location: 'https://crm.example.com/mcp?token=1' }).end(),
+      'HTTP 308: the server redirects to https://crm.example.com/mcp, and redirects to another host are not followed. If that is the right address, use it as the URL.',
+    ],
+    [
+      'redirects to a page where a person signs in',
+      ({ response }) => response.writeHead(303, { location: '/login' }).end(),
+      `HTTP 303: the server redirects to HOST/login, and redirects of this kind are not followed. If that is the right address, use it as the URL.`,
+    ],
+    [
+      'wants OAuth',
+      ({ response }) => response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://a/b"' }).end(),
+      wants('OAuth: HTTP 401', 'Bearer resource_metadata="https://a/b"'),
+    ],
+    [
+      'wants a token with another scope',
+      ({ response }) =>
+        response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope"' }).end('{"error":1}'),
+      `${wants('OAuth: HTTP 403', 'Bearer error="insufficient_scope"')} The response: {"error":1}`,
+    ],
+    [
+      'wants a password',
+      ({ response }) => response.writeHead(401, { 'www-authenticate': 'Basic realm="a"' }).end(),
+      wants('a credential: HTTP 401', 'Basic realm="a"'),
+    ],
+    ...[400, 404, 405].map((status): [string, Parameters<McpTestServer['on']>[1], string] => [
+      `speaks the older transport (${status})`,
+      ({ response }) => {
+        response.writeHead(status).end();
+        server.on('GET', ({ response, stream }) => {
+          stream();
+          response.write(': hello\n\nevent: endpoint\ndata: /messages?sessionId=1\n\n');
+        });
+      },
+      SSE,
+    ]),
+    [
+      'has only a stream of events',
+      ({ response }) => {
+        response.writeHead(405).end('no');
+        server.on('GET', ({ send, stream, response }) => {
+          stream();
+          send({ method: 'notifications/message', params: {} });
+          response.end();
+        });
+      },
+      'HTTP 405: no',
     ],
     [
       'speaks another protocol',
@@ -486,8 +530,9 @@ describe('a server that can’t be connected to', () => {
     ],
   ])('because it %s is not listed, and a call fails with the reason', async (_title, handler, words) => {
     for (const method of ['initialize', 'server/discover']) server.on(method, handler);
-    expect(await list()).toBe(words);
-    expect(await call()).toEqual({ error: words });
+    const error = words.replace('HOST', `http://${server.host}`);
+    expect(await list()).toBe(error);
+    expect(await call()).toEqual({ error });
     expect(server.of('tools/call')).toEqual([]);
   });
 
@@ -550,6 +595,33 @@ describe('a server that can’t be connected to', () => {
     const reason = new Error('interrupted');
     await expect(list({}, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(server.received).toEqual([]);
+  });
+});
+
+describe('a redirect within the server', () => {
+  test.each([
+    [307, '/mcp/'],
+    [308, 'mcp/'],
+    [301, 'http://HOST/mcp/'],
+    [302, '/b/mcp?a=1'],
+  ])('(%i to %s) is followed with the method, the body and the headers, once for a connection', async (status, to) => {
+    await setToken();
+    server.redirects.set('/mcp', [status, to.replace('HOST', server.host)]);
+    const ended = server.next('DELETE');
+    expect(await listed(withToken())).toHaveLength(1);
+    await ended;
+    expect(await call(withToken(), { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+    expect(await call(withToken(), { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+    const redirected = server.received.filter(({ path }) => path === '/mcp');
+    expect(redirected).toHaveLength(2);
+    expect(server.received.every(({ headers }) => headers.authorization === `Bearer ${SECRET}`)).toBe(true);
+    expect(server.of('tools/call')).toHaveLength(2);
+  });
+
+  test('in a circle ends', async () => {
+    server.redirects.set('/mcp', [307, '/mcp/']).set('/mcp/', [307, '/mcp']);
+    expect(await list()).toBe('HTTP 307: more than 3 redirects in a row are not followed.');
+    expect(server.received).toHaveLength(4);
   });
 });
 
@@ -632,10 +704,20 @@ describe('a call', () => {
       },
       'it is longer than 1048576 bytes, so it was not read',
     ],
-    ['a redirect', redirect, 'it is a redirect (HTTP 307), and redirects are not followed'],
   ])('with a response of %s is an error with an unknown outcome', async (_title, handler, problem) => {
     server.on('tools/call', handler);
     expect(await call()).toEqual(unknown(`The server’s response can’t be used: ${problem}.`));
+  });
+
+  test.each([
+    [307, { error: expect.stringContaining('the server redirects to https://b.example.com/x') }],
+    // Says that the message was handled.
+    [303, { error: expect.stringContaining('The request may have taken effect.'), outcomeUnknown: true }],
+  ])('with a redirect that is not followed (%i) is an error that says where it leads', async (status, expected) => {
+    server.on('tools/call', ({ response }) =>
+      response.writeHead(status, { location: 'https://b.example.com/x' }).end(),
+    );
+    expect(await call()).toEqual(expected);
   });
 
   test('accepts a batch as its response, which another revision allows', async () => {
@@ -1012,24 +1094,95 @@ describe('the MCP session', () => {
     expect(server.of('DELETE')).toHaveLength(1);
   });
 
-  test.each<[string, Parameters<McpTestServer['on']>[1]]>([
-    ['as the protocol says', ({ error }) => error(-32001, 'Session not found', 404)],
-    ['as many servers do', ({ error }) => error(-32000, 'Bad Request: No valid session ID provided', 400)],
-    ['as others do', ({ error }) => error(-32000, 'Bad Request: Server not initialized', 400)],
-  ])('that the server has forgotten (%s) is replaced once, and the call runs once', async (_title, forgotten) => {
-    await call({}, { sessionId: 'ses_1' });
-    const [old] = server.sessions;
-    server.on('tools/call', (exchange) =>
-      exchange.headers['mcp-session-id'] === old
-        ? forgotten(exchange)
-        : exchange.result({ content: [{ type: 'text', text: 'again' }] }),
-    );
-    const both = await Promise.all([1, 2].map(() => call({}, { sessionId: 'ses_1' })));
-    expect(both).toEqual([{ output: 'again' }, { output: 'again' }]);
+  type Handler = Parameters<McpTestServer['on']>[1];
+  const withStatus =
+    (status: number, body: string | object = ''): Handler =>
+    ({ response }) =>
+      response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
+  const withError =
+    (code: number, message: string, status = 200): Handler =>
+    ({ error }) =>
+      error(code, message, status);
+
+  const HERE = { output: '{"at":1}' };
+  const runOnce = (repeatable = false) => {
+    const run = runOf({}, { sessionId: 'ses_1' });
+    return tools.run({ ...run, tool: { ...run.tool, repeatable } }, never);
+  };
+
+  test.each<[string, Handler]>([
+    ['404', withError(-32001, 'Session not found', 404)],
+    ['404 of a proxy', withStatus(404, '<h1>Not found</h1>')],
+    ['410', withStatus(410)],
+    ['400', withStatus(400)],
+    ['400 that says so', withError(-32000, 'Bad Request: No valid session ID provided', 400)],
+    ['400 that says so in other words', withError(-32000, 'Bad Request: Server not initialized', 400)],
+    ['401', withStatus(401, { error: 'invalid session' })],
+    ['401 that wants OAuth', ({ response }) => response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()],
+    ['403', withStatus(403)],
+    ['409', withStatus(409, 'SESSION_EXPIRED')],
+    ['422', withStatus(422, { detail: 'session does not exist' })],
+    ['500 that says so', withStatus(500, { error: 'session not found' })],
+    ['a redirect', ({ response }) => response.writeHead(302, { location: 'https://login.example.com/' }).end()],
+    ['JSON-RPC -32600', withError(-32600, 'Session terminated')],
+    ['JSON-RPC -32600 without a reason', withError(-32600, 'Invalid Request')],
+    ['JSON-RPC -32001', withError(-32001, 'Session not found')],
+    ['JSON-RPC -32000', withError(-32000, 'Session 3f2a-11 has expired')],
+    ['JSON-RPC -32602', withError(-32602, 'Unknown session')],
+    [
+      'JSON-RPC without an id',
+      ({ response }) => {
+        const error = { code: -32600, message: 'Session terminated' };
+        response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id: null, error }));
+      },
+    ],
+    [
+      'JSON-RPC in a stream',
+      ({ stream, send, message, response }) => {
+        stream();
+        send({ id: message.id, error: { code: -32001, message: 'No valid session' } });
+        response.end();
+      },
+    ],
+  ])('that the server has forgotten (%s) is replaced once, and the call runs once', async (_title, refusal) => {
+    await runOnce();
+    server.forgetSessions(refusal);
+    expect(await Promise.all([runOnce(), runOnce()])).toEqual([HERE, HERE]);
     expect(server.of('initialize')).toHaveLength(2);
-    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: 'again' });
+    expect(await runOnce()).toEqual(HERE);
     expect(server.of('initialize')).toHaveLength(2);
+    expect(server.of('tools/call')).toHaveLength(6);
   });
+
+  test.each<[string, Handler, string]>([
+    ['500', withStatus(500, 'oops'), 'HTTP 500: oops.'],
+    ['502', withStatus(502, '<h1>Bad gateway</h1>'), 'HTTP 502: <h1>Bad gateway</h1>.'],
+    ['503', withStatus(503), 'HTTP 503.'],
+    [
+      'a page',
+      ({ response }) => html(response),
+      'The server’s response can’t be used: it is neither JSON nor an event stream (HTTP 200).',
+    ],
+    [
+      'a closed connection',
+      ({ request }) => request.socket.destroy(),
+      'The connection was closed before the response was complete.',
+    ],
+  ])(
+    'that the server may have forgotten after the call (%s) is replaced, and only a call that may run twice is repeated',
+    async (_title, refusal, words) => {
+      await runOnce(true);
+      server.forgetSessions(refusal);
+      expect(await runOnce(true)).toEqual(HERE);
+      expect(await runOnce(true)).toEqual(HERE);
+      expect(server.of('initialize')).toHaveLength(2);
+
+      server.forgetSessions(refusal);
+      expect(await runOnce()).toEqual(unknown(`The server has lost the session. ${words}`));
+      expect(await runOnce()).toEqual(HERE);
+      expect(server.of('initialize')).toHaveLength(3);
+    },
+  );
 
   test('that the server forgets at once is not replaced again and again', async () => {
     server.on('tools/call', ({ error }) => error(-32001, 'Session not found', 404));
@@ -1041,11 +1194,18 @@ describe('the MCP session', () => {
 
   test('is not replaced after other errors, because the call may have taken effect', async () => {
     await call({}, { sessionId: 'ses_1' });
-    for (const status of [400, 500]) {
-      server.on('tools/call', ({ response }) => response.writeHead(status).end('the booking session is over'));
+    for (const status of [400, 401, 429, 500, 502]) {
+      server.on('tools/call', withStatus(status, 'the booking session is over'));
       expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: `HTTP ${status}: the booking session is over` });
     }
-    expect(server.of('tools/call')).toHaveLength(3);
+    for (const code of [-32600, -32000, -32602, -32603]) {
+      server.on('tools/call', withError(code, 'the booking is over'));
+      expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('the booking is over') });
+    }
+    // Of the page that the server keeps in the session.
+    server.on('tools/call', withError(-32000, 'Session closed. Most likely the page has been closed.'));
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('Session closed') });
+    expect(server.of('tools/call')).toHaveLength(11);
     expect(server.of('initialize')).toHaveLength(1);
   });
 

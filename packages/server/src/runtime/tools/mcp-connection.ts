@@ -12,12 +12,17 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
+import type { OrganizationEgress } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { HeldMemory } from '../../lib/memory.ts';
 import { version } from '../../lib/version.ts';
 import { OPERATION_ID } from './mcp-call.ts';
-import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
-import { createMcpFetch, type McpCallWatch, type McpNetwork } from './mcp-fetch.ts';
+import { McpHttpError, McpRedirectError, McpRefusal, McpResponseError } from './mcp-failure.ts';
+import { createMcpFetch, type McpCallWatch } from './mcp-fetch.ts';
+import { explainRefusal } from './mcp-old-transport.ts';
+import { createMcpSend, type McpServer } from './mcp-send.ts';
 
 /** The revision that a server used last time, so that it need not be negotiated again. */
 export type KnownRevision = PriorDiscovery;
@@ -45,9 +50,12 @@ export interface McpConnection {
   close(): Promise<void>;
 }
 
-export interface McpServer {
-  url: string;
-  headers: Readonly<Record<string, string>>;
+/** What the requests of one connection need. */
+export interface McpNetwork {
+  readonly egress: OrganizationEgress;
+  readonly clock: Clock;
+  /** Holds the response to a message that is not a call. */
+  hold(signal: AbortSignal): HeldMemory;
 }
 
 /** The client's own limit for a request. Our signals abort it earlier. */
@@ -60,8 +68,8 @@ const AS_IT_CAME = {
 
 /** Throws what the methods of a connection throw. */
 export async function connectMcp(
-  network: McpNetwork,
-  { url, headers }: McpServer,
+  { egress, clock, hold }: McpNetwork,
+  server: McpServer,
   known: KnownRevision | undefined,
   signal: AbortSignal,
 ): Promise<McpConnection> {
@@ -81,15 +89,16 @@ export async function connectMcp(
   );
   // By operation: calls share the connection.
   const watching = new Map<string, McpCallWatch>();
-  const transport = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: createMcpFetch(network, url, headers, (operationId) => watching.get(operationId)),
+  const send = createMcpSend(egress, server);
+  const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    fetch: createMcpFetch(send, clock, hold, (operationId) => watching.get(operationId)),
   });
   const forget = onceAborted(signal, () => void transport.close());
   try {
     await client.connect(transport, { signal, timeout: TIMEOUT_MS, ...(known && { prior: known }) });
   } catch (error) {
     await transport.close();
-    throw connectionFailure(error, signal);
+    throw await explainRefusal(connectionFailure(error, signal), send, clock, signal);
   } finally {
     forget();
   }
@@ -141,7 +150,10 @@ export async function connectMcp(
 function connectionFailure(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof EgressError || cause instanceof McpResponseError) return cause;
+    const isOurs = [EgressError, McpResponseError, McpRedirectError, McpHttpError].some(
+      (kind) => cause instanceof kind,
+    );
+    if (isOurs) return cause;
     if (cause instanceof ProtocolError) return new McpRefusal(cause.code, cause.message);
     if (cause instanceof SdkHttpError) {
       const { status, text } = cause.data;

@@ -3,21 +3,21 @@
 // that is one exchange, and the transport only gets the response, as JSON. Everything that a server can do to us is limited in
 // this file:
 //
-//   destination        the one URL, through egress/; redirects are not followed
+//   destination        the one URL, or where it redirects to within the same server (mcp-send.ts)
 //   size               1 MiB for a response, 8 MiB for the stream around it, 64 KiB of an error
 //   time               until the signal is aborted; a cancellation by the client ends its exchange at once
 //   server's requests  (sampling, elicitation, roots) are refused, up to a limit; its notifications are ignored
 //   unsolicited        the stream on which a server could send messages outside of an exchange is never opened
 import { createParser } from 'eventsource-parser';
-import type { OrganizationEgress } from '../../egress/egress.ts';
-import { EgressError, toEgressError } from '../../egress/errors.ts';
+import { EgressError } from '../../egress/errors.ts';
 import { OVER, orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json.ts';
 import { COPIES_OF_TEXT, type HeldMemory, UNCOUNTED_BYTES } from '../../lib/memory.ts';
 import { startDeadline } from './deadline.ts';
-import { McpResponseError } from './mcp-failure.ts';
+import { McpHttpError, McpResponseError } from './mcp-failure.ts';
+import { type McpSend, networkFailure } from './mcp-send.ts';
 import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -62,41 +62,27 @@ const METHOD_NOT_FOUND = -32601;
 
 /** What concerns the exchange of one call. */
 export interface McpCallWatch {
+  /** Whether the call may run twice. */
+  readonly repeatable: boolean;
   /** Holds the response until the call is over. */
   readonly held: HeldMemory;
   /** Called with the response's head, if there is one. */
   readonly onExchange?: ((exchange: McpExchange) => void) | undefined;
 }
 
-/** What the requests of one connection need. */
-export interface McpNetwork {
-  readonly egress: OrganizationEgress;
-  readonly clock: Clock;
-  /** Holds the response to a message that is not a call. */
-  hold(signal: AbortSignal): HeldMemory;
-}
-
-/** `headers` are the agent's, for every request; the protocol's own headers take precedence. */
+/** `hold` holds the response to a message that is not a call. */
 export function createMcpFetch(
-  { egress, clock, hold }: McpNetwork,
-  url: string,
-  headers: Readonly<Record<string, string>>,
+  send: McpSend,
+  clock: Clock,
+  hold: (signal: AbortSignal) => HeldMemory,
   watchOf: (idempotencyKey: string) => McpCallWatch | undefined = () => undefined,
 ): Fetch {
   const underWay = new Map<MessageId, AbortController>();
 
-  async function send(init: RequestInit): Promise<Response> {
-    const all = new Headers({ 'User-Agent': 'Signalbox', ...headers });
-    for (const [name, value] of new Headers(init.headers)) all.set(name, value);
-    return await egress.fetch(url, { ...init, headers: all }).catch((error) => {
-      throw networkFailure(error, init.signal);
-    });
-  }
-
   /** Sends a message, and ignores the outcome. */
   async function sendAside(init: RequestInit): Promise<void> {
     const time = startDeadline(clock, ASIDE_TIMEOUT_SECONDS);
-    const response = await send({ ...init, signal: time.signal }).catch(() => null);
+    const response = await send({ ...init, signal: time.signal }, true).catch(() => null);
     await response?.body?.cancel().catch(() => {});
     time.end();
   }
@@ -120,13 +106,15 @@ export function createMcpFetch(
     const sentHeaders = Object.fromEntries(new Headers(init.headers));
     const watch = watchOf(sentHeaders['idempotency-key'] ?? '');
     const held = watch?.held ?? hold(signal);
-    const exchange = new Exchange(send, clock, { ...init, signal }, message.id, signal, held);
+    const repeatable = watch?.repeatable ?? message.method !== 'tools/call';
+    const exchange = new Exchange(send, clock, { ...init, signal }, message.id, repeatable, signal, held);
     try {
       const response = await exchange.receive();
       return message.method === 'server/discover' ? asVerdict(response) : response;
     } catch (error) {
       // A server that can't parse the discovery request implements an older revision.
-      if (message.method === 'server/discover' && error instanceof McpResponseError) return notModern();
+      const isRefusal = error instanceof McpResponseError || error instanceof McpHttpError;
+      if (message.method === 'server/discover' && isRefusal) return notModern();
       throw error;
     } finally {
       underWay.delete(message.id);
@@ -146,19 +134,20 @@ function notModern(): Response {
   return new Response(null, { status: 404 });
 }
 
-async function notify(send: (init: RequestInit) => Promise<Response>, init: RequestInit): Promise<Response> {
-  const response = await send(init);
-  if (!response.ok) return await errorOf(response, init.signal);
+async function notify(send: McpSend, init: RequestInit): Promise<Response> {
+  const response = await send(init, true);
+  if (!response.ok) return refusalOf(response, await errorIn(response, init.signal));
   await response.body?.cancel().catch(() => {});
   return new Response(null, { status: 202 });
 }
 
 /** One request of the client's and its response. */
 class Exchange {
-  readonly #send: (init: RequestInit) => Promise<Response>;
+  readonly #send: McpSend;
   readonly #clock: Clock;
   readonly #init: RequestInit;
   readonly #id: MessageId;
+  readonly #repeatable: boolean;
   readonly #signal: AbortSignal;
   readonly #held: HeldMemory;
   #streamBytes = 0;
@@ -170,10 +159,11 @@ class Exchange {
   #error: string | undefined;
 
   constructor(
-    send: (init: RequestInit) => Promise<Response>,
+    send: McpSend,
     clock: Clock,
     init: RequestInit,
     id: MessageId,
+    repeatable: boolean,
     signal: AbortSignal,
     held: HeldMemory,
   ) {
@@ -181,6 +171,7 @@ class Exchange {
     this.#clock = clock;
     this.#init = init;
     this.#id = id;
+    this.#repeatable = repeatable;
     this.#signal = signal;
     this.#held = held;
   }
@@ -191,15 +182,14 @@ class Exchange {
     return this.#head && { ...this.#head, bytes, ...(this.#error !== undefined && { error: this.#error }) };
   }
 
-  /** Throws `McpResponseError`, `EgressError`, or the signal's reason. */
+  /** Throws `McpResponseError`, `McpHttpError`, `McpRedirectError`, `EgressError`, or the signal's reason. */
   async receive(): Promise<Response> {
-    const response = await this.#send(this.#init);
+    const response = await this.#send(this.#init, this.#repeatable);
     this.#head = { status: response.status, headers: Object.fromEntries(response.headers) };
     if (!response.ok) {
-      const failed = await errorOf(response, this.#signal);
-      this.#error = await failed.clone().text();
+      this.#error = await errorIn(response, this.#signal);
       this.#bytes = Buffer.byteLength(this.#error);
-      return failed;
+      return refusalOf(response, this.#error);
     }
     const type = mediaTypeOf(response);
     if (type === 'application/json') return jsonResponse(response, this.#responseIn(await this.#wholeOf(response)));
@@ -265,7 +255,8 @@ class Exchange {
     headers.delete('idempotency-key');
     headers.set('accept', 'text/event-stream');
     headers.set('last-event-id', this.#lastEventId ?? '');
-    const response = await this.#send({ method: 'GET', headers, signal: this.#signal }).catch((error) => {
+    // It has retries of its own.
+    const response = await this.#send({ method: 'GET', headers, signal: this.#signal }, false).catch((error) => {
       if (error instanceof EgressError) return null;
       throw error;
     });
@@ -329,7 +320,7 @@ class Exchange {
     const body = JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error }) });
     const headers = new Headers(this.#init.headers);
     headers.delete('idempotency-key');
-    this.#send({ method: 'POST', headers, body, signal: this.#signal }).then(
+    this.#send({ method: 'POST', headers, body, signal: this.#signal }, false).then(
       (response) => response.body?.cancel().catch(() => {}),
       () => {},
     );
@@ -343,12 +334,8 @@ function jsonResponse(response: Response, message: string): Response {
   });
 }
 
-async function errorOf(response: Response, signal: AbortSignal | null | undefined): Promise<Response> {
-  const { status } = response;
-  if (status < 400) {
-    await response.body?.cancel().catch(() => {});
-    throw new McpResponseError(`it is a redirect (HTTP ${status}), and redirects are not followed`);
-  }
+/** The body, or its beginning. */
+async function errorIn(response: Response, signal: AbortSignal | null | undefined): Promise<string> {
   const bytes: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of bodyOf(response, signal)) {
@@ -356,7 +343,16 @@ async function errorOf(response: Response, signal: AbortSignal | null | undefine
     length += chunk.byteLength;
     if (length >= ERROR_MAX_BYTES) break;
   }
-  return new Response(Buffer.concat(bytes).toString('utf8'), { status });
+  return Buffer.concat(bytes).toString('utf8');
+}
+
+/** What the transport gets. It does not pass on headers, so a demand for a credential is thrown. */
+function refusalOf({ status, headers }: Response, text: string): Response {
+  if (status < 400) throw new McpResponseError(`it has the status ${status}`);
+  const challenge = headers.get('www-authenticate') ?? undefined;
+  const wantsCredential = status === 401 || (status === 403 && challenge?.includes('insufficient_scope'));
+  if (challenge && wantsCredential) throw new McpHttpError(status, text, challenge);
+  return new Response(text, { status });
 }
 
 function mediaTypeOf(response: Response): string | undefined {
@@ -370,11 +366,6 @@ async function* bodyOf(response: Response, signal: AbortSignal | null | undefine
   } catch (error) {
     throw networkFailure(error, signal);
   }
-}
-
-function networkFailure(error: unknown, signal: AbortSignal | null | undefined): unknown {
-  if (signal?.aborted) return signal.reason;
-  return toEgressError(error instanceof Error && error.cause !== undefined ? error.cause : error);
 }
 
 function messageIn(text: string): unknown {

@@ -15,12 +15,13 @@ import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
-import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
+import { failureFor, McpSessionLost, reasonFor } from './mcp-failure.ts';
 import type { McpExchange } from './mcp-fetch.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { storedExchange } from './mcp-message.ts';
 import { McpPool } from './mcp-pool.ts';
 import { mcpOutcome } from './mcp-result.ts';
+import { sessionLoss } from './mcp-session-loss.ts';
 import { type Redacted, said } from './redact.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import { storeFiles } from './returned-file.ts';
@@ -137,15 +138,16 @@ export function createMcpTools(
     );
   }
 
-  /** Throws what the connection throws, including the signal's reason. `onSent` is called just before the call is sent. */
+  /** Throws what the connection throws, `McpSessionLost`, and the signal's reason. `onSent` is called whenever it may have taken effect. */
   async function call(
     run: ToolRun,
     request: PreparedRequest,
     key: string,
     signal: AbortSignal,
-    onSent: () => void,
+    onSent: (mayHaveRun: boolean) => void,
   ): Promise<ToolOutcome> {
     const { tool, input, operationId, sessionId, saveFile, onResponse } = run;
+    const { repeatable } = tool;
     const seconds = secondsOf(tool.source as McpTool);
     const open = async () => {
       // Not the caller's signal, because other callers may wait for the same connection.
@@ -157,18 +159,20 @@ export function createMcpTools(
       if (sessionId === undefined) lease.discard();
       const held = run.held ?? holdMemory(memory, run.organizationId, signal);
       try {
-        onSent();
+        onSent(true);
         const name = tool.remoteName ?? tool.name;
         const onExchange = (exchange: McpExchange) => onResponse?.(storedExchange(exchange, request.redact));
-        const sent = { name, inputSchema: tool.inputSchema, input, operationId, watch: { held, onExchange } };
+        const watch = { held, onExchange, repeatable };
+        const sent = { name, inputSchema: tool.inputSchema, input, operationId, watch };
         const outcome = mcpOutcome(await lease.connection.call(sent, signal), request.redact);
         return await storeFiles(outcome, request.redact, saveFile);
       } catch (error) {
-        const isGone = error instanceof McpHttpError && error.sessionIsGone;
+        const lost = await sessionLoss(error, lease, clock, signal);
         // Opening another connection costs nothing if the server keeps no state for it.
-        if (isGone || lease.connection.stateless) lease.discard();
-        // A server that does not know the session has not run the call.
-        if (!isGone || !lease.kept || !mayRepeat) throw error;
+        if (lost || lease.connection.stateless) lease.discard();
+        if (lost && !lost.isUnprocessed && !repeatable) throw new McpSessionLost('lost', { cause: error });
+        if (!lost || !lease.kept || !mayRepeat) throw error;
+        onSent(!lost.isUnprocessed);
       } finally {
         if (!run.held) held.release();
         lease.release();
@@ -216,8 +220,8 @@ export function createMcpTools(
       const time = startDeadline(clock, secondsOf(server), signal, closing.signal);
       let sent = false;
       try {
-        return await call(run, request, keyOf(run, server, request), time.signal, () => {
-          sent = true;
+        return await call(run, request, keyOf(run, server, request), time.signal, (mayHaveRun) => {
+          sent = mayHaveRun;
         });
       } catch (error) {
         signal.throwIfAborted();
