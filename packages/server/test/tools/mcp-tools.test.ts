@@ -1044,7 +1044,9 @@ describe('the MCP session', () => {
   const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => headers['mcp-session-id']);
 
   test('is the same for all calls of a session, including concurrent ones', async () => {
-    const outcomes = await Promise.all([1, 2, 3].map((at) => call({}, { sessionId: 'ses_1', input: { at } })));
+    const outcomes = await Promise.all(
+      [1, 2, 3].map((at) => call({}, { sessionId: 'ses_1', operationId: `op_${at}`, input: { at } })),
+    );
     expect(outcomes).toEqual([1, 2, 3].map((at) => ({ output: `{"at":${at}}` })));
     await call({}, { sessionId: 'ses_1' });
     expect(new Set(sessionsOfCalls()).size).toBe(1);
@@ -1105,8 +1107,9 @@ describe('the MCP session', () => {
       error(code, message, status);
 
   const HERE = { output: '{"at":1}' };
+  let runs = 0;
   const runOnce = (repeatable = false) => {
-    const run = runOf({}, { sessionId: 'ses_1' });
+    const run = runOf({}, { sessionId: 'ses_1', operationId: `op_${runs++}` });
     return tools.run({ ...run, tool: { ...run.tool, repeatable } }, never);
   };
 
@@ -1259,6 +1262,16 @@ describe('a server of 2026-07-28', () => {
     ]);
   });
 
+  test.each([
+    [{ content: [{ type: 'text', text: 'a' }], structuredContent: null }, { output: 'a' }],
+    [{ content: [{ type: 'hologram', x: 1 }] }, { output: [{ type: 'hologram', x: 1 }] }],
+    [{ structuredContent: { a: 1 } }, { output: { a: 1 } }],
+    [{ toolResult: 'a' }, { output: 'a' }],
+  ])('may return what its schema does not allow: %j', async (returned, expected) => {
+    server.on('tools/call', ({ result }) => result(returned));
+    expect(await call()).toEqual(expected);
+  });
+
   test('that requests additional input is refused', async () => {
     server.on('tools/call', ({ result }) =>
       result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
@@ -1269,11 +1282,15 @@ describe('a server of 2026-07-28', () => {
   });
 
   test('gets the older handshake after a downgrade', async () => {
+    await listed();
     await call({}, { sessionId: 'ses_1' });
     const { host } = server;
     await server.close();
     server = await startMcpServer({ port: Number(host.split(':')[1]) });
-    expect(await call({}, { sessionId: 'ses_1' })).toHaveProperty('error');
+    server.on('tools/call', ({ headers, error, result }) => {
+      if (headers['mcp-session-id'] === undefined) return error(-32000, 'Bad Request: Server not initialized', 400);
+      return result({ content: [{ type: 'text', text: '{"at":1}' }] });
+    });
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
   });
 

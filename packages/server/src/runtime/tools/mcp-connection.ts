@@ -34,7 +34,7 @@ export interface McpCall {
   input: unknown;
   /** `op_…` */
   operationId: string;
-  watch: McpCallWatch;
+  watch: Omit<McpCallWatch, 'onResult'>;
 }
 
 /** Every method throws `EgressError`, an error of mcp-failure.ts, or the signal's reason. */
@@ -122,9 +122,15 @@ export async function connectMcp(
       return await ask((options) => client.request(request, AS_IT_CAME, options), signal);
     },
     async call({ name, inputSchema, input, operationId, watch }, signal) {
-      watching.set(operationId, watch);
+      let result: unknown;
+      watching.set(operationId, {
+        ...watch,
+        onResult(received) {
+          result = received;
+        },
+      });
       const params = { name, arguments: input as Record<string, unknown>, _meta: { [OPERATION_ID]: operationId } };
-      return await ask((asked) => {
+      await ask((asked) => {
         const options = {
           ...asked,
           headers: { 'Idempotency-Key': operationId },
@@ -139,6 +145,7 @@ export async function connectMcp(
           });
         return client.request({ method: 'tools/call', params }, AS_IT_CAME, options);
       }, signal).finally(() => watching.delete(operationId));
+      return result;
     },
     async close() {
       await transport.terminateSession().catch(() => {});

@@ -42,6 +42,7 @@ interface Message {
   id?: MessageId;
   method?: string;
   params?: { requestId?: MessageId };
+  result?: unknown;
 }
 
 /** Enough for some minutes of frequent progress messages. */
@@ -66,6 +67,8 @@ export interface McpCallWatch {
   readonly repeatable: boolean;
   /** Holds the response until the call is over. */
   readonly held: HeldMemory;
+  /** Called with the result, of any form. The client gets an empty one, because it refuses what does not follow the protocol's schema. */
+  onResult(result: unknown): void;
   /** Called with the response's head, if there is one. */
   readonly onExchange?: ((exchange: McpExchange) => void) | undefined;
 }
@@ -109,7 +112,7 @@ export function createMcpFetch(
     const repeatable = watch?.repeatable ?? message.method !== 'tools/call';
     const exchange = new Exchange(send, clock, { ...init, signal }, message.id, repeatable, signal, held);
     try {
-      const response = await exchange.receive();
+      const response = await exchange.receive(watch?.onResult);
       return message.method === 'server/discover' ? asVerdict(response) : response;
     } catch (error) {
       // A server that can't parse the discovery request implements an older revision.
@@ -183,7 +186,7 @@ class Exchange {
   }
 
   /** Throws `McpResponseError`, `McpHttpError`, `McpRedirectError`, `EgressError`, or the signal's reason. */
-  async receive(): Promise<Response> {
+  async receive(onResult?: McpCallWatch['onResult']): Promise<Response> {
     const response = await this.#send(this.#init, this.#repeatable);
     this.#head = { status: response.status, headers: Object.fromEntries(response.headers) };
     if (!response.ok) {
@@ -192,8 +195,9 @@ class Exchange {
       return refusalOf(response, this.#error);
     }
     const type = mediaTypeOf(response);
-    if (type === 'application/json') return jsonResponse(response, this.#responseIn(await this.#wholeOf(response)));
-    if (type === 'text/event-stream') return jsonResponse(response, await this.#streamed(response));
+    if (type === 'application/json')
+      return jsonResponse(response, this.#responseIn(await this.#wholeOf(response)), onResult);
+    if (type === 'text/event-stream') return jsonResponse(response, await this.#streamed(response), onResult);
     await response.body?.cancel().catch(() => {});
     throw new McpResponseError(`it is neither JSON nor an event stream (HTTP ${response.status})`);
   }
@@ -217,24 +221,24 @@ class Exchange {
   }
 
   /** Finds the response among the messages of one value: older servers may send several. */
-  #responseIn(value: unknown): string {
+  #responseIn(value: unknown): Message {
     const message = this.#find([value].flat());
     if (message === undefined) throw new McpResponseError('it does not belong to the request');
     return message;
   }
 
-  #find(messages: readonly unknown[]): string | undefined {
+  #find(messages: readonly unknown[]): Message | undefined {
     for (const message of messages) {
       if (typeof message !== 'object' || message === null || !('result' in message || 'error' in message)) continue;
       const { id } = message as Message;
       // A server that could not parse the request responds without its id.
       const ours = id === this.#id || String(id) === String(this.#id) || ('error' in message && (id ?? null) === null);
-      if (ours) return JSON.stringify({ ...message, id: this.#id });
+      if (ours) return { ...message, id: this.#id };
     }
     return undefined;
   }
 
-  async #streamed(first: Response): Promise<string> {
+  async #streamed(first: Response): Promise<Message> {
     const message = await this.#untilCut(first);
     if (message !== undefined) return message;
     let failed = 0;
@@ -249,7 +253,7 @@ class Exchange {
     throw new EgressError('reset', 'the event stream ended before the response');
   }
 
-  async #resume(): Promise<string | undefined> {
+  async #resume(): Promise<Message | undefined> {
     const headers = new Headers(this.#init.headers);
     headers.delete('content-type');
     headers.delete('idempotency-key');
@@ -267,8 +271,8 @@ class Exchange {
   }
 
   /** The response; undefined if the stream ends or breaks before it arrives. */
-  async #untilCut(response: Response): Promise<string | undefined> {
-    let message: string | undefined;
+  async #untilCut(response: Response): Promise<Message | undefined> {
+    let message: Message | undefined;
     const parser = createParser({
       maxBufferSize: RESPONSE_MAX_BYTES,
       onError: ({ type }) => {
@@ -302,7 +306,7 @@ class Exchange {
   }
 
   /** The response, if this is it. */
-  #hear(data: string): string | undefined {
+  #hear(data: string): Message | undefined {
     if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
     const messages = [messageIn(data)].flat();
     for (const message of messages) this.#refuse(message as Message | null);
@@ -327,9 +331,13 @@ class Exchange {
   }
 }
 
-function jsonResponse(response: Response, message: string): Response {
+function jsonResponse(response: Response, message: Message, onResult?: McpCallWatch['onResult']): Response {
   const session = response.headers.get('mcp-session-id');
-  return new Response(message, {
+  const { result } = message;
+  const { resultType = 'complete' } = (result ?? {}) as { resultType?: unknown };
+  const isTaken = onResult !== undefined && 'result' in message && resultType === 'complete';
+  if (isTaken) onResult(result);
+  return new Response(JSON.stringify(isTaken ? { ...message, result: { resultType, content: [] } } : message), {
     headers: { 'content-type': 'application/json', ...(session && { 'mcp-session-id': session }) },
   });
 }

@@ -28,17 +28,13 @@ type Sign = 'gone' | 'refused' | 'unclear' | 'nothing';
 const CHECK_TIMEOUT_SECONDS = 5;
 
 /** The gap is bounded, because a body can be long. */
-const SAYS_SESSION_IS_GONE = new RegExp(
-  [
-    /session[^.\n]{0,60}?(?:not[ _-]?found|not exist|no longer|not valid|expired|invalid|unknown|terminated|closed|missing)/,
-    /(?:no valid|no active|no such|invalid|unknown|missing|expired|stale|find(?: the)?)[ _-]session/,
-    /\bsession.?id\b/,
-    /(?:not|before|un)[ _-]?initiali[sz](?:ed|ation)/,
-  ]
-    .map(({ source }) => source)
-    .join('|'),
-  'i',
-);
+const SAY_SESSION_IS_GONE = [
+  /session[^.\n]{0,60}?(?:not[ _-]?found|not exist|no longer|not valid|expired|invalid|unknown|terminated|closed|missing)/i,
+  /(?:no valid|no active|no such|invalid|unknown|missing|expired|stale|find(?: the)?)[ _-]session/i,
+  /\bsession.?id\b/i,
+];
+const SAYS_HANDSHAKE_IS_MISSING =
+  /\b(?:server|session|client|connection|transport) (?:is |was |has )?(?:not |un)(?:been )?initiali[sz]ed|before initiali[sz]ation/i;
 
 /** JSON-RPC: invalid request, and two that servers have chosen for it. */
 const CODES_OF_SESSIONS: ReadonlySet<number> = new Set([-32600, -32001, -32002]);
@@ -48,17 +44,22 @@ const SERVER_ERROR = -32000;
 /** A limit of requests, and a timeout, say nothing about the session. */
 const STATUSES_WITHOUT_SIGN: ReadonlySet<number> = new Set([408, 429]);
 
+function saysSessionIsGone(text: string): boolean {
+  return SAY_SESSION_IS_GONE.some((words) => words.test(text));
+}
+
 function signOf(error: unknown): Sign {
   if (error instanceof McpHttpError) {
     const { status, body } = error;
-    const says = SAYS_SESSION_IS_GONE.test(body);
+    const says = saysSessionIsGone(body) || SAYS_HANDSHAKE_IS_MISSING.test(body);
     if (status === 404 || status === 410 || (says && status < 500)) return 'gone';
     if (STATUSES_WITHOUT_SIGN.has(status)) return 'nothing';
     // A program that fails may also speak of a session of its own, with its database for example.
     return says || status < 500 ? 'refused' : 'unclear';
   }
   if (error instanceof McpRefusal) {
-    const says = SAYS_SESSION_IS_GONE.test(error.reason);
+    if (SAYS_HANDSHAKE_IS_MISSING.test(error.reason)) return 'gone';
+    const says = saysSessionIsGone(error.reason);
     if (CODES_OF_SESSIONS.has(error.code)) return says ? 'gone' : 'refused';
     return says || error.code === SERVER_ERROR ? 'refused' : 'nothing';
   }

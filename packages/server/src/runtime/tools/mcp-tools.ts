@@ -170,6 +170,9 @@ export function createMcpTools(
         const lost = await sessionLoss(error, lease, clock, signal);
         // Opening another connection costs nothing if the server keeps no state for it.
         if (lost || lease.connection.stateless) lease.discard();
+        const list = lost && keptList(key);
+        // Another revision of the server may run now.
+        if (list) list.revision = undefined;
         if (lost && !lost.isUnprocessed && !repeatable) throw new McpSessionLost('lost', { cause: error });
         if (!lost || !lease.kept || !mayRepeat) throw error;
         onSent(!lost.isUnprocessed);
