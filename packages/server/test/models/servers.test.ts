@@ -31,6 +31,23 @@ const TOOL = {
   approval: 'never' as const,
 };
 
+/** Each server refuses something of it. */
+const ODD = {
+  type: 'client' as const,
+  name: 'json',
+  description: 'x'.repeat(2000),
+  inputSchema: {
+    type: 'object',
+    properties: {
+      $top: { type: ['integer', 'null'] },
+      'filter[id]': { $ref: '#/definitions/filter' },
+      pair: { type: 'array', items: [{ const: 'a' }, {}], additionalItems: false },
+    },
+    oneOf: [{ required: ['$top'] }, { required: ['filter[id]'] }],
+    definitions: { filter: { type: 'object', properties: { and: { $ref: '#/definitions/filter' } } } },
+  },
+};
+
 /** The calls that have a result, or whose turn was ended. */
 const over = new Set<string>();
 
@@ -79,7 +96,7 @@ async function interrupted({ sessionId, turn, waitingFor }: Session): Promise<Se
 const answered = { status: 'idle', stopReason: 'endTurn', error: null };
 
 async function agentWith(model: Model, more: object = {}): Promise<string> {
-  const created = { name: 'Clerk', instructions: ' ', model, tools: [TOOL], ...more };
+  const created = { name: 'Clerk', instructions: ' ', model, tools: [TOOL, ODD], ...more };
   return (await service.client.agents.create(created as never)).agentId;
 }
 

@@ -347,7 +347,7 @@ const servers: Record<Target, { rules: readonly Rule[]; refusal(problem: Problem
     refusal: chatError,
   },
   chat: {
-    rules: [...openai, ...anthropic, ...moonshot, ...mistral, hasProperties, hasDescription],
+    rules: [...openai, ...anthropic, ...moonshot, everyPartHasType, ...mistral, hasProperties, hasDescription],
     refusal: chatError,
   },
 };
