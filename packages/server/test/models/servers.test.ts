@@ -176,3 +176,20 @@ test.each(strictServers)('%s, in place of another that fails in the middle of a 
     }),
   );
 });
+
+test('a gateway that wants the reasoning before each call back refuses one request, and no other after it', async () => {
+  await using('anthropic', (first) =>
+    using('deepseek', async (server) => {
+      const gateway = { ...server.model, model: 'best' };
+      const agentId = await agentWith({ ...first.model, fallbacks: [gateway] } as Model);
+      const session = await opened(agentId, 'BOTH');
+      first.next(refuse(503));
+      expect(await results(session)).toMatchObject(answered);
+      const wish = { status: 400, body: { error: { message: expect.stringContaining('must be passed back') } } };
+      expect(server.refusals).toMatchObject([wish]);
+      first.next(refuse(503));
+      expect(await says(session.sessionId, 'Thanks')).toMatchObject(answered);
+      expect(server.refusals).toHaveLength(1);
+    }),
+  );
+});

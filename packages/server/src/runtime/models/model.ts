@@ -28,6 +28,8 @@ export interface ModelCall {
   shows?: { readonly reasoning?: boolean; readonly toolInput?: boolean };
   /** What the model's server does not know: it is left out of the request, or has its other name. */
   withoutParameters?: readonly RefusedParameter[];
+  /** Whether the model's server has refused calls without the reasoning before them, which another model may have written. */
+  returnsReasoning?: boolean;
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
 }
@@ -95,6 +97,8 @@ export class ModelFailure extends Error {
   readonly param: string | undefined;
   /** A parameter that the server does not know, and that can be left out or named differently. */
   readonly refusedParameter: RefusedParameter | undefined;
+  /** Whether the server wants the reasoning before each call. */
+  readonly wantsReasoning: boolean;
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
   readonly isOfRequest: boolean;
   /** Whether a filter of the provider refuses what is asked: no failure of the turn, but the end of its response. */
@@ -113,6 +117,7 @@ export class ModelFailure extends Error {
       httpStatus?: number | undefined;
       param?: string | undefined;
       refusedParameter?: RefusedParameter | undefined;
+      wantsReasoning?: boolean;
       isOfRequest?: boolean;
       isRefusal?: boolean;
       isSkipped?: boolean;
@@ -126,6 +131,7 @@ export class ModelFailure extends Error {
     this.httpStatus = more.httpStatus;
     this.param = more.param;
     this.refusedParameter = more.refusedParameter;
+    this.wantsReasoning = more.wantsReasoning ?? false;
     this.isOfRequest =
       more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));
     this.isRefusal = more.isRefusal ?? false;

@@ -1,5 +1,6 @@
 // What the servers of models refuse in a transcript, and what they want back. A server that is not known gets the form that all of
 // them accept, as far as there is one.
+import type { ModelCall } from './model.ts';
 import type { Target } from './targets.ts';
 
 export interface PromptRules {
@@ -75,8 +76,11 @@ const models: readonly [RegExp, Partial<PromptRules>][] = [
   [/llama-?3\.[123]/, { parallelCalls: false }],
 ];
 
-export function promptRulesOf(target: Target, model: string): PromptRules {
+type Call = Pick<ModelCall, 'returnsReasoning'> & { config: Pick<ModelCall['config'], 'model'> };
+
+export function promptRulesOf(target: Target, { config: { model = '' }, returnsReasoning }: Call): PromptRules {
   const own = rules[target];
+  if (returnsReasoning) return { ...own, reasoning: 'always' };
   const isChat = !['openai', 'anthropic', 'google'].includes(target);
   // A server that refuses unknown fields refuses them whatever its model wants.
   if (!isChat || own.reasoning === 'never') return own;

@@ -25,7 +25,7 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
       callsBefore: 1,
     },
     { partsOf: () => [], release() {} },
-    { takesSchema: false, takesToolFiles: true, target: 'openai', rules: promptRulesOf('openai', 'any') },
+    { takesSchema: false, takesToolFiles: true, target: 'openai', rules: promptRulesOf('openai', { config: {} }) },
   );
 }
 

@@ -71,6 +71,9 @@ function failureOf(
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
+    wantsReasoning:
+      code === 'model_rejected' &&
+      /reasoning_content\b.{0,80}(must be|is missing|is required|required)/.test(error?.sentence ?? ''),
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
 }

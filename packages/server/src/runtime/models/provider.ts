@@ -23,7 +23,7 @@ import { promptRulesOf } from './prompt-rules.ts';
 import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
 import { dependsOnProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
-import { createRefusedParameters } from './refused-parameters.ts';
+import { createLearned } from './refused-parameters.ts';
 import { readResponse } from './response.ts';
 import type { EventReader } from './response-events.ts';
 import { createParts, EmptyResponse } from './response-parts.ts';
@@ -67,7 +67,7 @@ export function createProviderModel(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
   keys: ProviderKeys,
 ): AskModel {
-  const refused = createRefusedParameters();
+  const learned = createLearned();
 
   async function* askOnce(call: ModelCall, signal: AbortSignal, refusal: Refusal): AsyncGenerator<ModelEvent> {
     signal.throwIfAborted();
@@ -129,13 +129,8 @@ export function createProviderModel(
         yield event;
       }
     } catch (error) {
-      const parameter = error instanceof ModelFailure ? error.refusedParameter : undefined;
-      const { withoutParameters = [] } = call;
-      if (parameter !== undefined && !withoutParameters.includes(parameter)) {
-        refused.add(call, parameter);
-        const without = { ...call, withoutParameters: [...withoutParameters, parameter] };
-        return yield* askAccepted(without, signal, refusal);
-      }
+      const news = error instanceof ModelFailure && !hasShown ? learned.from(call, error) : undefined;
+      if (news) return yield* askAccepted({ ...call, ...news }, signal, refusal);
       // The provider may no longer accept its own data from earlier steps, or may not show this account its model's reasoning. The
       // session can continue without either.
       const isBadRequest =
@@ -154,7 +149,7 @@ export function createProviderModel(
   }
 
   return async function* ask(asked, signal) {
-    const call = { ...asked, withoutParameters: refused.of(asked) };
+    const call = { ...asked, ...learned.of(asked) };
     let used: TokenUsage = NOTHING_USED;
     for (const isSecond of [false, true]) {
       try {
@@ -184,7 +179,7 @@ export function optionsOf(
     takesSchema,
     takesToolFiles,
     target: targetOf(name, baseUrl),
-    rules: promptRulesOf(targetOf(name, baseUrl), call.config.model ?? ''),
+    rules: promptRulesOf(targetOf(name, baseUrl), call),
     cachePoint: isOwn ? cachePoint : undefined,
   });
   return { ...prompt, ...(provider.options && { providerOptions: provider.options(isOwn, call) }) };

@@ -1,6 +1,6 @@
 // Parameters of a request that some servers don't know, although no agent asks for them: what is left out, or has another name there.
 import type { SentWithout } from '../../sessions/state/operation-trace.ts';
-import type { ModelCall } from './model.ts';
+import type { ModelCall, ModelFailure } from './model.ts';
 import type { ProviderError } from './provider-error.ts';
 
 export type RefusedParameter = Exclude<SentWithout, 'reasoning' | 'providerData'>;
@@ -53,19 +53,29 @@ export function withoutRefused(body: string, refused: readonly RefusedParameter[
 /** Bounds memory: agents can name any number of models. The oldest is forgotten, and found again. */
 const MAX_MODELS = 1_000;
 
-/** What the servers of models have refused, as this node has found. */
-export function createRefusedParameters() {
-  const found = new Map<string, readonly RefusedParameter[]>();
+type Learned = Pick<ModelCall, 'withoutParameters' | 'returnsReasoning'>;
+
+/** What this node has learned of the servers of models by what they refused. */
+export function createLearned() {
+  const found = new Map<string, Learned>();
   const keyOf = ({ organizationId, config: { baseUrl, model } }: ModelCall) =>
     JSON.stringify([organizationId, baseUrl, model]);
   return {
-    of: (call: ModelCall): readonly RefusedParameter[] => found.get(keyOf(call)) ?? [],
-    add(call: ModelCall, name: RefusedParameter): void {
+    of: (call: ModelCall): Learned => found.get(keyOf(call)) ?? {},
+    /** Undefined: the failure says nothing that is not known. */
+    from(call: ModelCall, { refusedParameter, wantsReasoning }: ModelFailure): Learned | undefined {
+      const { withoutParameters = [], returnsReasoning = false } = call;
+      const isNew = refusedParameter !== undefined && !withoutParameters.includes(refusedParameter);
+      if (!isNew && (returnsReasoning || !wantsReasoning)) return undefined;
+      const learned = {
+        withoutParameters: isNew ? [...withoutParameters, refusedParameter] : withoutParameters,
+        returnsReasoning: returnsReasoning || wantsReasoning,
+      };
       const key = keyOf(call);
-      const before = found.get(key) ?? [];
       found.delete(key);
-      found.set(key, [...new Set([...before, name])]);
+      found.set(key, learned);
       if (found.size > MAX_MODELS) found.delete(found.keys().next().value!);
+      return learned;
     },
   };
 }
