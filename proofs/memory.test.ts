@@ -94,7 +94,7 @@ test.runIf(process.platform === 'linux').for(Object.keys(kinds))(
 );
 
 test.runIf(process.platform === 'linux')(
-  `${100 * SESSIONS} requests with long bodies of many values that wait for the database`,
+  `${40 * SESSIONS} requests with long bodies of many values that wait for the database`,
   { timeout: 900_000 },
   async () => {
     await nodes?.end();
@@ -116,7 +116,7 @@ test.runIf(process.platform === 'linux')(
     await lock.connect();
     await lock.query('begin');
     await lock.query('lock table sessions in exclusive mode');
-    const responses = Array.from({ length: 100 * SESSIONS }, send);
+    const responses = Array.from({ length: 40 * SESSIONS }, send);
     // The first has waited for a connection for as long as it may.
     await Promise.race(responses);
     await lock.end();

@@ -5,6 +5,7 @@ import type { Db } from '../db/db.ts';
 import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { withShortOutput } from '../lib/json-text.ts';
 import {
   beginning,
   comparePositions,
@@ -160,7 +161,7 @@ export async function listChunks(ctx: Context, input: Input<'listChunks'>): Prom
     );
     for (const segment of segments) {
       const chunks = chunksOf(segment, after, types);
-      const shown = chunks.slice(0, room);
+      const shown = chunks.slice(0, room).map(withShortOutput);
       // If the page ends within a segment, the cursor is that of the last chunk in it; otherwise the whole segment was read.
       after = shown.length < chunks.length ? positionOf(shown.at(-1)!) : { turn: segment.turn, seq: segment.seqTo };
       room -= shown.length;

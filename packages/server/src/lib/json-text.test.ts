@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JsonText, jsonOf, jsonOfList, shortOrText } from './json-text.ts';
+import { JsonText, jsonOf, jsonOfList, shortOrText, shortOrTextOf, withShortOutput } from './json-text.ts';
 
 const long = { b: ['x"\\\n$&'.repeat(4000)], a: 'null}' };
 
@@ -9,6 +9,15 @@ test('only a long list or object is kept as its text', () => {
   for (const value of ['a'.repeat(100_000), 1, null, undefined, true]) expect(shortOrText(value)).toBe(value);
   expect(shortOrText(long)).toEqual(new JsonText(JSON.stringify(long)));
   expect(shortOrText(shortOrText(long))).toEqual(shortOrText(long));
+});
+
+test('the same for JSON that is stored, and for the output of a chunk', () => {
+  const text = new JsonText(JSON.stringify(long));
+  expect(shortOrTextOf(JSON.stringify(long))).toEqual(text);
+  for (const value of ['a'.repeat(100_000), { a: [1] }, null, 1])
+    expect(shortOrTextOf(JSON.stringify(value))).toEqual(value);
+  expect(withShortOutput({ type: 'a', output: long })).toEqual({ type: 'a', output: text });
+  for (const item of [{ output: null }, { type: 'a' }, { output: 'a' }]) expect(withShortOutput(item)).toEqual(item);
 });
 
 test('a text is written as the JSON of its value', () => {

@@ -24,6 +24,17 @@ export function shortOrText(value: unknown): unknown {
   return text.length > LONG_CHARACTERS ? new JsonText(text) : value;
 }
 
+/** The same for its JSON, as the database has it: a long list or object is not parsed. */
+export function shortOrTextOf(json: string): unknown {
+  const isLong = json.length > LONG_CHARACTERS && (json.startsWith('{') || json.startsWith('['));
+  return isLong ? new JsonText(json) : JSON.parse(json);
+}
+
+/** A chunk, or a part of a message, whose output is kept as its text if it is long. */
+export function withShortOutput<T extends object>(item: T): T {
+  return 'output' in item && item.output !== undefined ? { ...item, output: shortOrText(item.output) } : item;
+}
+
 /** The JSON of a value, which is not parsed for it. `undefined` is written as null. */
 export function jsonOf(value: unknown): string {
   return value instanceof JsonText ? value.text : JSON.stringify(value ?? null);

@@ -14,7 +14,7 @@ import { addToInbox, requireRoomInQueue } from './state/inbox.ts';
 import { isOfSource, transcriptSources } from './state/inherited.ts';
 import { addRequester } from './state/requesters.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
-import { type TranscriptEntry, viewEntry } from './state/transcript.ts';
+import { contentOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
 import { requireTaken } from './taken-files.ts';
 
@@ -71,6 +71,10 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
 /** `turn:position` of a transcript entry. */
 const isKey: IsKey = (text) => /^\d{1,9}:\d{1,9}$/.test(text);
 
+type Row = Omit<TranscriptEntry, 'turn' | 'content'> & { turn: number | null; content: string };
+
+const viewRow = (row: Row) => viewEntry({ ...row, content: contentOf(row.content) });
+
 /** Oldest first by default. Queued messages, whose turn has not begun, are the newest. */
 export async function listMessages(ctx: Context, input: Input<'listMessages'>): Promise<Result<'listMessages'>> {
   const { organizationId } = ctx;
@@ -81,13 +85,13 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const { sessionId } = session;
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   // One statement reads one snapshot. With two, a message that leaves the queue in between would be in neither part.
-  const bytes = sql`octet_length(content::text)`;
+  const bytes = sql`octet_length(content)`;
   const limit = request.limit + 1;
   const transcriptOrder = isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`;
   const isAfterCursor =
     position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`;
   const ofTranscript = sql`
-    select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer,
+    select m.turn, m.position, m.message_id as "messageId", m.role, m.content::text as content, m.created_at as "createdAt", null as steer,
       ${isRejected(session)} as rejected
     from (${transcriptSources({ organizationId, sessionId })}) s
     cross join lateral (
@@ -99,23 +103,23 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
     ? sql`(select coalesce(max(found), 0) <= least(${request.limit}::int, count(*)) from page)`
     : sql`${position === undefined}::boolean`;
   const ofQueue = sql`
-    select null::int, i.position, i.inbox_id, 'user', i.body->'content' as content, i.created_at, i.body->>'steer' as steer,
+    select null::int, i.position, i.inbox_id, 'user', (i.body->'content')::text as content, i.created_at, i.body->>'steer' as steer,
       false as rejected
     from session_inbox i
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message' and ${isLastPage}`;
   const [pageOrder, queueOrder] = isAsc
     ? [sql`turn, position`, sql`steer nulls last, position`]
     : [sql`turn desc, position desc`, sql`steer desc nulls first, position desc`];
-  const rows = await ctx.db.query<Omit<TranscriptEntry, 'turn'> & { turn: number | null }>(sql`
+  const rows = await ctx.db.query<Row>(sql`
     with page as (${firstBytes(ofTranscript, { order: pageOrder, bytes })}),
       queue as (${firstBytes(ofQueue, { order: queueOrder, bytes })})
     select * from page union all select * from queue
     order by ${isAsc ? sql`turn nulls last, ${queueOrder}` : sql`turn desc nulls first, ${queueOrder}`}`);
-  const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
+  const entries = rows.filter(({ turn }) => turn !== null);
   // They have no position in the transcript yet, and therefore no cursor: they are at the newer end of the last page.
   const queued = rows.filter((row) => row.turn === null);
-  const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewEntry);
-  const waiting = queued.map(viewEntry);
+  const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewRow);
+  const waiting = queued.map(viewRow);
   return { ...page, data: isAsc ? [...page.data, ...waiting] : [...waiting, ...page.data] };
 }
 

@@ -13,8 +13,9 @@ import { deciderOf } from '../../approvals/approvers.ts';
 import { notFound } from '../../lib/api-error.ts';
 import type { Context } from '../../lib/context.ts';
 import { formatId, uuidOf } from '../../lib/ids.ts';
+import { shortOrTextOf } from '../../lib/json-text.ts';
 import type { StoredResponse } from '../state/operation-trace.ts';
-import { type Operation, operationColumns } from '../state/operations.ts';
+import { type Operation, operationColumnsWith } from '../state/operations.ts';
 import { readSession, type SessionRow } from '../state/session.ts';
 import { viewTurns } from '../timeline.ts';
 import { readModelCall } from './prompt.ts';
@@ -29,10 +30,11 @@ export async function getOperation(ctx: Context, input: Input<'getOperation'>): 
   const session = await readSession(db, organizationId, uuidOf('ses', input.sessionId));
   const { sessionId } = session;
   const operationId = uuidOf('op', input.operationId);
-  const [row] = await db.query<Operation>(sql`
-    select ${operationColumns} from operations o
+  const [found] = await db.query<Operation & { output: string | null }>(sql`
+    select ${operationColumnsWith(sql`o.output::text`)} from operations o
     where o.organization_id = ${organizationId} and o.session_id = ${sessionId} and o.operation_id = ${operationId}`);
-  if (!row) throw notFound('operation');
+  if (!found) throw notFound('operation');
+  const row: Operation = { ...found, output: found.output === null ? null : shortOrTextOf(found.output) };
   const [turns, definition, approval] = await Promise.all([
     viewTurns(ctx, session, [row.turn]),
     readVersion(ctx, session, row).then(async ({ version }) =>

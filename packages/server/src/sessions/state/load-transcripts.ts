@@ -1,12 +1,10 @@
 // Loading what models get of transcripts: without the messages that a summary replaces, however many these are.
 
-import type { MessagePart } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
-import { shortOrText } from '../../lib/json-text.ts';
 import type { Compaction } from './compactions.ts';
 import { isOfSource, sourcesOfEach } from './inherited.ts';
-import type { TranscriptEntry } from './transcript.ts';
+import { contentOf, type TranscriptEntry } from './transcript.ts';
 
 export interface Loaded<R> {
   row: R;
@@ -30,7 +28,12 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
   const scope = [...new Set(organizations)];
   const columns = sql`m.turn, m.position, m.message_id, m.role, m.content, m.provider_data, m.created_at`;
   const ofSource = sql`m.organization_id = any(${scope}::uuid[]) and m.organization_id = s.org and ${isOfSource}`;
-  type Entry = TranscriptEntry & { n: number; bytes: number; compaction: Compaction | null };
+  type Entry = Omit<TranscriptEntry, 'content'> & {
+    content: string;
+    n: number;
+    bytes: number;
+    compaction: Compaction | null;
+  };
   const entries = await db.query<Entry | { n: number; turn: null; compaction: Compaction | null }>(sql`
     with loaded as (select * from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n)),
       newest as materialized (
@@ -39,7 +42,7 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
           select x.from_turn, x.from_position, x.summary, x.max_tokens, x.max_tokens_of from compactions x
           where x.organization_id = any(${scope}::uuid[]) and x.organization_id = h.org and x.session_id = h.sid
           order by x.from_turn desc, x.from_position desc limit 1) k)
-    select n::integer, turn, position, message_id as "messageId", role, content, provider_data as "providerData",
+    select n::integer, turn, position, message_id as "messageId", role, content::text as content, provider_data as "providerData",
       created_at as "createdAt", octet_length(content::text) + coalesce(octet_length(provider_data::text), 0) as bytes,
       -- Once for each session.
       case when row_number() over (partition by n order by turn, position) = 1 then compaction end as compaction
@@ -74,17 +77,11 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
       transcript: ofSession.map(
         ({ n: _, bytes: __, compaction: ___, content, ...entry }): TranscriptEntry => ({
           ...entry,
-          content: content.map(withShortOutput),
+          content: contentOf(content),
         }),
       ),
       compaction: found.find(({ compaction }) => compaction !== null)?.compaction ?? null,
       bytes: ofSession.reduce((sum, { bytes }) => sum + bytes, 0),
     };
   });
-}
-
-function withShortOutput(part: MessagePart): MessagePart {
-  return part.type === 'tool_result' && part.output !== undefined
-    ? { ...part, output: shortOrText(part.output) }
-    : part;
 }

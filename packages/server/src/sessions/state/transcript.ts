@@ -2,7 +2,7 @@
 import type { Message, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { formatId } from '../../lib/ids.ts';
-import { jsonOfList } from '../../lib/json-text.ts';
+import { jsonOfList, withShortOutput } from '../../lib/json-text.ts';
 
 export interface TranscriptEntry {
   turn: number;
@@ -25,6 +25,11 @@ export function insertEntry(owner: { organizationId: string; sessionId: string }
     values (${owner.organizationId}, ${owner.sessionId}, ${entry.turn}, ${entry.position}, ${entry.messageId},
       ${entry.role}, ${jsonOfList(entry.content)},
       ${entry.providerData === undefined || entry.providerData === null ? null : JSON.stringify(entry.providerData)}, ${entry.createdAt})`;
+}
+
+/** Of a message as the database has it. Messages are parsed one after another, because the results of tools may take much memory as values. */
+export function contentOf(json: string): MessagePart[] {
+  return (JSON.parse(json) as MessagePart[]).map(withShortOutput);
 }
 
 export function viewEntry(entry: Omit<TranscriptEntry, 'turn' | 'position'> & { turn: number | null }): Message {
