@@ -60,6 +60,11 @@ describe('a delivery that the service signed', () => {
   test('is accepted with a secret that has white space around it, as from a file', async () => {
     for (const secrets of [`${secret}\n`, [` ${secret}`]])
       expect(await verify(body, sign(body), secrets)).toEqual(envelope);
+    // If something else is wrong, the error says that it is not this.
+    await expect(verify('{}', sign('{}'), `${secret}\n`)).rejects.toThrow(/malformed_body: .* white space .* left out/);
+    await expect(verify(body, sign(body), `${other}\n`)).rejects.toThrow(
+      /signature_mismatch: .* white space .* left out/,
+    );
   });
 
   test('is accepted during a rotation with the secret that signed, alone or among others', async () => {

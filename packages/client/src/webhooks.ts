@@ -86,8 +86,13 @@ export async function verify(
   signed.set(body, prefix.length);
   // Every secret is tried, so that the time taken does not reveal which one matched.
   const matches = await Promise.all(keys.map((secret) => isSignedWith(secret, bytesOfHex(signature), signed)));
-  if (!matches.includes(true)) refuse('signature_mismatch', 'no secret made this signature of this body');
-  return envelopeIn(body);
+  // A secret from a file ends in a line break. If something else is wrong, that should not look like the cause.
+  const isTrimmed = [secrets].flat().some((secret) => secret !== secret.trim());
+  const note = isTrimmed ? ' (the white space around the secret was left out)' : '';
+  if (!matches.includes(true)) refuse('signature_mismatch', `no secret made this signature of this body${note}`);
+  const envelope = envelopeIn(body);
+  if (!envelope) refuse('malformed_body', `the body is signed, but is not a session.chunks envelope${note}`);
+  return envelope;
 }
 
 /** The error if a framework has already parsed the body. */
@@ -135,15 +140,15 @@ function bytesOfHex(hex: string): Bytes {
   return Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-function envelopeIn(body: Uint8Array): Envelope {
+function envelopeIn(body: Uint8Array): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
     const { event, chunks } = value as Partial<Envelope>;
     if (event === 'session.chunks' && Array.isArray(chunks)) return value as Envelope;
   } catch {
-    // Reported below, without the parser's message, which can quote the body.
+    // Reported without the parser's message, which can quote the body.
   }
-  refuse('malformed_body', 'the body is signed, but is not a session.chunks envelope');
+  return undefined;
 }
 
 function refuse(reason: WebhookVerificationReason, message: string): never {
