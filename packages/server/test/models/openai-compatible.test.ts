@@ -407,6 +407,16 @@ describe('the request', () => {
   });
 });
 
+test('a definition that the server refuses all the same is named by its tool, not by its position', async () => {
+  const param = 'tools[1].function.parameters';
+  const error = { message: 'x', type: 'invalid_request_error', param, code: 'invalid_function_parameters' };
+  const tool = (name: string) => ({ name, description: 'Looks', inputSchema: {} });
+  const call = callOf({ tools: [tool('look'), tool('find')] });
+  const { failure } = await outcomeAfter(refuse(400, { body: { error } }), call);
+  expect(failure).toMatchObject({ code: 'model_rejected', param });
+  expect(failure?.message).toMatch(/HTTP 400 \(invalid_function_parameters, .*\): that is of the tool "find"$/);
+});
+
 describe('a parameter that the server does not know', () => {
   const unknown = (param: string) =>
     refuse(400, {
