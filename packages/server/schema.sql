@@ -244,6 +244,8 @@ create table sessions (
   requesters text[] default '{}'::text[] not null,
   -- How many characters the worker that has claimed the session's step has appended.
   appended_characters integer default 0 not null,
+  -- What models do not get of the conversation or the agent (sessions/state/left-out.ts); null if nothing is left out.
+  left_out jsonb,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),

@@ -977,6 +977,15 @@ export interface LastScheduleRun {
   error: SessionError | null;
 }
 
+export interface LeftOut {
+  /** Described to the model, and not sent. */
+  fileIds: string[];
+  /** A note says that a message is missing. */
+  messageIds: string[];
+  /** Not offered. The name of an MCP server is for all of its tools. */
+  tools: string[];
+}
+
 export interface LeftOutTool {
   name: string;
   reason: string;
@@ -1037,6 +1046,8 @@ export interface ListedSession {
   budget: Budget | null;
   /** Why the last turn failed, until the next one starts. */
   error: SessionError | null;
+  /** What models do not get, because a retry left it out; null if there is nothing. */
+  leftOut: LeftOut | null;
   metadata: Metadata;
   /** For whom it is; never changes. Child sessions and forks have that of the session that they come from. */
   endUser: EndUser | null;
@@ -1593,6 +1604,18 @@ export interface ResolvedBy {
   onBehalfOf: string | null;
 }
 
+export interface RetrySession {
+  /** What models do not get from now on, also in later turns and in forks, because a provider refuses a request with it. See `leftOut` of the session. Nothing is left out if one of these is unknown: 400 names it. */
+  without?: {
+    /** Files of the conversation. */
+    fileIds?: string[] | undefined;
+    /** Messages of the conversation. A response that called tools is left out together with the results. */
+    messageIds?: string[] | undefined;
+    /** Names of tools of the agent. The name of an MCP server is for all of its tools. */
+    tools?: string[] | undefined;
+  } | undefined;
+}
+
 /** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
 export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
@@ -1740,6 +1763,8 @@ export interface Session {
   budget: Budget | null;
   /** Why the last turn failed, until the next one starts. */
   error: SessionError | null;
+  /** What models do not get, because a retry left it out; null if there is nothing. */
+  leftOut: LeftOut | null;
   metadata: Metadata;
   /** For whom it is; never changes. Child sessions and forks have that of the session that they come from. */
   endUser: EndUser | null;
@@ -2990,11 +3015,12 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
+  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
   retrySession: {
     params: {
       sessionId: string;
     };
+    body: RetrySession;
     result: {
       session: Session;
     };

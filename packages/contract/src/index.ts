@@ -17,6 +17,7 @@ export * from './errors.ts';
 export * from './events.ts';
 export * from './files.ts';
 export * from './keys.ts';
+export * from './left-out.ts';
 export * from './model-facts.ts';
 export * from './models.ts';
 export * from './operations.ts';

@@ -3,6 +3,7 @@ import { ChunkCursor } from './chunks.ts';
 import { Draft } from './drafts.ts';
 import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
+import { LeftOut } from './left-out.ts';
 import { maxCount } from './overview.ts';
 import {
   EnvironmentName,
@@ -63,6 +64,9 @@ export const Session = Type.Object(
     usage: Usage,
     budget: Nullable(Budget),
     error: Nullable(SessionError, { description: 'Why the last turn failed, until the next one starts.' }),
+    leftOut: Nullable(LeftOut, {
+      description: 'What models do not get, because a retry left it out; null if there is nothing.',
+    }),
     metadata: Metadata,
     endUser: Nullable(EndUser, {
       description:

@@ -88,6 +88,7 @@ const sessionView: View<Session> = {
   usage,
   budget: nothing,
   error: nullable(error),
+  leftOut: nothing,
   metadata: () => ({}),
   endUser: 'show',
   parentSessionId: nothing,

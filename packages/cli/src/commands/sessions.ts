@@ -30,7 +30,7 @@ const get = command({
     await printResult(input, found, async () => {
       const names = agentNames(client);
       await names.load([found.agentId]);
-      const { endUser, usage, budget, error, forkedFrom } = found;
+      const { endUser, usage, budget, error, forkedFrom, leftOut } = found;
       await printRecord(terminal, [
         ['Session', found.sessionId],
         ['Status', stateOf(found)],
@@ -46,6 +46,7 @@ const get = command({
         ['Usage', `${usage.inputTokens} tokens in, ${usage.outputTokens} out, ${counted(usage.steps, 'model call')}`],
         ['Cost', usage.costUsd === null ? null : `$${usage.costUsd}`],
         ['Budget', budget && JSON.stringify(budget)],
+        ['Left out', leftOut && [...leftOut.fileIds, ...leftOut.messageIds, ...leftOut.tools].join(', ')],
         ['Metadata', Object.keys(found.metadata).length > 0 ? shown(JSON.stringify(found.metadata)) : ''],
         ['Parent', found.parentSessionId],
         ['Forked from', forkedFrom && `${forkedFrom.sessionId} after turn ${forkedFrom.turn}`],
@@ -223,7 +224,39 @@ const fork = command({
   },
 });
 
-type Action = 'interrupt' | 'retry' | 'compact' | 'close' | 'cancel';
+const retry = command({
+  name: 'retry',
+  summary: 'Continue the last turn, if it failed',
+  arguments: session,
+  options: {
+    ...serviceOptions,
+    'without-file': { type: 'string', value: 'FILE', multiple: true, about: 'leave this file out from now on' },
+    'without-message': {
+      type: 'string',
+      value: 'MESSAGE',
+      multiple: true,
+      about: 'leave this message out from now on',
+    },
+    'without-tool': { type: 'string', value: 'TOOL', multiple: true, about: 'leave this tool out from now on' },
+  } satisfies Options,
+  examples: [
+    ['sessions retry ses_01k9…', 'continue the last turn, if it failed'],
+    ['sessions retry ses_01k9… --without-file file_01k9…', 'a provider refuses a file'],
+  ],
+  needs: ['sessions:run'],
+  operations: ['retrySession'],
+  async run(input) {
+    const { 'without-file': fileIds, 'without-message': messageIds, 'without-tool': tools } = input.values;
+    const without = withoutUndefined({ fileIds, messageIds, tools });
+    const retried = await serviceOf(input).sessions.retry(
+      input.args.session,
+      Object.keys(without).length === 0 ? {} : { without },
+    );
+    await printResult(input, retried, `${retried.sessionId} is ${stateOf(retried)}`);
+  },
+});
+
+type Action = 'interrupt' | 'compact' | 'close' | 'cancel';
 
 /** A command that changes what a session does, and prints what it does then. */
 function acting(name: Action, summary: string): Command {
@@ -274,7 +307,7 @@ export const commands = [
   shares,
   unshare,
   acting('interrupt', 'Stop the current turn'),
-  acting('retry', 'Continue the last turn, if it failed'),
+  retry,
   acting('compact', 'Summarize the messages of an idle session for its model'),
   acting('close', 'Complete the session after the current turn and queued messages'),
   acting('cancel', 'End the session now'),

@@ -16,6 +16,7 @@ import type {
   Message,
   OpenSession,
   OperationDetails,
+  RetrySession,
   SendMessage,
   Session,
   SessionShare,
@@ -248,13 +249,18 @@ export class Sessions {
   }
 
   /**
-   * Continues the last turn, if it failed, from its last finished operation; the turn gets its time limit anew.
+   * Continues the last turn, if it failed, from its last finished operation; the turn gets its time limit anew. `without`: files, messages
+   * and tools that models do not get from now on, because a provider refuses a request with them.
    *
+   *     await client.sessions.retry(sessionId, { without: { fileIds: [fileId] } });
+   *
+   * @throws BadRequestError `invalid_request` if `without` names what the conversation or the agent does not have
    * @throws ConflictError `turn_not_failed`, `session_ended`, `agent_archived`
    * @throws UnprocessableError `budget_invalid`
    */
-  async retry(sessionId: string, options?: RequestOptions): Promise<Session> {
-    return (await this.#transport.call('retrySession', { params: { sessionId } }, options)).session;
+  async retry(sessionId: string, { without, ...options }: RetrySession & RequestOptions = {}): Promise<Session> {
+    const input = { params: { sessionId }, ...(without && { body: { without } }) };
+    return (await this.#transport.call('retrySession', input, options)).session;
   }
 
   /**

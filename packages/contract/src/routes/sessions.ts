@@ -1,5 +1,6 @@
 import { Envelope, EnvelopePage, ListChunks, StreamQuery } from '../chunks.ts';
 import { Draft } from '../drafts.ts';
+import { RetrySession } from '../left-out.ts';
 import { OperationDetails, OperationParams } from '../operations.ts';
 import { maxCount } from '../overview.ts';
 import { Id, Type } from '../schema.ts';
@@ -294,8 +295,9 @@ export const sessionRoutes = table({
     tag: 'Sessions',
     summary: 'Retry a failed turn',
     description:
-      'Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn.',
+      'Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools.',
     params: SessionParams,
+    body: RetrySession,
     status: 202,
     result: one('session', Session),
     canStream: true,

@@ -1,6 +1,6 @@
 // Forks: new sessions that continue the conversation of another session, their origin, after one of its turns.
 //
-// A fork inherits the transcript up to the end of that turn (state/inherited.ts), the environment, the agent, the end user and, unless the request has
+// A fork inherits the transcript up to the end of that turn (state/inherited.ts), the environment, the agent, the end user, what is left out and, unless the request has
 // others, the version, the budget and the metadata. It does not inherit the journal, the usage, queued messages, or what approvers
 // allowed for the rest of the origin. From then on the two are independent: neither changes the other, not even by being deleted
 // (kept-transcripts.ts).
@@ -21,6 +21,7 @@ import { requirePrice } from './budget.ts';
 import { announceNewSession, draftChange, newSession } from './new-session.ts';
 import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
 import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
+import { inheritedLeftOut } from './state/left-out.ts';
 import { namedFiles } from './state/named-files.ts';
 import {
   readSession,
@@ -76,7 +77,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
         endUser: viewEndUser(origin),
         requesters: identitiesOf(ctx),
         traceParent: ctx.traceParent,
-        forkedFrom: { sessionId: origin.sessionId, turn },
+        forkedFrom: { sessionId: origin.sessionId, turn, leftOut: inheritedLeftOut(origin.leftOut) },
       },
       now,
     );

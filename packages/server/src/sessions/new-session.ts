@@ -11,6 +11,7 @@ import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginTurn } from './begin-turn.ts';
 import { insertPairs } from './metadata.ts';
+import type { LeftOutColumn } from './state/left-out.ts';
 import type { LocalStart } from './state/local-start.ts';
 import type { SessionRow } from './state/session.ts';
 
@@ -39,7 +40,7 @@ export interface NewSessionInput {
   /** The tool call that opens it. */
   parent?: { sessionId: string; operationId: string; rootSessionId: string; depth: number };
   /** The session that it is a fork of, and the turn after which it continues. The caller adds what it inherits (state/inherited.ts). */
-  forkedFrom?: { sessionId: string; turn: number };
+  forkedFrom?: { sessionId: string; turn: number; leftOut: LeftOutColumn };
 }
 
 export interface NewSession {
@@ -87,6 +88,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
     turnLeftMs: null,
     traceParent: begun?.traceParent ?? null,
     grantedTools: [],
+    leftOut: forkedFrom?.leftOut ?? null,
     parentSessionId: parent?.sessionId ?? null,
     parentOperationId: parent?.operationId ?? null,
     rootSessionId: parent?.rootSessionId ?? null,
@@ -120,14 +122,14 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, key_id, status,
           turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
-          root_session_id, depth, forked_from_session_id, forked_at_turn, close_on_idle, budget, metadata, end_user_id,
+          root_session_id, depth, forked_from_session_id, forked_at_turn, left_out, close_on_idle, budget, metadata, end_user_id,
           end_user_name, requesters, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.keyId}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth},
-          ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.closeOnIdle},
+          ${row.forkedFromSessionId}, ${row.forkedAtTurn}, ${row.leftOut && JSON.stringify(row.leftOut)}::jsonb, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${row.endUserId}, ${row.endUserName},
           ${requestersOf(organizationId, input)},
           ${segment && !isDraft(row.pinnedVersion) ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}

@@ -3,24 +3,29 @@
 // The turn keeps its number, its journal continues after its `turn.completed`, and its operations stay as they are. A new model call
 // with the next step follows and gets the results of all calls before it. A call that has a result, or whose outcome is unknown,
 // does not run again, unless the model requests it once more.
+//
+// A provider may refuse a request because of one file, message or tool that each later request has as well. So a retry can leave it out.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { nextVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
+import type { Patch } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { callsOf } from '../runtime/turn/calls.ts';
 import { running, runOnIdle, runPatch } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
+import { requireKnown } from './known-parts.ts';
+import { type LeftOutColumn, viewLeftOut } from './state/left-out.ts';
 import { insertOperation, newCompaction, newModelCall, type Operation, readOperations } from './state/operations.ts';
 import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
 /**
  * Continues the last turn, which failed. Its time limit starts anew. It runs the version of the agent that a new turn would run,
- * because a corrected agent is the usual reason to retry. 409 `session_ended`, `turn_not_failed`, `agent_archived`, 422
- * `budget_invalid`.
+ * because a corrected agent is the usual reason to retry. `without`: what models do not get from then on;
+ * 400 for what the conversation or the agent does not have. 409 `session_ended`, `turn_not_failed`, `agent_archived`, 422 `budget_invalid`.
  */
 export async function retrySession(ctx: Context, input: Input<'retrySession'>): Promise<Result<'retrySession'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -45,25 +50,32 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
     const fromSeq = row.nextSeq + items.length;
     const next = isCompaction ? newCompaction(turn, step, operations) : newModelCall(turn, step, fromSeq);
     const operation = { ...next, fromSeq, agentVersion: version };
+    const without = await requireKnown(tx, row, version, input.without);
+    const leftOut = without ? [...(row.leftOut ?? []), { turn, step, ...without }] : row.leftOut;
     const traceParent = ctx.traceParent ?? row.traceParent;
     const retried = {
       turn,
       run: { turn, items },
-      patch: runPatch(version, traceParent, now),
+      patch: [...runPatch(version, traceParent, now), ...(without ? leftOutPatch(leftOut) : [])],
       statements: [
         ...(isRejected(operations) ? [insertEntry(row, rejection(row, last!.position + 1, now))] : []),
         insertOperation(row, operation, now),
         recordEvent(ctx, now, {
           type: 'session.retried',
           ...sessionEvent(row),
-          changes: { turn: [null, turn], error: [row.error?.code ?? null, null] },
+          changes: {
+            turn: [null, turn],
+            error: [row.error?.code ?? null, null],
+            ...(without && { leftOut: [viewLeftOut(row.leftOut), viewLeftOut(leftOut)] }),
+          },
         }),
       ],
       traceParent,
       agentVersion: version,
       operations: [...operations, operation],
     };
-    return { session: viewSession(await runOnIdle(tx, ctx, row, retried, now)) };
+    const begun = without ? { ...row, leftOut, reportedTokens: null } : row;
+    return { session: viewSession(await runOnIdle(tx, ctx, begun, retried, now)) };
   });
 }
 
@@ -74,6 +86,11 @@ function requireFailed({ status, stopReason }: SessionRow): void {
       ? 'Its last turn did not fail. Send a message to start another turn.'
       : 'A turn is in progress. Only the last turn can be retried, after it has failed.';
   throw new ApiError('turn_not_failed', `The session is ${status}. ${why}`);
+}
+
+function leftOutPatch(leftOut: LeftOutColumn): Patch {
+  // How long the last call was says nothing about a call without something of it.
+  return [sql`left_out = ${JSON.stringify(leftOut)}`, sql`context_tokens = null`];
 }
 
 /** Whether the turn failed because of a response that was complete. */

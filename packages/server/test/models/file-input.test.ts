@@ -250,6 +250,17 @@ describe.each(formats)(
       expect(JSON.stringify(said.slice(1))).not.toContain('[file ');
     });
 
+    test('gets a description of a file that is left out', async () => {
+      const [photo, other] = [await store(png, 'photo.png'), await store(pdf, 'order.pdf')];
+      server.next(wire.respond({ parts: [{ text: ['ok'] }] }));
+      const call = callOf({ provider, model, baseUrl: server.url }, [photo, other]);
+      const without = { ...call, withoutFiles: [photo.fileId] };
+      for await (const _ of createModels(base.platform)(without, new AbortController().signal));
+      const [said] = server.requests.at(-1)!.body[messages] as unknown[];
+      const note = text(described(photo, 'it was left out on request'));
+      expect(parts(said as never)).toMatchObject([note, text(described(other)), pdfPart]);
+    });
+
     test('gets a description of what its model does not take', async () => {
       const photo = await store(png, 'photo.png');
       const archive = await store(Buffer.concat([Buffer.from('PK\u0003\u0004'), noise(100)]), 'all.zip');

@@ -182,7 +182,7 @@ describe('a session whose transcript is too long', () => {
     expect((await getUsage(world.ctx, {})).total).toMatchObject({ steps: 2, inputTokens: 103 });
     expect((await listMessages(world.ctx, { sessionId, limit: 100 })).data).toHaveLength(42);
 
-    const row = { organizationId: world.organizationId, sessionId: uuidOf('ses', sessionId) };
+    const row = { organizationId: world.organizationId, sessionId: uuidOf('ses', sessionId), leftOut: null };
     const [loaded] = await loadTranscripts(world.platform.db, [row]);
     expect(loaded!.compaction).toMatchObject({ summary: 'They talked.' });
     expect(loaded!.transcript.length).toBeLessThan(20);

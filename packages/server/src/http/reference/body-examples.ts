@@ -73,6 +73,7 @@ export const bodyExamples = {
   },
   updateSession: { metadata: { customer: '17', ticket: 'T-204' } },
   forkSession: { atTurn: 2, input: 'Try it with a discount.' },
+  retrySession: { without: { fileIds: ['file_01k9xq3v7gf3pbt8zn5e6m2r4c'] } },
   createSessionShare: { title: 'Refund of order 1041', expiresAt: '2026-02-07T09:30:00.000Z' },
   createSessionToken: { scopes: ['read', 'send'] },
   createEndUserToken: {

@@ -87,6 +87,7 @@ export const session: Session = {
   usage,
   budget: null,
   error: null,
+  leftOut: null,
   metadata: { customer: '17' },
   endUser: { id: 'user_1041', name: 'Jon Bell' },
   parentSessionId: null,

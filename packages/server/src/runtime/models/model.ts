@@ -22,6 +22,8 @@ export interface ModelCall {
    * is to be continued.
    */
   transcript: readonly ModelEntry[];
+  /** Ids of files of which the model gets a description only. */
+  withoutFiles?: readonly string[];
   /** `summary`: the response is a summary of the messages, not a step. */
   purpose?: 'summary';
   /** What is shown besides text while the model writes it: its reasoning, and the input of calls. Default: neither. */

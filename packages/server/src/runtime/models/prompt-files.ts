@@ -3,7 +3,7 @@
 // The transcript names its files. Their bytes are loaded for one request, the newest first, as far as the request may have them, and are
 // in memory only until the request is sent (lib/memory.ts).
 //
-// A file that the model does not get is described instead: one that it does not take, that was deleted, or that no longer fits. A
+// A file that the model does not get is described instead: one that it does not take, that was deleted or left out, or that no longer fits. A
 // conversation therefore never fails because of a file that it has.
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
 import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
@@ -86,7 +86,10 @@ function promptFiles(
 }
 
 /** The newest come first. `notes` say why the model does not get the others. */
-function chooseFiles({ transcript, config }: ModelCall): { notes: Map<string, string>; wanted: FilePart[] } {
+function chooseFiles({ transcript, config, withoutFiles = [] }: ModelCall): {
+  notes: Map<string, string>;
+  wanted: FilePart[];
+} {
   const notes = new Map<string, string>();
   const wanted = new Map<string, FilePart>();
   const maxBytes = maxRequestFileBytes(config.provider);
@@ -94,7 +97,7 @@ function chooseFiles({ transcript, config }: ModelCall): { notes: Map<string, st
   let isFull = false;
   for (const file of transcript.toReversed().flatMap(({ content }) => content.toReversed().flatMap(filesOf))) {
     if (wanted.has(file.fileId) || notes.has(file.fileId)) continue;
-    const why = whyNotTaken(config, file);
+    const why = withoutFiles.includes(file.fileId) ? 'it was left out on request' : whyNotTaken(config, file);
     if (why !== undefined) {
       notes.set(file.fileId, why);
       continue;

@@ -5,12 +5,14 @@ import sql from 'sql-template-tag';
 import { recordEvent } from '../../events/record.ts';
 import { isDraft } from '../../lib/draft-version.ts';
 import { formatId } from '../../lib/ids.ts';
+import { leftOutOf, leftOutToolText } from '../../sessions/state/left-out.ts';
 import { sessionEvent } from '../../sessions/state/session.ts';
 import { modelName } from '../../usage/prices.ts';
 import { sentToolsOf } from '../models/tools/tools.ts';
 import { mockedTools } from '../tools/mocks.ts';
 import type { Redacted } from '../tools/redact.ts';
 import type { ListedTools, UnavailableServer } from '../tools/tool.ts';
+import { withoutTools } from '../tools/turn-tool.ts';
 import { unavailableText } from '../tools/unavailable.ts';
 import type { TurnState } from '../turn/turn.ts';
 import { agentSource, logIds, type TurnContext } from './turn-context.ts';
@@ -20,8 +22,9 @@ const REASON_MAX_CHARACTERS = 500;
 
 /** The tools that the turn has, and the texts for the model about those that are unavailable. */
 export function setTools(state: TurnState, { tools, unavailable }: ListedTools): void {
-  state.tools = mockedTools(tools, state.definition.mocks);
-  state.unavailable = unavailable.map(unavailableText);
+  const leftOut = leftOutOf(state.leftOut).tools;
+  state.tools = mockedTools(withoutTools(tools, leftOut), state.definition.mocks);
+  state.unavailable = [...unavailable.map(unavailableText), ...leftOut.map(leftOutToolText)];
 }
 
 /** `found`: servers that are unavailable. */

@@ -9,6 +9,7 @@ import type { HeldMemory } from '../../lib/memory.ts';
 import type { Span } from '../../observe/tracing.ts';
 import type { Platform } from '../../platform.ts';
 import { type Operation, usageOf } from '../../sessions/state/operations.ts';
+import { type SessionRow, viewEndUser } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 import type { TurnEnd, TurnState } from '../turn/turn.ts';
 import type { ActiveSession } from './active-session.ts';
@@ -29,6 +30,19 @@ export interface TurnContext {
   createdFiles?: Map<string, FilePart[]>;
   /** What the results of running calls take, by `op_…`. */
   heldResults?: Map<string, HeldMemory>;
+}
+
+/** What the state of a turn has of the session's row. */
+export function partsOfRow(row: SessionRow) {
+  const { organizationId, sessionId, environment, turn, leftOut } = row;
+  return {
+    organizationId,
+    sessionId: formatId('ses', sessionId),
+    environment,
+    endUser: viewEndUser(row),
+    turn,
+    leftOut,
+  };
 }
 
 /** The agent, as the source of events. */

@@ -21,7 +21,6 @@ import { type createDefinitionCache, modelsOf } from '../../agents/read-definiti
 import { createSpending } from '../../budgets/session-spending.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import { OVER } from '../../lib/aborted.ts';
-import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import {
   firstExpiry,
@@ -31,7 +30,7 @@ import {
   type Operation,
   updateOperation,
 } from '../../sessions/state/operations.ts';
-import { type SessionRow, viewEndUser } from '../../sessions/state/session.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
 import { insertEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -61,7 +60,7 @@ import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordMissingTools, setTools } from './tool-servers.ts';
-import { agentSource, logIds, nextEntry, type TurnContext, voidedText } from './turn-context.ts';
+import { agentSource, logIds, nextEntry, partsOfRow, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
 export interface TurnRunnerOptions {
@@ -274,13 +273,8 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     context.startedAt = clock.now();
     context.deadline =
       row.turnDeadline ?? new Date(context.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
-    const { organizationId, environment, turn } = row;
     context.state = {
-      organizationId,
-      sessionId: formatId('ses', row.sessionId),
-      environment,
-      endUser: viewEndUser(row),
-      turn,
+      ...partsOfRow(row),
       definition,
       models: modelsOf(definition),
       tools: [],

@@ -75,3 +75,10 @@ function isRule(approval: NonNullable<McpTool['approval']>): approval is Approva
 function isEffectful(tool: HttpTool | ClientTool): boolean {
   return tool.effectful ?? (tool.type === 'http' && tool.request.method !== 'GET');
 }
+
+/** Without the tools of these names, and all of an MCP server that is named. */
+export function withoutTools(tools: readonly TurnTool[], names: readonly string[]): TurnTool[] {
+  const isNamed = (tool: TurnTool) =>
+    names.includes(tool.name) || (tool.source.type === 'mcp' && names.includes(tool.source.name));
+  return tools.filter((tool) => !isNamed(tool));
+}

@@ -14,6 +14,7 @@
 import type { Model, SessionError } from '@signalbox/contract';
 import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { leftOutOf } from '../../sessions/state/left-out.ts';
 import {
   recordFailedAttempt,
   recordFirstToken,
@@ -67,7 +68,7 @@ export function stepRequest(state: TurnState, operation: Operation, { ask }: Tur
 /** What a call of a model needs of the state. */
 export type PromptState = Pick<
   TurnState,
-  'organizationId' | 'sessionId' | 'environment' | 'definition' | 'modelCalls' | 'tools' | 'unavailable'
+  'organizationId' | 'sessionId' | 'environment' | 'definition' | 'modelCalls' | 'tools' | 'unavailable' | 'leftOut'
 >;
 
 /** Returns the response. Undefined if the turn has failed, which was yielded. */
@@ -264,6 +265,7 @@ export function modelCallOf(state: PromptState, config: Model, transcript: Model
     limits: definition.limits,
     outputSchema: definition.outputSchema,
     transcript,
+    withoutFiles: leftOutOf(state.leftOut).fileIds,
     shows: { reasoning: definition.showReasoning, toolInput: definition.showToolInput },
     callsBefore: modelCalls,
   };

@@ -5,6 +5,7 @@ import { newUuid } from '../../lib/ids.ts';
 import { JsonText, shortOrText } from '../../lib/json-text.ts';
 import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
+import { leftOutToolText } from '../../sessions/state/left-out.ts';
 import { mockMark, type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool.ts';
@@ -155,8 +156,10 @@ export function endCall(call: Operation, outcome: ToolOutcome): void {
   }
 }
 
-/** With the reason, if the tool may belong to an MCP server that is unavailable. */
+/** With the reason, if it is left out of the session, or may belong to an MCP server that is unavailable. */
 export function noSuchTool(name: string, unavailable: readonly string[]): string {
+  const leftOut = [name, name.split('__')[0]!].map(leftOutToolText).find((text) => unavailable.includes(text));
+  if (leftOut !== undefined) return leftOut;
   return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
 }
 

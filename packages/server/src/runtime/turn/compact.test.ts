@@ -39,6 +39,7 @@ function stateWith(
     tools: [],
     unavailable: [],
     grantedTools: [],
+    leftOut: null,
     transcript: [...earlier, { turn, position: 0, role: 'user', content: text(9) }],
     compaction: null,
     reportedTokens: null,

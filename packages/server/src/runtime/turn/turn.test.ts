@@ -31,6 +31,7 @@ function stateWith(tools: TurnTool[]): TurnState {
     tools,
     unavailable: [],
     grantedTools: [],
+    leftOut: null,
     transcript: [],
     compaction: null,
     reportedTokens: null,

@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Compaction } from '../../sessions/state/compactions.ts';
+import type { LeftOutColumn } from '../../sessions/state/left-out.ts';
 import type { StoredResponse } from '../../sessions/state/operation-trace.ts';
 import { isFinished, type Operation, releasedCall } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
@@ -56,6 +57,8 @@ export interface TurnState {
   unavailable: readonly string[];
   /** Changed in place. */
   readonly grantedTools: readonly string[];
+  /** What models do not get, or null. The transcript has notes in place of messages already. */
+  readonly leftOut: LeftOutColumn;
   /** Messages, responses and tool results of all turns, without those that a summary replaces. */
   transcript: (PlacedEntry & { content: MessagePart[] })[];
   /** The summary; null if it has none. */

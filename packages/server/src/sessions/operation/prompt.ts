@@ -21,7 +21,7 @@ import type { ModelCall } from '../../runtime/models/model.ts';
 import { withoutShownReasoning } from '../../runtime/models/provider.ts';
 import { withoutProviderData } from '../../runtime/models/provider-data.ts';
 import type { Redacted } from '../../runtime/tools/redact.ts';
-import { turnToolOf } from '../../runtime/tools/turn-tool.ts';
+import { turnToolOf, withoutTools } from '../../runtime/tools/turn-tool.ts';
 import { unavailableText } from '../../runtime/tools/unavailable.ts';
 import { modelCallOf } from '../../runtime/turn/ask-models.ts';
 import { repeatedSummaryCall } from '../../runtime/turn/compact.ts';
@@ -30,6 +30,7 @@ import { contextOf } from '../../runtime/turn/context.ts';
 import { modelName } from '../../usage/prices.ts';
 import { type Compaction, divideAt } from '../state/compactions.ts';
 import { isOfSource, transcriptSources } from '../state/inherited.ts';
+import { leftOutOf, leftOutToolText, withoutMessages } from '../state/left-out.ts';
 import { messageIdOf, type Operation } from '../state/operations.ts';
 import type { SessionRow } from '../state/session.ts';
 import type { TranscriptEntry } from '../state/transcript.ts';
@@ -67,11 +68,11 @@ export async function readModelCall(
   if (turn.unavailableToolServers.length > 0)
     notes.push('Servers that were unavailable only in another part of the turn may be named in the instructions.');
   const state = {
-    ...stateOf(session, definition, turn, entries, compaction),
+    ...stateOf(session, definition, turn, operation, entries, compaction),
     models: [model, ...models.filter((one) => one !== model)],
   };
   const { view } = contextOf(state);
-  const isCut = !isSameJson(view, modelView(entries, compaction, Number.POSITIVE_INFINITY));
+  const isCut = !isSameJson(view, modelView(state.transcript, compaction, Number.POSITIVE_INFINITY));
   if (isCut && (models.length > 1 || servers.length > 0))
     notes.push('Long messages were cut for the model. Where exactly may differ by a few words.');
   const call = asRepeated(modelCallOf(state, model, view), operation);
@@ -84,7 +85,7 @@ export async function readModelCall(
   if (model.provider === 'worker')
     notes.push('A program of yours was the model. It got this, and called its own model.');
   return {
-    prompt: viewPrompt(withoutTools(call, sent), model, leftOut),
+    prompt: viewPrompt(withoutRefusedTools(call, sent), model, leftOut),
     response,
     request: sent?.request ?? null,
     exact: notes.length === 0,
@@ -94,23 +95,28 @@ export async function readModelCall(
 
 /** What the turn machine had then, as far as it is known. */
 function stateOf(
-  { organizationId, sessionId, environment }: SessionRow,
+  { organizationId, sessionId, environment, leftOut }: SessionRow,
   definition: Definition,
   { unavailableToolServers }: SessionTurn,
+  operation: Operation,
   transcript: Entry[],
   compaction: Compaction | null,
 ) {
+  const then = leftOutOf(leftOut, operation);
+  const tools = definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)]));
   return {
     organizationId,
     sessionId: formatId('ses', sessionId),
     environment,
     definition,
     models: modelsOf(definition),
-    tools: definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)])),
-    unavailable: unavailableToolServers.map(({ name, reason }) =>
-      unavailableText({ name, reason: reason as Redacted }),
-    ),
-    transcript,
+    tools: withoutTools(tools, then.tools),
+    unavailable: [
+      ...unavailableToolServers.map(({ name, reason }) => unavailableText({ name, reason: reason as Redacted })),
+      ...then.tools.map(leftOutToolText),
+    ],
+    leftOut: [{ turn: 0, step: 0, ...then }],
+    transcript: withoutMessages(transcript, then),
     compaction,
     reportedTokens: null,
     modelCalls: 0,
@@ -132,8 +138,8 @@ async function readSummaryCall(
     return { ...none, notes: ['No model wrote a summary: the messages were left out without one.'] };
   const { from, previous } = written;
   const { entries, leftOut } = await readEntries(ctx, session, previous, from);
-  const state = stateOf(session, definition, turn, entries, previous);
-  const part = { entries: divideAt(entries, previous?.from ?? { turn: 0, position: 0 }).rest, from };
+  const state = stateOf(session, definition, turn, operation, entries, previous);
+  const part = { entries: divideAt(state.transcript, previous?.from ?? { turn: 0, position: 0 }).rest, from };
   const repeated = repeatedSummaryCall(state, part, written.maxTokens, operation.model);
   if (!repeated) return { ...none, notes: ['The agent has no such model for summaries any more.'] };
   const { call, isSure } = repeated;
@@ -154,7 +160,7 @@ function asRepeated(call: ModelCall, { trace }: Operation): ModelCall {
 }
 
 /** Without the tools that were left out of the request. */
-function withoutTools(call: ModelCall, sent: AsSent | null): ModelCall {
+function withoutRefusedTools(call: ModelCall, sent: AsSent | null): ModelCall {
   const leftOut = new Set(sent?.leftOut.map(({ name }) => name));
   return leftOut.size === 0 ? call : { ...call, tools: call.tools.filter(({ name }) => !leftOut.has(name)) };
 }

@@ -4,11 +4,12 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
 import type { Compaction } from './compactions.ts';
 import { isOfSource, sourcesOfEach } from './inherited.ts';
+import { type LeftOutColumn, leftOutOf, withoutMessages } from './left-out.ts';
 import { contentOf, type TranscriptEntry } from './transcript.ts';
 
 export interface Loaded<R> {
   row: R;
-  /** Without replaced messages; the pinned ones come first. */
+  /** Without replaced messages; the pinned ones come first. Notes are in place of messages that are left out. */
   transcript: TranscriptEntry[];
   compaction: Compaction | null;
   /** Size of the transcript as JSON. */
@@ -19,7 +20,7 @@ export interface Loaded<R> {
 const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /** Loads the transcripts of the first of these: at least one, and as many more as may be loaded at once. All of one shard. */
-export async function loadTranscripts<R extends { organizationId: string; sessionId: string }>(
+export async function loadTranscripts<R extends { organizationId: string; sessionId: string; leftOut: LeftOutColumn }>(
   db: Queryable,
   rows: readonly R[],
 ): Promise<Loaded<R>[]> {
@@ -74,11 +75,14 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
     const ofSession = found.filter((entry): entry is Entry => entry.turn !== null);
     return {
       row,
-      transcript: ofSession.map(
-        ({ n: _, bytes: __, compaction: ___, content, ...entry }): TranscriptEntry => ({
-          ...entry,
-          content: contentOf(content),
-        }),
+      transcript: withoutMessages(
+        ofSession.map(
+          ({ n: _, bytes: __, compaction: ___, content, ...entry }): TranscriptEntry => ({
+            ...entry,
+            content: contentOf(content),
+          }),
+        ),
+        leftOutOf(row.leftOut),
       ),
       compaction: found.find(({ compaction }) => compaction !== null)?.compaction ?? null,
       bytes: ofSession.reduce((sum, { bytes }) => sum + bytes, 0),

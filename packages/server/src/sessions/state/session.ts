@@ -9,6 +9,7 @@ import { ApiError, notFound } from '../../lib/api-error.ts';
 import { isDraft, shownVersion } from '../../lib/draft-version.ts';
 import { formatId } from '../../lib/ids.ts';
 import { cacheWrites } from '../../usage/cache-writes.ts';
+import { type LeftOutColumn, viewLeftOut } from './left-out.ts';
 
 export interface SessionRow {
   organizationId: string;
@@ -34,6 +35,7 @@ export interface SessionRow {
   turnLeftMs: number | null;
   traceParent: string | null;
   grantedTools: string[];
+  leftOut: LeftOutColumn;
   parentSessionId: string | null;
   parentOperationId: string | null;
   rootSessionId: string | null;
@@ -71,7 +73,7 @@ export const sessionColumns: Sql = sql`
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
   s.node_id as "nodeId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
-  s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
+  s.granted_tools as "grantedTools", s.left_out as "leftOut", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth,
   s.forked_from_session_id as "forkedFromSessionId", s.forked_at_turn as "forkedAtTurn", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.end_user_id as "endUserId", s.end_user_name as "endUserName",
@@ -131,6 +133,7 @@ export function viewSession(row: SessionRow): Session {
     },
     budget: row.budget,
     error: row.error,
+    leftOut: viewLeftOut(row.leftOut),
     metadata: row.metadata,
     endUser: viewEndUser(row),
     parentSessionId: row.parentSessionId && formatId('ses', row.parentSessionId),

@@ -1,0 +1,261 @@
+// Leaving out of a session what a provider refuses: a retry names it, and no later call has it.
+import { Readable } from 'node:stream';
+import type { Chunk, LeftOut, Message } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listEvents } from '../../src/events/events.ts';
+import { systemSource } from '../../src/events/record.ts';
+import { createFile } from '../../src/files/create.ts';
+import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { turnToolOf } from '../../src/runtime/tools/turn-tool.ts';
+import { compactSession } from '../../src/sessions/compact.ts';
+import { forkSession } from '../../src/sessions/forks.ts';
+import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { getOperation } from '../../src/sessions/operation/get-operation.ts';
+import { retrySession } from '../../src/sessions/retry.ts';
+import { getSession } from '../../src/sessions/sessions.ts';
+import { listTurns } from '../../src/sessions/timeline.ts';
+import { png } from '../support/files.ts';
+import { answering, createWorld, httpTool, type ScriptedResponse, type World } from '../support/session-world.ts';
+
+let world: World;
+let calls: ModelCall[];
+beforeEach(async () => {
+  world = await createWorld();
+  calls = [];
+});
+afterEach(() => world.close());
+
+const is =
+  (status: string, count = 1) =>
+  (_: Chunk, all: Chunk[]) =>
+    all.filter((chunk) => chunk.type === 'session.status' && chunk.status === status).length >= count;
+const sessionOf = async (sessionId: string) => (await getSession(world.ctx, { sessionId })).session;
+const messagesOf = async (sessionId: string): Promise<Message[]> =>
+  (await listMessages(world.ctx, { sessionId, order: 'asc', limit: 100 })).data;
+
+const POISON = 'POISON';
+const pay = httpTool('pay', { effectful: true });
+const look = httpTool('look');
+const refusal = () => new ModelFailure('model_rejected', 'The provider refused it.', { retryable: false });
+
+/** Refuses each request that has the poison, or for which `refuses` says so, as a provider does. */
+function strict(responses: ScriptedResponse[], refuses: (call: ModelCall) => boolean = () => false): AskModel {
+  const inner = answering(responses, (call) => calls.push(call));
+  return async function* (call, signal) {
+    const withoutContents = call.transcript.map(({ content }) => content);
+    if (JSON.stringify(withoutContents).includes(POISON) || refuses(call)) {
+      calls.push(structuredClone(call));
+      throw refusal();
+    }
+    yield* inner(call, signal);
+  };
+}
+
+const textsIn = ({ transcript }: ModelCall) =>
+  transcript.map(({ role, content }) => [
+    role,
+    content.map((part) => (part.type === 'text' ? part.text : part.type)).join('|'),
+  ]);
+
+test('a conversation continues without the message that its provider refuses, in this turn and in later ones', async () => {
+  await world.work({ ask: strict([{ text: 'ok' }]) });
+  const sessionId = await world.open(await world.agent(), { input: POISON });
+  await world.until(sessionId, is('idle'));
+  await sendMessage(world.ctx, { sessionId, content: 'Hello?' });
+  await world.until(sessionId, is('idle', 2));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'error', leftOut: null });
+
+  const [first] = await messagesOf(sessionId);
+  const without = { messageIds: [first!.messageId] };
+  const { session } = await retrySession(world.ctx, { sessionId, without });
+  const leftOut = { fileIds: [], messageIds: [first!.messageId], tools: [] };
+  expect(session).toMatchObject({ status: 'running', leftOut });
+  await world.until(sessionId, is('idle', 3));
+  await sendMessage(world.ctx, { sessionId, content: 'And now?' });
+  await world.until(sessionId, is('idle', 4));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', leftOut });
+  expect(textsIn(calls.at(-1)!)).toEqual([
+    ['user', '(A message is left out here.)'],
+    ['user', 'Hello?'],
+    ['assistant', 'ok'],
+    ['user', 'And now?'],
+  ]);
+  // The transcript keeps it.
+  expect((await messagesOf(sessionId))[0]).toMatchObject({ content: [{ type: 'text', text: POISON }] });
+  const events = await listEvents(world.ctx, { sessionId, type: 'session.retried' });
+  expect(events.data).toMatchObject([{ changes: { leftOut: [null, leftOut] } }]);
+});
+
+test.each([
+  ['a response', 'assistant'],
+  ['the results of a response', 'tool'],
+] as const)('%s is left out together with what belongs to it, and no call runs again', async (_, role) => {
+  const runs: string[] = [];
+  await world.work({
+    ask: strict([{ text: 'Paying', calls: [['pay', { note: 1 }]] }, { text: 'Done' }]),
+    run: async ({ operationId }) => {
+      runs.push(operationId);
+      return { output: POISON };
+    },
+  });
+  const sessionId = await world.open(await world.agent([pay]));
+  await world.until(sessionId, is('idle'));
+  const named = (await messagesOf(sessionId)).find((message) => message.role === role)!;
+  await retrySession(world.ctx, { sessionId, without: { messageIds: [named.messageId] } });
+  await world.until(sessionId, is('idle', 2));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn' });
+  expect(textsIn(calls.at(-1)!)).toEqual([
+    ['user', 'go'],
+    ['user', '(A response is left out here. It called pay: do not repeat that on your own.)'],
+    ['user', '(The results of these calls are left out as well.)'],
+  ]);
+  expect(runs).toHaveLength(1);
+  // The places of later messages are their own.
+  expect((await messagesOf(sessionId)).map((message) => message.role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+  ]);
+
+  // A call is shown as it was sent, also after something was left out.
+  const { data } = await listTurns(world.ctx, { sessionId });
+  const models = data[0]!.operations.filter(({ kind }) => kind === 'model');
+  const prompts = await Promise.all(
+    models.map(async ({ operationId }) => (await getOperation(world.ctx, { sessionId, operationId })).operation.prompt),
+  );
+  expect(prompts.map((prompt) => prompt!.messages)).toEqual(
+    calls.map(({ transcript }) => transcript.map(({ role, content }) => ({ role, content }))),
+  );
+});
+
+test('a tool that is left out is not offered, and a call of it gets an error that says so', async () => {
+  const crm = { type: 'mcp' as const, name: 'crm', url: 'https://example.com/mcp' };
+  const offered = (name: string, source: object) =>
+    ({ ...turnToolOf(look as never), name, source: { ...crm, ...source } }) as never;
+  const offers = (name: string) => (call: ModelCall) => call.tools.some((tool) => tool.name === name);
+  const ask = strict(
+    [{}, {}, { calls: [['pay', {}]] }, { text: 'ok' }],
+    (call) => offers('pay')(call) || offers('crm__find')(call),
+  );
+  const tools = [
+    turnToolOf(pay as never),
+    turnToolOf(look as never),
+    offered('crm__find', {}),
+    offered('crm__add', {}),
+  ];
+  await world.work({ ask, list: async () => ({ tools, unavailable: [] }) });
+  const sessionId = await world.open(await world.agent([pay, look, crm]));
+  await world.until(sessionId, is('idle'));
+  await retrySession(world.ctx, { sessionId, without: { tools: ['pay'] } });
+  await world.until(sessionId, is('idle', 2));
+  await retrySession(world.ctx, { sessionId, without: { tools: ['crm__find', 'pay'] } });
+  const chunks = await world.until(sessionId, is('idle', 3));
+  expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([
+    { error: 'The tool "pay" is left out of this session.' },
+  ]);
+  expect(calls.at(-1)!.tools.map(({ name }) => name)).toEqual(['look', 'crm__add']);
+  expect(await sessionOf(sessionId)).toMatchObject({
+    stopReason: 'endTurn',
+    leftOut: { tools: ['pay', 'crm__find'] },
+  });
+
+  // The name of an MCP server is for all of its tools.
+  const other = await world.open(await world.agent([pay, look, crm]));
+  await world.until(other, is('idle'));
+  await retrySession(world.ctx, { sessionId: other, without: { tools: ['pay', 'crm'] } });
+  await world.until(other, is('idle', 2));
+  expect(calls.at(-1)!.tools.map(({ name }) => name)).toEqual(['look']);
+});
+
+test('a file that is left out is described, also where it is named again, and in forks', async () => {
+  const upload = () =>
+    createFile(
+      world.platform,
+      systemSource(world.organizationId),
+      { environment: 'production', sessionId: newUuid(), filename: 'a.png', mediaType: undefined },
+      Readable.from([Buffer.concat([png, Buffer.from(newUuid())])]),
+    );
+  const [bad, good] = [await upload(), await upload()];
+  const isSent = (call: ModelCall) =>
+    !call.withoutFiles?.includes(bad.fileId) && JSON.stringify(call.transcript).includes(bad.fileId);
+  await world.work({ ask: strict([{ text: 'ok' }], isSent) });
+  const input = [bad, good].map(({ fileId }) => ({ type: 'file' as const, fileId }));
+  const agentId = await world.agent([], { model: 'anthropic/claude-sonnet-4-5' });
+  const sessionId = await world.open(agentId, { input });
+  await world.until(sessionId, is('idle'));
+  await retrySession(world.ctx, { sessionId, without: { fileIds: [bad.fileId] } });
+  await world.until(sessionId, is('idle', 2));
+  await sendMessage(world.ctx, { sessionId, content: [{ type: 'file', fileId: bad.fileId }] });
+  await world.until(sessionId, is('idle', 3));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', leftOut: { fileIds: [bad.fileId] } });
+
+  const { session: fork } = await forkSession(world.ctx, { sessionId, atTurn: 1, input: 'Go on' });
+  await world.until(fork.sessionId, is('idle'));
+  expect(await sessionOf(fork.sessionId)).toMatchObject({
+    stopReason: 'endTurn',
+    leftOut: { fileIds: [bad.fileId], messageIds: [], tools: [] },
+  });
+  expect(calls.at(-1)!.withoutFiles).toEqual([bad.fileId]);
+});
+
+test('a session with a message that is left out is compacted, also if that is its first', async () => {
+  await world.work({ ask: strict([{ text: 'ok' }]) });
+  const sessionId = await world.open(await world.agent(), { input: POISON });
+  await world.until(sessionId, is('idle'));
+  const [first] = await messagesOf(sessionId);
+  await retrySession(world.ctx, { sessionId, without: { messageIds: [first!.messageId] } });
+  await world.until(sessionId, is('idle', 2));
+  await sendMessage(world.ctx, { sessionId, content: 'More' });
+  await world.until(sessionId, is('idle', 3));
+  await compactSession(world.ctx, { sessionId });
+  await world.until(sessionId, is('idle', 4));
+  await sendMessage(world.ctx, { sessionId, content: 'Still there?' });
+  await world.until(sessionId, is('idle', 5));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn' });
+  const [pinned, ...rest] = textsIn(calls.at(-1)!);
+  expect(pinned).toEqual([
+    'user',
+    expect.stringMatching(/^\(A message is left out here\.\)\|.*summary:\n\nok\|Still there\?$/),
+  ]);
+  expect(rest).toEqual([]);
+});
+
+test('what the conversation or the agent does not have is named in the refusal, and nothing is left out', async () => {
+  await world.work({ ask: strict([{ text: 'ok' }]) });
+  const agentId = await world.agent([pay]);
+  const [sessionId, stranger] = await Promise.all([
+    world.open(agentId, { input: POISON }),
+    world.open(agentId, { input: 'Hi' }),
+  ]);
+  await Promise.all([world.until(sessionId, is('idle')), world.until(stranger, is('idle'))]);
+  const [[own], [others]] = await Promise.all([messagesOf(sessionId), messagesOf(stranger)]);
+  const fileId = formatId('file', newUuid());
+  const wrong: [Partial<LeftOut>, string[]][] = [
+    [{ messageIds: [own!.messageId, others!.messageId] }, ['without.messageIds[1]']],
+    [{ fileIds: [fileId], tools: ['pay', 'crm'] }, ['without.fileIds[0]', 'without.tools[1]']],
+    [{ messageIds: [own!.messageId], tools: ['pay__all'] }, ['without.tools[0]']],
+  ];
+  for (const [without, paths] of wrong) {
+    const error = await retrySession(world.ctx, { sessionId, without }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'invalid_request', status: 400 });
+    expect(error.errors.map(({ path }: { path: string }) => path)).toEqual(paths);
+    for (const { message } of error.errors) expect(message).toMatch(/has no (file|message|tool) "/);
+  }
+  expect(await sessionOf(sessionId)).toMatchObject({ status: 'idle', stopReason: 'error', leftOut: null });
+
+  // Nothing named is a retry as before, and so is what is left out already.
+  await retrySession(world.ctx, { sessionId, without: { fileIds: [] } });
+  await world.until(sessionId, is('idle', 2));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'error', leftOut: null });
+  for (const times of [3, 4]) {
+    await retrySession(world.ctx, { sessionId, without: { tools: ['pay'] } });
+    await world.until(sessionId, is('idle', times));
+  }
+  const [row] = await world.platform.db.query<{ leftOut: unknown[] }>(sql`
+    select left_out as "leftOut" from sessions
+    where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)}`);
+  expect(row!.leftOut).toHaveLength(1);
+});
