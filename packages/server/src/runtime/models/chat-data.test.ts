@@ -40,6 +40,25 @@ test.each<[string, object[], Partial<ChatData>]>([
     },
   ],
   [
+    'a signature that comes without a text, with the text before it',
+    [
+      { reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'h' }] },
+      { reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'm' }] },
+      { reasoning_details: [{ type: 'reasoning.text', index: 0, signature: 'S' }] },
+      { reasoning_details: [{ type: 'reasoning.text', index: 1, text: null, signature: null }] },
+      { reasoning_details: [{ type: 'reasoning.text', index: 1, text: 'k' }] },
+      { reasoning_details: [{ type: 'reasoning.text', index: 1, text: null, signature: 'T' }] },
+    ],
+    {
+      message: {
+        reasoning_details: [
+          { type: 'reasoning.text', index: 0, text: 'hm', signature: 'S' },
+          { type: 'reasoning.text', index: 1, text: 'k', signature: 'T' },
+        ],
+      },
+    },
+  ],
+  [
     'other fields',
     [
       { reasoning_text: 'h', extra_content: { google: { thought_signature: 'S' } } },

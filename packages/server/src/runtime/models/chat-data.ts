@@ -77,25 +77,25 @@ function joined(before: unknown, value: unknown): unknown {
   return list;
 }
 
-/** A text of reasoning that arrives in pieces is one again; a signature comes with one of them. */
+/** A text of reasoning that arrives in pieces is one again; its signature comes with one of them, or alone. */
 function addDetail(list: unknown[], detail: unknown): void {
   const last = list.at(-1);
-  const name = ['text', 'summary'].find((field) => isRecord(detail) && typeof detail[field] === 'string');
-  const isNext =
-    name !== undefined &&
-    isRecord(last) &&
-    isRecord(detail) &&
-    typeof last[name] === 'string' &&
-    last.type === detail.type &&
-    last.index === detail.index;
-  if (!isNext) {
+  const isSame = isRecord(last) && isRecord(detail) && last.type === detail.type && last.index === detail.index;
+  const name = isSame
+    ? ['text', 'summary'].find((field) => [last, detail].some((one) => isText(one[field])))
+    : undefined;
+  if (!isSame || name === undefined || ![last, detail].every((one) => isText(one[name] ?? ''))) {
     list.push(isRecord(detail) ? { ...detail } : detail);
     return;
   }
-  const text = `${last[name]}${detail[name]}`;
+  const text = `${last[name] ?? ''}${detail[name] ?? ''}`;
   Object.assign(last, Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== null)), {
     [name]: text,
   });
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function listOf(value: unknown): readonly unknown[] {
