@@ -156,6 +156,7 @@ describe('what another server sends', () => {
 
   test.each<[title: string, events: unknown[]]>([
     ['an id that is a number', [{ ...hello, id: 5 }, end]],
+    ['an error that is null', [{ ...hello, error: null }, end]],
     ['a time that is a date', [{ ...hello, created: '2026-01-01' }, end]],
     ['a model that is an object', [{ ...hello, model: { id: 'm' } }, end]],
     ['another role', [choice({ role: 'model', content: 'Hello' }), end]],

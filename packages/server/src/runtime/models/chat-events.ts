@@ -46,7 +46,8 @@ interface Chunk extends Fields {
   choices: { delta: Fields | undefined; finish_reason: string | null }[];
 }
 
-function toChunk({ id, created, model, choices, usage, ...more }: Fields): Chunk {
+/** An error is found before: here its fields are empty. */
+function toChunk({ id, created, model, choices, usage, error: _, ...more }: Fields): Chunk {
   const given = listIn(choices).map(recordIn);
   const counts = [usage, given[0]?.usage, recordIn(more.x_groq).usage].find((one) => Object.keys(recordIn(one)).length);
   return {

@@ -144,4 +144,7 @@ const MOMENT: Signs = {
   of: [400, 403],
 };
 
-const REQUEST: Signs = { words: /invalid_(request|argument)|failed_precondition|not_found|billing|extra_forbidden/ };
+/** OpenAI has many codes of images: `image_too_large`, `invalid_base64_image`, `empty_image_file`. */
+const REQUEST: Signs = {
+  words: /invalid_(request|argument)|(^|_)image(_|$)|failed_precondition|not_found|billing|extra_forbidden/,
+};

@@ -38,11 +38,12 @@ export function errorInBody(text: string): ProviderError | undefined {
 /** The error that an event of a stream is, or that a response with status 200 is. Undefined if it is no error. */
 export function errorInEvent(event: unknown): ProviderError | undefined {
   if (!isRecord(event)) return undefined;
-  const { error, type, object, response } = event;
+  const { error, type, object, response, base_resp } = event;
   // Anthropic, OpenAI (Responses), vLLM.
   const isError = type === 'error' || type === 'response.failed' || object === 'error';
   if (isError || isSaid(error)) return errorOf(event) ?? NOTHING_SAID;
   if (isRecord(response) && isSaid(response.error)) return errorOf(response);
+  if (isMiniMax(base_resp)) return errorOf({ message: base_resp.status_msg, code: base_resp.status_code });
   const choice = listOf(event.choices).find((one) => isRecord(one) && isSaid(one.error));
   if (choice !== undefined) return errorOf(choice);
   // Cohere and FastAPI: `{ message }`, `{ detail }`.
@@ -50,6 +51,11 @@ export function errorInEvent(event: unknown): ProviderError | undefined {
   return isBare && type === undefined && event.choices === undefined && event.candidates === undefined
     ? errorOf(event)
     : undefined;
+}
+
+/** MiniMax reports its errors with status 200, and a number of its own. 0: there is none. */
+function isMiniMax(base: unknown): base is Record<string, unknown> {
+  return isRecord(base) && Number(base.status_code ?? 0) !== 0;
 }
 
 const NOTHING_SAID: ProviderError = {
@@ -81,7 +87,7 @@ function errorOf(body: unknown): ProviderError | undefined {
   return {
     words: [...codes, ...reasons].filter((word) => typeof word === 'string').map((word) => word.toLowerCase()),
     codes,
-    params: [...inner.flatMap(paramsOf), ...pathsIn(sentence)],
+    params: [...inner.flatMap(paramsOf), ...sentences.toReversed().flatMap(pathsIn)],
     sentence: sentence.toLowerCase(),
     status: layers
       .flatMap(({ code, status, statusCode, status_code }) => [code, status, statusCode, status_code])

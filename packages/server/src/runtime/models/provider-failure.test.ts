@@ -240,6 +240,13 @@ describe('a refusal', () => {
     ],
     ['(invalid_request_error)', openrouter(mistral('x', 'invalid_request_error', '3230'))],
     ['', litellm('x', '400')],
+    [
+      '(invalid_request_error, tools.0.custom.input_schema)',
+      litellm(
+        `litellm.BadRequestError: ${JSON.stringify(anthropic('invalid_request_error', 'tools.0.custom.input_schema: x'))}`,
+        '400',
+      ),
+    ],
     ['', { code: 'Client specified an invalid argument', error: 'Empty content' }],
     // A name of the request, a sentence, and what is no path.
     ['(tools[0].function.parameters)', { error: { param: 'tools[0].function.parameters.words', message: 'x' } }],
@@ -276,6 +283,14 @@ describe('an error after status 200', () => {
     ['too long', 'vLLM', { object: 'error', message: "This model's maximum context length is 9", code: 400 }],
     ['too long', 'LM Studio', { error: 'the number is greater than the context length' }],
     ['refusal', 'OpenAI', { type: 'response.failed', response: { error: { code: 'invalid_prompt', message: 'x' } } }],
+    ...['invalid_base64_image', 'image_too_large', 'invalid_image'].map((code): [Kind, string, unknown] => [
+      'request',
+      `OpenAI, ${code}`,
+      { type: 'response.failed', response: { error: { code, message: 'x' } } },
+    ]),
+    ['other model', 'MiniMax', { choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } }],
+    ['wait', 'MiniMax', { choices: null, base_resp: { status_code: 1002, status_msg: 'rate limit exceeded(RPM)' } }],
+    ['again', 'MiniMax', { choices: null, base_resp: { status_code: 1000, status_msg: 'unknown error' } }],
     [
       'other model',
       'OpenAI',
@@ -292,6 +307,7 @@ describe('an error after status 200', () => {
 
   test.each([
     { choices: [{ delta: { content: 'x' } }], error: null },
+    { choices: [{ delta: { content: 'x' } }], base_resp: { status_code: 0, status_msg: '' } },
     { type: 'message_start', message: { id: 'm' } },
     { type: 'response.created', response: { error: null } },
     { candidates: [], error: {} },
