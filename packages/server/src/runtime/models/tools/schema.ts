@@ -70,7 +70,8 @@ class Rewriter {
     if (!first) throw new UnsayableSchema('allows no object');
     const way = cases.map((one) => one.way).reduce(farther);
     const { not, enum: values, const: _, ...root } = anyOfObjects([first, ...others]);
-    const schema = this.#built({ type: 'object', properties: {}, ...root }, way);
+    const whole = { type: 'object', properties: {}, ...root };
+    const schema = this.#rules.combines ? this.#built(whole, way) : this.#typed(whole, way)!;
     const shared = [...this.#shared.values()].map((one) => [one.name, one.schema!] as const);
     const $defs = shared.length > 0 && { $defs: Object.fromEntries(shared) };
     return { schema: { ...schema, ...$defs }, note: formsOf([first, ...others], { not, values }, this.#names) };

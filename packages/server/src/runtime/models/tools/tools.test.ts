@@ -125,6 +125,25 @@ test.each<[string, Record<string, unknown>, Target, object]>([
     },
   ],
   [
+    'combinations in the root',
+    {
+      properties: { a: { type: 'string' } },
+      patternProperties: { '^x-': { type: 'string' } },
+      additionalProperties: false,
+      dependentRequired: { a: ['b'] },
+      unevaluatedProperties: false,
+      required: ['b'],
+    },
+    'chat',
+    {
+      inputSchema: {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: expect.anything() },
+        required: ['b'],
+      },
+    },
+  ],
+  [
     'a part that contains itself',
     {
       properties: { n: { $ref: '#/$defs/n' } },
