@@ -984,6 +984,11 @@ export interface LeftOut {
   messageIds: string[];
   /** Not offered. The name of an MCP server is for all of its tools. */
   tools: string[];
+  /** Files that a model’s provider refused, with the `provider/model`. The service left them out of its own accord, and the request was accepted. Other models get them. */
+  refusedFiles: {
+    fileId: string;
+    model: string;
+  }[];
 }
 
 export interface LeftOutTool {

@@ -9,6 +9,10 @@ export const LeftOut = Type.Object(
     tools: Type.Array(Type.String(), {
       description: 'Not offered. The name of an MCP server is for all of its tools.',
     }),
+    refusedFiles: Type.Array(Type.Object({ fileId: Id('file'), model: Type.String() }), {
+      description:
+        'Files that a model’s provider refused, with the `provider/model`. The service left them out of its own accord, and the request was accepted. Other models get them.',
+    }),
   },
   { title: 'LeftOut' },
 );

@@ -16,7 +16,7 @@ export async function requireKnown(
   { organizationId, sessionId, agentId, leftOut }: SessionRow,
   version: number,
   { fileIds = [], messageIds = [], tools = [] }: NonNullable<RetrySession['without']> = {},
-): Promise<LeftOut | undefined> {
+): Promise<Omit<LeftOut, 'refusedFiles'> | undefined> {
   if (fileIds.length + messageIds.length + tools.length === 0) return undefined;
   const [files, messages, isTool] = await Promise.all([
     fileIds.length === 0 ? new Set() : knownFiles(tx, organizationId, sessionId, fileIds),
@@ -31,7 +31,7 @@ export async function requireKnown(
   const [first] = errors;
   if (first) throw new ApiError('invalid_request', `${first.path}: ${first.message}.`, { errors });
   const before = leftOutOf(leftOut);
-  const added = {
+  const added: Omit<LeftOut, 'refusedFiles'> = {
     fileIds: fileIds.filter((id) => !before.fileIds.includes(id)),
     messageIds: messageIds.filter((id) => !before.messageIds.includes(id)),
     tools: tools.filter((name) => !before.tools.includes(name)),

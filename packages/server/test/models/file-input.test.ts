@@ -7,14 +7,14 @@ import { systemSource } from '../../src/events/record.ts';
 import { createFile } from '../../src/files/create.ts';
 import { deleteFile } from '../../src/files/files.ts';
 import { formatId, newUuid } from '../../src/lib/ids.ts';
-import type { ModelCall, ModelEntry, ModelFailure } from '../../src/runtime/models/model.ts';
+import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
 import { createModels } from '../../src/runtime/models/models.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { noise, pdf, png } from '../support/files.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { chatCompletions } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { type ProviderServer, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { type ProviderServer, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
 
 interface Format {
@@ -154,6 +154,12 @@ const callOf = (config: Model, content: ModelEntry['content']): ModelCall => ({
   callsBefore: 0,
 });
 
+async function eventsOf(call: ModelCall): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = [];
+  for await (const event of createModels(base.platform)(call, new AbortController().signal)) events.push(event);
+  return events;
+}
+
 const described = ({ fileId, mediaType, bytes, filename }: FilePart, why?: string) =>
   `[file ${fileId}:${filename ? ` "${filename}"` : ''} ${mediaType}, ${bytes} bytes${why ? `; not shown: ${why}` : ''}]`;
 
@@ -259,6 +265,33 @@ describe.each(formats)(
       const [said] = server.requests.at(-1)!.body[messages] as unknown[];
       const note = text(described(photo, 'it was left out on request'));
       expect(parts(said as never)).toMatchObject([note, text(described(other)), pdfPart]);
+    });
+
+    test('gets a description of each file that its provider refuses, with the next request', async () => {
+      const [photo, order] = [await store(png, 'photo.png'), await store(pdf, 'order.pdf')];
+      server.next(
+        refuse(400, { body: wire.error(400, 'Could not process image') }),
+        refuse(400, { body: wire.error(400, 'The document has no pages') }),
+        wire.respond({ parts: [{ text: ['ok'] }] }),
+      );
+      const call = callOf({ provider, model, baseUrl: server.url }, [photo, order]);
+      const events = await eventsOf(call);
+      expect(events.at(-1)).toMatchObject({ type: 'finish', refusedFiles: [photo.fileId, order.fileId] });
+      const said = server.requests.map(({ body }) => parts((body[messages] as never[])[0]!));
+      const why = 'the provider of its model refused it';
+      expect(said).toMatchObject([
+        [text(described(photo)), image, text(described(order)), pdfPart],
+        [text(described(photo, why)), text(described(order)), pdfPart],
+        [text(described(photo, why)), text(described(order, why))],
+      ]);
+    });
+
+    test('gets no further request if it is not certain which file its provider refuses', async () => {
+      const [photo, other] = [await store(png, 'photo.png'), await store(Buffer.concat([png, noise(9)]))];
+      server.next(refuse(400, { body: wire.error(400, 'Could not process image') }));
+      const asked = eventsOf(callOf({ provider, model, baseUrl: server.url }, [photo, other]));
+      await expect(asked).rejects.toThrow(/HTTP 400/);
+      expect(server.requests).toHaveLength(1);
     });
 
     test('gets a description of what its model does not take', async () => {

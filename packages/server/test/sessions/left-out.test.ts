@@ -8,6 +8,7 @@ import { systemSource } from '../../src/events/record.ts';
 import { createFile } from '../../src/files/create.ts';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
 import { turnToolOf } from '../../src/runtime/tools/turn-tool.ts';
 import { compactSession } from '../../src/sessions/compact.ts';
 import { forkSession } from '../../src/sessions/forks.ts';
@@ -16,7 +17,9 @@ import { getOperation } from '../../src/sessions/operation/get-operation.ts';
 import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { listTurns } from '../../src/sessions/timeline.ts';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { png } from '../support/files.ts';
+import { refuse, startProviderServer } from '../support/provider-server.ts';
 import { answering, createWorld, httpTool, type ScriptedResponse, type World } from '../support/session-world.ts';
 
 let world: World;
@@ -70,7 +73,7 @@ test('a conversation continues without the message that its provider refuses, in
   const [first] = await messagesOf(sessionId);
   const without = { messageIds: [first!.messageId] };
   const { session } = await retrySession(world.ctx, { sessionId, without });
-  const leftOut = { fileIds: [], messageIds: [first!.messageId], tools: [] };
+  const leftOut = { fileIds: [], messageIds: [first!.messageId], tools: [], refusedFiles: [] };
   expect(session).toMatchObject({ status: 'running', leftOut });
   await world.until(sessionId, is('idle', 3));
   await sendMessage(world.ctx, { sessionId, content: 'And now?' });
@@ -199,6 +202,46 @@ test('a file that is left out is described, also where it is named again, and in
     leftOut: { fileIds: [bad.fileId], messageIds: [], tools: [] },
   });
   expect(calls.at(-1)!.withoutFiles).toEqual([bad.fileId]);
+});
+
+test('a file that a provider refuses is left out by itself for that model, in later turns and in forks', async () => {
+  const isImage = ({ text }: { text: string }) => text.includes('"type":"image"');
+  const server = await startProviderServer('/v1', (response, request) =>
+    (isImage(request)
+      ? refuse(400, { body: anthropicMessages.error(400, 'messages.0.content.1.image.source: over 8000 pixels') })
+      : anthropicMessages.respond({ parts: [{ text: ['ok'] }] }))(response, request as never),
+  );
+  const file = await createFile(
+    world.platform,
+    systemSource(world.organizationId),
+    { environment: 'production', sessionId: newUuid(), filename: 'a.png', mediaType: undefined },
+    Readable.from([png]),
+  );
+  await world.work({ ask: createModels(world.platform) });
+  const agentId = await world.agent([], {
+    model: { provider: 'anthropic', model: 'claude-sonnet-4-5', baseUrl: server.url },
+  });
+  const sessionId = await world.open(agentId, { input: [{ type: 'file', fileId: file.fileId }] });
+  await world.until(sessionId, is('idle'));
+  await sendMessage(world.ctx, { sessionId, content: 'And now?' });
+  await world.until(sessionId, is('idle', 2));
+  const refusedFiles = [{ fileId: file.fileId, model: 'anthropic/claude-sonnet-4-5' }];
+  const expected = { stopReason: 'endTurn', leftOut: { fileIds: [], messageIds: [], tools: [], refusedFiles } };
+  expect(await sessionOf(sessionId)).toMatchObject(expected);
+  const { session: fork } = await forkSession(world.ctx, { sessionId, input: 'Go on' });
+  await world.until(fork.sessionId, is('idle'));
+  expect(await sessionOf(fork.sessionId)).toMatchObject(expected);
+  // It is sent once.
+  expect(server.requests.map(isImage)).toEqual([true, false, false, false]);
+
+  // A call is shown as it was accepted.
+  const { data } = await listTurns(world.ctx, { sessionId });
+  for (const { operations } of data) {
+    const { operationId } = operations[0]!;
+    const { operation } = await getOperation(world.ctx, { sessionId, operationId });
+    expect(JSON.stringify(operation.request)).toContain('not shown: the provider of its model refused it');
+  }
+  await server.close();
 });
 
 test('a session with a message that is left out is compacted, also if that is its first', async () => {

@@ -1,6 +1,6 @@
 // The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
 // are ours. The other files of this folder implement it for each provider.
-import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contract';
+import type { Agent, FilePart, MessagePart, Model as ModelConfig } from '@signalbox/contract';
 import type { SentWithout } from '../../sessions/state/operation-trace.ts';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
@@ -24,6 +24,8 @@ export interface ModelCall {
   transcript: readonly ModelEntry[];
   /** Ids of files of which the model gets a description only. */
   withoutFiles?: readonly string[];
+  /** The same, because the model's provider has refused them. */
+  refusedFiles?: readonly string[];
   /** `summary`: the response is a summary of the messages, not a step. */
   purpose?: 'summary';
   /** What is shown besides text while the model writes it: its reasoning, and the input of calls. Default: neither. */
@@ -73,6 +75,8 @@ export type ModelEvent =
       providerData?: unknown;
       /** What the request lacked, because the provider had refused it before. */
       sentWithout?: readonly SentWithout[];
+      /** Ids of files that the provider refused; it accepted the request without them. */
+      refusedFiles?: readonly string[];
     };
 
 /** As JSON. A response with more data is stored without it. */
@@ -99,6 +103,8 @@ export class ModelFailure extends Error {
   readonly param: string | undefined;
   /** A parameter that the server does not know, and that can be left out or named differently. */
   readonly refusedParameter: RefusedParameter | undefined;
+  /** The file that the provider refuses the request for, if that is certain. */
+  readonly refusedFile: FilePart | undefined;
   /** Whether the server wants the reasoning before each call. */
   readonly wantsReasoning: boolean;
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
@@ -119,6 +125,7 @@ export class ModelFailure extends Error {
       httpStatus?: number | undefined;
       param?: string | undefined;
       refusedParameter?: RefusedParameter | undefined;
+      refusedFile?: FilePart | undefined;
       wantsReasoning?: boolean;
       isOfRequest?: boolean;
       isRefusal?: boolean;
@@ -133,6 +140,7 @@ export class ModelFailure extends Error {
     this.httpStatus = more.httpStatus;
     this.param = more.param;
     this.refusedParameter = more.refusedParameter;
+    this.refusedFile = more.refusedFile;
     this.wantsReasoning = more.wantsReasoning ?? false;
     this.isOfRequest =
       more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));

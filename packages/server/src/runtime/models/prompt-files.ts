@@ -16,6 +16,7 @@ import type { Platform } from '../../platform.ts';
 import { filesOf } from './file-parts.ts';
 import { imagesLeftOut } from './image-sides.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
+import type { FileOf } from './refused-file.ts';
 
 /** Providers accept 20 to some thousands of images; more cost much and help little. */
 const FILES_MAX = 50;
@@ -33,6 +34,8 @@ export interface PromptFiles {
    * a file that is named again is only described, so that a request has each content once.
    */
   partsOf(file: FilePart): PromptPart[];
+  /** The file with this content, in base64, if the model gets it. */
+  fileOf: FileOf;
   /** To be called once the request is sent. */
   release(): void;
 }
@@ -69,14 +72,17 @@ function promptFiles(
   { notes, contents }: { notes: Map<string, string>; contents: Map<string, string> },
   release: () => void,
 ): PromptFiles {
+  const sent: { file: FilePart; content: string }[] = [];
   return {
     release,
+    fileOf: (text) => sent.find(({ content }) => content === text)?.file,
     partsOf(file) {
       const content = contents.get(file.fileId);
       if (contents.delete(file.fileId)) notes.set(file.fileId, 'its content is above');
       if (content === undefined) return [textPart(describe(file, notes.get(file.fileId) ?? 'it is not available'))];
       if (isText(file)) return [textPart(`${describe(file)}\n${content}`)];
       const { mediaType, filename } = file;
+      sent.push({ file, content });
       return [
         textPart(describe(file)),
         { type: 'file', mediaType, data: { type: 'data', data: content }, ...(filename !== undefined && { filename }) },
@@ -86,7 +92,7 @@ function promptFiles(
 }
 
 /** The newest come first. `notes` say why the model does not get the others. */
-function chooseFiles({ transcript, config, withoutFiles = [] }: ModelCall): {
+function chooseFiles({ transcript, config, withoutFiles = [], refusedFiles = [] }: ModelCall): {
   notes: Map<string, string>;
   wanted: FilePart[];
 } {
@@ -97,7 +103,11 @@ function chooseFiles({ transcript, config, withoutFiles = [] }: ModelCall): {
   let isFull = false;
   for (const file of transcript.toReversed().flatMap(({ content }) => content.toReversed().flatMap(filesOf))) {
     if (wanted.has(file.fileId) || notes.has(file.fileId)) continue;
-    const why = withoutFiles.includes(file.fileId) ? 'it was left out on request' : whyNotTaken(config, file);
+    const why = withoutFiles.includes(file.fileId)
+      ? 'it was left out on request'
+      : refusedFiles.includes(file.fileId)
+        ? 'the provider of its model refused it'
+        : whyNotTaken(config, file);
     if (why !== undefined) {
       notes.set(file.fileId, why);
       continue;

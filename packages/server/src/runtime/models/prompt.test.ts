@@ -24,7 +24,7 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
       transcript,
       callsBefore: 1,
     },
-    { partsOf: () => [], release() {} },
+    { partsOf: () => [], fileOf: () => undefined, release() {} },
     { takesSchema: false, takesToolFiles: true, target: 'openai', rules: promptRulesOf('openai', { config: {} }) },
   );
 }

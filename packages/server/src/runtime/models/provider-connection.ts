@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { errorAfterOk, refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 import type { ProviderKey } from './provider-key.ts';
+import type { FileOf } from './refused-file.ts';
 import { type RefusedParameter, withoutRefused } from './refused-parameters.ts';
 import { type EventReader, readEvents } from './response-events.ts';
 
@@ -55,6 +56,8 @@ export interface ProviderConnection {
   readonly fetch: typeof globalThis.fetch;
   /** Aborted by the caller's signal, by a provider that stays silent for too long, and by `close`. */
   readonly signal: AbortSignal;
+  /** Set while the request is sent: its files, one of which may be refused. */
+  fileOf: FileOf | undefined;
   /** Awaits something from the provider. The limit on silence applies only while this is pending. */
   wait<T>(event: PromiseLike<T>): Promise<T>;
   /** Classifies a thrown error, or the error of a stream's `error` part. */
@@ -129,7 +132,8 @@ export function openConnection(
     });
     received();
     if (!response.ok) {
-      const failed = fail(await refusalOf(response, sent, clock));
+      // A longer body is here until the response begins.
+      const failed = fail(await refusalOf(response, { key, body, fileOf: connection.fileOf }, clock));
       if (sent.body !== undefined) Object.assign(refusal, { body: sent.body, failure: failed });
       throw failed;
     }
@@ -164,9 +168,10 @@ export function openConnection(
     });
   }
 
-  return {
+  const connection: ProviderConnection = {
     fetch,
     signal,
+    fileOf: undefined,
     async wait(event) {
       received();
       waiting = true;
@@ -179,4 +184,5 @@ export function openConnection(
     failureOf: (error) => failure ?? toModelFailure(error, responded),
     close: () => stop.abort(OVER),
   };
+  return connection;
 }

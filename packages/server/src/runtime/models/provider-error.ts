@@ -120,14 +120,18 @@ function collect(value: unknown, depth: number, layers: Record<string, unknown>[
 }
 
 /** The names that a layer gives of a part of the request. */
-function paramsOf({ param, loc, path, details }: Record<string, unknown>): string[] {
+function paramsOf({ param, loc, path, paths, details }: Record<string, unknown>): string[] {
+  // Anthropic: in its details.
+  const inPaths = [...listOf(paths), ...listOf(fieldOf(details, 'paths'))];
   const violations = listOf(details).flatMap((detail) => listOf(fieldOf(detail, 'fieldViolations')));
   return [
-    ...[param, ...violations.map((violation) => fieldOf(violation, 'field'))].filter(
+    ...[param, ...inPaths, ...violations.map((violation) => fieldOf(violation, 'field'))].filter(
       (name) => typeof name === 'string',
     ),
     // FastAPI and zod: a list of keys.
-    ...[loc, path].filter(Array.isArray).map((keys: unknown[]) => keys.filter((key) => key !== 'body').join('.')),
+    ...[loc, path, ...inPaths]
+      .filter(Array.isArray)
+      .map((keys: unknown[]) => keys.filter((key) => key !== 'body').join('.')),
   ];
 }
 

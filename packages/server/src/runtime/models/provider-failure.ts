@@ -3,12 +3,14 @@
 // Every provider has errors of its own, and they may quote the prompt. provider-error.ts reads them, failure-meaning.ts says whose fault
 // they are; shown are only the status, what is clearly a code, and the path of the part of the request that is refused.
 import { InvalidResponseDataError } from '@ai-sdk/provider';
+import type { FilePart } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { meaningOf } from './failure-meaning.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 import { errorInBody, type ProviderError } from './provider-error.ts';
 import type { ProviderKey } from './provider-key.ts';
+import { type FileOf, refusedFileIn } from './refused-file.ts';
 import { refusedParameterIn } from './refused-parameters.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { shownParam } from './shown-param.ts';
@@ -19,11 +21,16 @@ const ERROR_MAX_BYTES = 64 * 1024;
 /** Matches what providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
 const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
 
+/** Statuses of a refusal that is not about what is in the request. */
+const OF_CALLER = [401, 402, 403, 404];
+
 /** The request that was sent. No failure contains any part of it. */
 export interface Sent {
   readonly key: ProviderKey | undefined;
   /** Undefined if it was too long to keep: then no error code is shown, which could be a part of it. */
   readonly body: string | undefined;
+  /** Undefined if it has no files. */
+  readonly fileOf?: FileOf | undefined;
 }
 
 /** The provider responded with a status other than 2xx. */
@@ -62,12 +69,19 @@ function failureOf(
   { status, responded, key }: { status: number | undefined; responded: string; key: string },
 ): ModelFailure {
   const { code, why, ...meaning } = meaningOf(status, error);
-  const param = shownParam(error?.params ?? [], (word) => isOfRequest(word, sent));
+  const param = shownParam(error?.params ?? [], (word) => isInRequest(word, sent));
   const said = [codeOf(error, sent), param].filter((word) => word !== undefined);
   const shown = said.length === 0 ? '' : ` (${said.join(', ')})`;
   if (code === 'model_key_rejected') return keyFailure(key + shown, sent, status);
-  return new ModelFailure(code, `${responded}${shown}${why === undefined ? '' : `: ${why}`}`, {
+  const isOfRequest = code === 'model_rejected' && meaning.isOfRequest !== false && !OF_CALLER.includes(status ?? 0);
+  const refusedFile =
+    isOfRequest && error && sent.body !== undefined && sent.fileOf
+      ? refusedFileIn(error, sent.body, sent.fileOf)
+      : undefined;
+  const because = why ?? (refusedFile && `that is of the file ${nameOf(refusedFile)}`);
+  return new ModelFailure(code, `${responded}${shown}${because === undefined ? '' : `: ${because}`}`, {
     ...meaning,
+    refusedFile,
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
@@ -76,6 +90,10 @@ function failureOf(
       /reasoning_content\b.{0,80}(must be|is missing|is required|required)/.test(error?.sentence ?? ''),
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
+}
+
+function nameOf({ fileId, filename }: FilePart): string {
+  return filename === undefined ? fileId : `${JSON.stringify(filename)} (${fileId})`;
 }
 
 /** Classifies a thrown error. `responded`: the provider had begun its response, so that is at fault, and a retry may succeed. */
@@ -131,11 +149,11 @@ function withType(error: ProviderError | undefined, headers: Headers): ProviderE
 /** The error's own code, unless it is part of the request, which some servers quote. */
 function codeOf(error: ProviderError | undefined, sent: Sent): string | undefined {
   return error?.codes.find(
-    (word) => ERROR_CODE.test(word) && !/^(\d+|none|null)$/i.test(word) && !isOfRequest(word, sent),
+    (word) => ERROR_CODE.test(word) && !/^(\d+|none|null)$/i.test(word) && !isInRequest(word, sent),
   );
 }
 
-function isOfRequest(word: string, { key, body }: Sent): boolean {
+function isInRequest(word: string, { key, body }: Sent): boolean {
   if (body === undefined || body.includes(word)) return true;
   return key !== undefined && (key.value.includes(word) || word.includes(key.value));
 }

@@ -59,6 +59,9 @@ export interface Provider {
   model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>;
 }
 
+/** Each is found with one more request, which has all the other files. */
+const REFUSED_FILES_MAX = 50;
+
 /** Passed to an SDK as its key, so that it doesn't look for one in the environment. The connection replaces it. */
 export const NO_KEY = 'set-by-the-connection';
 
@@ -113,10 +116,12 @@ export function createProviderModel(
     signal: AbortSignal,
   ): Promise<ReadableStream<LanguageModelV4StreamPart>> {
     const files = await loadPromptFiles(platform, call, signal);
+    connection.fileOf = files.fileOf;
     try {
       const started = sdk.doStream({ ...optionsOf(provider, call, files, baseUrl), abortSignal: connection.signal });
       return (await connection.wait(started)).stream;
     } finally {
+      connection.fileOf = undefined;
       files.release();
     }
   }
@@ -131,6 +136,12 @@ export function createProviderModel(
     } catch (error) {
       const news = error instanceof ModelFailure && !hasShown ? learned.from(call, error) : undefined;
       if (news) return yield* askAccepted({ ...call, ...news }, signal, refusal);
+      const file = error instanceof ModelFailure && !hasShown ? error.refusedFile : undefined;
+      const { refusedFiles = [] } = call;
+      if (file && !refusedFiles.includes(file.fileId) && refusedFiles.length < REFUSED_FILES_MAX) {
+        const without = { ...call, refusedFiles: [...refusedFiles, file.fileId] };
+        return yield* finding(file.fileId, askAccepted(without, signal, refusal));
+      }
       // The provider may no longer accept its own data from earlier steps, or may not show this account its model's reasoning. The
       // session can continue without either.
       const isBadRequest =
@@ -195,6 +206,13 @@ async function* lacking(what: readonly SentWithout[], events: AsyncGenerator<Mod
   for await (const event of events) {
     if (event.type !== 'finish' || what.length === 0) yield event;
     else yield { ...event, sentWithout: [...what, ...(event.sentWithout ?? [])] };
+  }
+}
+
+/** Says in the last event which file the provider refused. */
+async function* finding(fileId: string, events: AsyncGenerator<ModelEvent>): AsyncGenerator<ModelEvent> {
+  for await (const event of events) {
+    yield event.type === 'finish' ? { ...event, refusedFiles: [fileId, ...(event.refusedFiles ?? [])] } : event;
   }
 }
 

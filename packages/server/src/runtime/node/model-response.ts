@@ -4,6 +4,7 @@ import sql from 'sql-template-tag';
 import { requestApproval } from '../../approvals/approvals.ts';
 import { type EventSource, recordEvent } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
+import type { LeftOutColumn } from '../../sessions/state/left-out.ts';
 import {
   insertOperation,
   isFinished,
@@ -29,12 +30,14 @@ export interface ModelResponse {
   entry: TranscriptEntry;
   /** What the call read and wrote; null if nothing is known of it. */
   reportedTokens: number | null;
+  /** What models do not get from now on. */
+  leftOut: LeftOutColumn;
 }
 
 /** Chunks, row changes and statements of a response. Sets when the approvals of its calls expire. */
 export function modelResponseChange(
   row: SessionRow,
-  { modelCall, calls, model, usage, entry, reportedTokens }: ModelResponse,
+  { modelCall, calls, model, usage, entry, reportedTokens, leftOut }: ModelResponse,
   { tools, limits, source }: { tools: readonly TurnTool[]; limits: Agent['limits']; source: EventSource },
   now: Date,
 ): Required<Pick<Change, 'items' | 'patch' | 'statements'>> {
@@ -53,6 +56,8 @@ export function modelResponseChange(
       ...requestApproval(row, { operationId, name: tool!, input, inputSchema, once, by, expiresAt }, now),
     };
   });
+  const isMore = leftOut !== row.leftOut;
+  row.leftOut = leftOut;
   return {
     items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
     patch: [
@@ -60,6 +65,7 @@ export function modelResponseChange(
       sql`model_calls = model_calls + 1`,
       sql`tool_calls = tool_calls + ${calls.length}`,
       sql`context_tokens = ${reportedTokens}`,
+      ...(isMore ? [sql`left_out = ${JSON.stringify(leftOut)}`] : []),
     ],
     statements: [
       updateOperation(row, modelCall, now),

@@ -136,10 +136,15 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         const { modelCall, calls } = event;
         const model = modelCall.model!;
         const usage = spending.add(model, event.usage);
-        const { reportedTokens } = state;
+        const { reportedTokens, leftOut } = state;
         const entry = nextEntry(context, state.transcript.at(-1)!, now, messageIdOf(modelCall));
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
-        const change = modelResponseChange(row, { modelCall, calls, model, usage, entry, reportedTokens }, rules, now);
+        const change = modelResponseChange(
+          row,
+          { modelCall, calls, model, usage, entry, reportedTokens, leftOut },
+          rules,
+          now,
+        );
         if (event.end) {
           const entries = event.results ? [{ role: 'tool' as const, content: event.results }] : [];
           return end(event.end, () => ({ ...change, entries }));

@@ -14,7 +14,7 @@
 import type { Model, SessionError } from '@signalbox/contract';
 import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { leftOutOf } from '../../sessions/state/left-out.ts';
+import { leftOutOf, refusedFilesOf } from '../../sessions/state/left-out.ts';
 import {
   recordFailedAttempt,
   recordFirstToken,
@@ -266,6 +266,7 @@ export function modelCallOf(state: PromptState, config: Model, transcript: Model
     outputSchema: definition.outputSchema,
     transcript,
     withoutFiles: leftOutOf(state.leftOut).fileIds,
+    refusedFiles: refusedFilesOf(state.leftOut, modelName(config)),
     shows: { reasoning: definition.showReasoning, toolInput: definition.showToolInput },
     callsBefore: modelCalls,
   };

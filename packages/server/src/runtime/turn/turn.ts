@@ -58,7 +58,7 @@ export interface TurnState {
   /** Changed in place. */
   readonly grantedTools: readonly string[];
   /** What models do not get, or null. The transcript has notes in place of messages already. */
-  readonly leftOut: LeftOutColumn;
+  leftOut: LeftOutColumn;
   /** Messages, responses and tool results of all turns, without those that a summary replaces. */
   transcript: (PlacedEntry & { content: MessagePart[] })[];
   /** The summary; null if it has none. */
@@ -265,7 +265,7 @@ function addEntry(
 async function* takeResponse(
   state: TurnState,
   modelCall: Operation,
-  { model, calls: asked, finish: { reason, usage, providerData } }: ModelResponse,
+  { model, calls: asked, finish: { reason, usage, providerData, refusedFiles } }: ModelResponse,
 ): AsyncGenerator<TurnEvent, boolean> {
   const wasCut = reason === 'maxOutputTokens';
   const judged = await newCalls(state, modelCall.step, asked);
@@ -273,6 +273,13 @@ async function* takeResponse(
   const calls = wasCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
   const text = storableText(state.shownText);
   const kept = providerData === undefined ? {} : { providerData };
+  if (refusedFiles) {
+    const { turn, leftOut } = state;
+    state.leftOut = [
+      ...(leftOut ?? []),
+      { turn, step: modelCall.step, model: modelName(model), fileIds: [...refusedFiles] },
+    ];
+  }
   state.modelCalls += 1;
   state.shownText = '';
   state.operations.push(...calls);

@@ -30,7 +30,7 @@ import { contextOf } from '../../runtime/turn/context.ts';
 import { modelName } from '../../usage/prices.ts';
 import { type Compaction, divideAt } from '../state/compactions.ts';
 import { isOfSource, transcriptSources } from '../state/inherited.ts';
-import { leftOutOf, leftOutToolText, withoutMessages } from '../state/left-out.ts';
+import { leftOutAt, leftOutOf, leftOutToolText, withoutMessages } from '../state/left-out.ts';
 import { messageIdOf, type Operation } from '../state/operations.ts';
 import type { SessionRow } from '../state/session.ts';
 import type { TranscriptEntry } from '../state/transcript.ts';
@@ -102,7 +102,8 @@ function stateOf(
   transcript: Entry[],
   compaction: Compaction | null,
 ) {
-  const then = leftOutOf(leftOut, operation);
+  const column = leftOutAt(leftOut, operation);
+  const then = leftOutOf(column);
   const tools = definition.tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)]));
   return {
     organizationId,
@@ -115,7 +116,7 @@ function stateOf(
       ...unavailableToolServers.map(({ name, reason }) => unavailableText({ name, reason: reason as Redacted })),
       ...then.tools.map(leftOutToolText),
     ],
-    leftOut: [{ turn: 0, step: 0, ...then }],
+    leftOut: column,
     transcript: withoutMessages(transcript, then),
     compaction,
     reportedTokens: null,

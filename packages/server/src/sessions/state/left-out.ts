@@ -1,5 +1,6 @@
 // What models do not get although the conversation, or the agent, has it: files, messages and tools with which a provider refused a
-// request. A retry names them (retry.ts). From then on they are left out of every call of the session, and of its forks.
+// request. A retry names them (retry.ts). From then on they are left out of every call of the session, and of its forks. A file that a
+// model accepted a request without, after it had refused it because of the file, is left out of the calls of that model.
 //
 // The transcript keeps everything. A message that is left out has its place in what the model gets, with a note as its content: the
 // places of other messages stay the same, and the model knows which calls not to repeat.
@@ -8,37 +9,52 @@ import { formatId } from '../../lib/ids.ts';
 import type { TranscriptEntry } from './transcript.ts';
 
 /** One change, in the column `left_out`. `turn` and `step`: of the first model call without it; 0 in a fork. */
-export interface StoredLeftOut extends Partial<LeftOut> {
+export interface StoredLeftOut extends Partial<Named> {
   readonly turn: number;
   readonly step: number;
+  /** Only for this `provider/model`, which refused the files. */
+  readonly model?: string;
 }
+
+type Named = Pick<LeftOut, 'fileIds' | 'messageIds' | 'tools'>;
 
 /** Oldest first; null if there are none. */
 export type LeftOutColumn = readonly StoredLeftOut[] | null;
 
-const NOTHING: LeftOut = { fileIds: [], messageIds: [], tools: [] };
+/** As it was at a model call that was made before. */
+export function leftOutAt(column: LeftOutColumn, at: { turn: number; step: number }): LeftOutColumn {
+  return column?.filter(({ turn, step }) => turn < at.turn || (turn === at.turn && step <= at.step)) ?? null;
+}
 
-/** All that is left out. `at`: of a model call that was made before. */
-export function leftOutOf(column: LeftOutColumn, at?: { turn: number; step: number }): LeftOut {
-  if (!column) return NOTHING;
-  const made = column.filter(({ turn, step }) => !at || turn < at.turn || (turn === at.turn && step <= at.step));
-  const all = <K extends keyof LeftOut>(kind: K) => [...new Set(made.flatMap((one) => one[kind] ?? []))];
+/** What all models don't get. */
+export function leftOutOf(column: LeftOutColumn): Named {
+  const ofAll = (column ?? []).filter(({ model }) => model === undefined);
+  const all = <K extends keyof Named>(kind: K) => [...new Set(ofAll.flatMap((one) => one[kind] ?? []))];
   return { fileIds: all('fileIds'), messageIds: all('messageIds'), tools: all('tools') };
 }
 
+/** Ids of the files that this `provider/model` has refused. */
+export function refusedFilesOf(column: LeftOutColumn, model: string): string[] {
+  return (column ?? []).flatMap((one) => (one.model === model ? (one.fileIds ?? []) : []));
+}
+
 export function viewLeftOut(column: LeftOutColumn): LeftOut | null {
-  return column && leftOutOf(column);
+  if (!column) return null;
+  const refusedFiles = column.flatMap(({ model, fileIds = [] }) =>
+    model === undefined ? [] : fileIds.map((fileId) => ({ fileId, model })),
+  );
+  return { ...leftOutOf(column), refusedFiles };
 }
 
 /** For a fork, which has none of the model calls. */
 export function inheritedLeftOut(column: LeftOutColumn): LeftOutColumn {
-  return column && [{ turn: 0, step: 0, ...leftOutOf(column) }];
+  return column?.map((one) => ({ ...one, turn: 0, step: 0 })) ?? null;
 }
 
 /** With notes in place of messages. A response that called tools, and the results, are left out together. */
 export function withoutMessages<E extends Omit<TranscriptEntry, 'createdAt'>>(
   entries: readonly E[],
-  { messageIds }: Pick<LeftOut, 'messageIds'>,
+  { messageIds }: Pick<Named, 'messageIds'>,
 ): E[] {
   if (messageIds.length === 0) return [...entries];
   const isNamed = ({ messageId }: E) => messageIds.includes(formatId('msg', messageId));
