@@ -27,12 +27,19 @@ test.each<[RefusedParameter | undefined, unknown]>([
     'stream_options',
     { object: 'error', message: { detail: [{ type: 'extra_forbidden', loc: ['body', 'stream_options'] }] } },
   ],
+  [
+    'max_tokens',
+    openai("litellm.UnsupportedParamsError: azure does not support parameters: ['max_tokens'], for model=gpt-5."),
+  ],
+  ['stream_options', { message: 'Malformed input request: #: extraneous key [stream_options] is not permitted' }],
+  ['stream_options', { code: 'x', error: 'Argument not supported on this model: stream_options' }],
   ['include', openai('x', { code: 'unsupported_parameter', param: 'include' })],
   // The agent's own, another fault, and a parameter of something else.
   [undefined, openai('x', { code: 'unsupported_parameter', param: 'temperature' })],
   [undefined, openai('max_tokens is too large: 5000', { code: 'invalid_value', param: 'max_tokens' })],
   [undefined, openai('x', { code: 'unknown_parameter', param: 'messages[0].include' })],
   [undefined, openai('max_tokens must be at least 1')],
+  [undefined, { code: 'x', error: 'Argument not supported on this model: reasoning_effort' }],
   [undefined, openai('x')],
   [undefined, ''],
 ])('%s is what the server does not know', (parameter, body) => {

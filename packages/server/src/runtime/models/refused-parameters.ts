@@ -19,7 +19,7 @@ const NAMES = Object.keys(OTHER_NAME) as RefusedParameter[];
 
 const WORDS = /^(unsupported_parameter|unknown_parameter|unrecognized_parameter|extra_forbidden)$/;
 const SENTENCES =
-  /(unsupported|unrecognized|unknown|unexpected) (request )?(parameter|argument|field|keyword)|extra (inputs|fields) (are )?not permitted|(not supported|not permitted|not allowed|unsupported) (with|by|for|in) th/;
+  /(unsupported|unrecognized|unknown|unexpected) (request )?(parameter|argument|field|keyword)|(parameter|argument|field)s? (is |are )?not supported|does not support (the )?(parameter|argument|field)|extraneous key|extra (inputs|fields) (are )?not permitted|(not supported|not permitted|not allowed|unsupported) (with|by|for|in) th/;
 
 const IN_SENTENCE = /\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key)\b/;
 
