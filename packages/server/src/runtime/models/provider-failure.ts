@@ -10,7 +10,7 @@ import { meaningOf } from './failure-meaning.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 import { errorInBody, type ProviderError } from './provider-error.ts';
 import type { ProviderKey } from './provider-key.ts';
-import { type FileOf, refusedFileIn } from './refused-file.ts';
+import { type FileOf, suspectFiles } from './refused-file.ts';
 import { refusedParameterIn } from './refused-parameters.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { shownParam } from './shown-param.ts';
@@ -74,14 +74,12 @@ function failureOf(
   const shown = said.length === 0 ? '' : ` (${said.join(', ')})`;
   if (code === 'model_key_rejected') return keyFailure(key + shown, sent, status);
   const isOfRequest = code === 'model_rejected' && meaning.isOfRequest !== false && !OF_CALLER.includes(status ?? 0);
-  const refusedFile =
-    isOfRequest && error && sent.body !== undefined && sent.fileOf
-      ? refusedFileIn(error, sent.body, sent.fileOf)
-      : undefined;
-  const because = why ?? (refusedFile && `that is of the file ${nameOf(refusedFile)}`);
+  const suspects =
+    isOfRequest && error && sent.body !== undefined && sent.fileOf ? suspectFiles(error, sent.body, sent.fileOf) : [];
+  const because = why ?? aboutFiles(suspects);
   return new ModelFailure(code, `${responded}${shown}${because === undefined ? '' : `: ${because}`}`, {
     ...meaning,
-    refusedFile,
+    refusedFile: suspects.length === 1 ? suspects[0] : undefined,
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
@@ -90,6 +88,16 @@ function failureOf(
       /reasoning_content\b.{0,80}(must be|is missing|is required|required)/.test(error?.sentence ?? ''),
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
+}
+
+const MAX_NAMED = 5;
+
+function aboutFiles(suspects: readonly FilePart[]): string | undefined {
+  if (suspects.length === 0) return undefined;
+  const names = suspects.slice(0, MAX_NAMED).map(nameOf);
+  if (suspects.length > MAX_NAMED) names.push(`${suspects.length - MAX_NAMED} more`);
+  const which = suspects.length === 1 ? 'the file' : 'one of the files';
+  return `that is of ${which} ${names.join(', ')}; the turn can be retried without it`;
 }
 
 function nameOf({ fileId, filename }: FilePart): string {

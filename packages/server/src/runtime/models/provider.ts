@@ -220,7 +220,11 @@ async function* finding(fileId: string, events: AsyncGenerator<ModelEvent>): Asy
 function namingTool(failure: ModelFailure, tools: SentTools): ModelFailure {
   const tool = failure.param === undefined ? undefined : toolNamed(failure.param, tools);
   if (tool === undefined) return failure;
-  return new ModelFailure(failure.code, `${failure.message}: that is of the tool "${tool}"`, failure);
+  return new ModelFailure(
+    failure.code,
+    `${failure.message}: that is of the tool "${tool}"; the turn can be retried without it`,
+    failure,
+  );
 }
 
 /** For a package that adds its own path. */

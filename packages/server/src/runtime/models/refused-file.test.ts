@@ -1,8 +1,8 @@
-// Which file of a request its provider refuses, from the errors of providers: only what is certain.
+// Which file of a request its provider refuses, from the errors of providers: one, or some of which it is one.
 import type { FilePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { errorInBody } from './provider-error.ts';
-import { refusedFileIn } from './refused-file.ts';
+import { suspectFiles } from './refused-file.ts';
 
 const named = (fileId: string, mediaType: string): FilePart => ({ type: 'file', fileId, mediaType, bytes: 3 });
 const FILES: Record<string, FilePart> = {
@@ -10,8 +10,11 @@ const FILES: Record<string, FilePart> = {
   Qg: named('b', 'image/jpeg'),
   Qw: named('c', 'application/pdf'),
 };
+/** One file, or several of which it is one; undefined if the error is not about files. */
 const refused = (error: unknown, request: object) =>
-  refusedFileIn(errorInBody(JSON.stringify(error))!, JSON.stringify(request), (text) => FILES[text])?.fileId;
+  suspectFiles(errorInBody(JSON.stringify(error))!, JSON.stringify(request), (text) => FILES[text])
+    .map(({ fileId }) => fileId)
+    .join() || undefined;
 
 const text = { type: 'text', text: 'QUESTION' };
 const image = (data: string) => ({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } });
@@ -64,13 +67,10 @@ test.each([
   ['a', 'messages.0: image exceeds 5 MB maximum', [text, image('QQ')]],
   // A gateway has joined the texts before it.
   ['a', 'messages.0.content.1.image.source.base64.data: over 8000 pixels', [text, text, image('QQ')]],
-  // Not certain.
-  [
-    undefined,
-    'messages.0.content.1.image.source.base64.data: over 8000 pixels',
-    [text, text, image('QQ'), image('Qg')],
-  ],
-  [undefined, 'Could not process image', [image('QQ'), image('Qg')]],
+  // One of several.
+  ['a,b', 'messages.0.content.1.image.source.base64.data: over 8000 pixels', [text, text, image('QQ'), image('Qg')]],
+  ['a,b', 'Could not process image', [image('QQ'), pdf, image('Qg'), image('QQ')]],
+  // Something else.
   [undefined, 'messages.0: all messages must have non-empty content', [text, image('QQ')]],
   [undefined, 'messages.0.content.0.text: an image is no text', [text, image('QQ')]],
   [undefined, 'messages.7.content.0: wrong', [text, image('QQ')]],
@@ -90,7 +90,7 @@ test.each([
   ['a', ofOpenai('Invalid', 'input[1].content[1].image_url', 'invalid_value'), responses],
   ['b', ofOpenai('Invalid', 'input[2].output[1].image_url', 'invalid_value'), responses],
   [
-    undefined,
+    'a,b',
     ofOpenai('The image data you provided does not represent a valid image.', 'input', 'invalid_image'),
     responses,
   ],

@@ -1,5 +1,5 @@
-// Which file of a request its provider refuses, if that is certain: the error names the place of one file, or it is about images or
-// documents and the request has one of these. If there are several, and the error names none, it is not known.
+// Which file of a request its provider refuses. It is certain if the error names the place of one file, or is about images or documents and
+// the request has one of these. If there are several, and the error names none, one of them is refused.
 import { type FilePart, inputMediaOf } from '@signalbox/contract';
 import { parseJson } from '../../lib/json.ts';
 import { isRecord, type ProviderError } from './provider-error.ts';
@@ -7,8 +7,8 @@ import { isRecord, type ProviderError } from './provider-error.ts';
 /** The file of the request whose content is this text, in base64. */
 export type FileOf = (content: string) => FilePart | undefined;
 
-/** `body`: of the request. */
-export function refusedFileIn(error: ProviderError, body: string, fileOf: FileOf): FilePart | undefined {
+/** The files of which one is refused; none if the error is not about files. `body`: of the request. */
+export function suspectFiles(error: ProviderError, body: string, fileOf: FileOf): FilePart[] {
   const request = parseJson(body);
   const media = mediaIn(error);
   const [named] = error.params.flatMap((param) => placeOf(request, param) ?? []);
@@ -21,8 +21,7 @@ export function refusedFileIn(error: ProviderError, body: string, fileOf: FileOf
     named?.isPart && !isElsewhere
       ? files
       : files.filter(({ mediaType }) => media.some((one) => one === inputMediaOf(mediaType)));
-  const [first, ...others] = suspects;
-  return others.every(({ fileId }) => fileId === first!.fileId) ? first : undefined;
+  return [...new Map(suspects.map((file) => [file.fileId, file])).values()];
 }
 
 const SAYS_IMAGE = /\b(image|picture)s?\b|image_/;
