@@ -263,6 +263,18 @@ describe('a refusal', () => {
   });
 });
 
+test.each<[boolean, string]>([
+  [true, 'The `reasoning_content` in the thinking mode must be passed back to the API.'],
+  [true, 'Missing `reasoning_content` field in the assistant message at message index 1.'],
+  [true, 'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2'],
+  [true, "'reasoning_content' is a required property"],
+  [true, 'Param Incorrect: reasoning_content cannot be empty'],
+  [false, "property 'reasoning_content' is unsupported"],
+  [false, 'Missing `tool_call_id` field in the tool message at message index 2.'],
+])('%j: the server wants the reasoning of earlier responses if it says "%s"', async (wants, message) => {
+  expect(await refused(400, openai(message))).toMatchObject({ wantsReasoning: wants });
+});
+
 describe('an error after status 200', () => {
   test.each<[Kind, string, unknown]>([
     ['wait', 'a gateway', { error: { message: 'Rate limit exceeded', code: 429 } }],

@@ -24,6 +24,10 @@ const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
 /** Statuses of a refusal that is not about what is in the request. */
 const OF_CALLER = [401, 402, 403, 404];
 
+/** DeepSeek, Kimi, and servers that run their models. */
+const WANTS_REASONING =
+  /missing ['"`]?reasoning_content|reasoning_content\b.{0,80}(must be|should be provided|is missing|required|cannot be (empty|null))/;
+
 /** The request that was sent. No failure contains any part of it. */
 export interface Sent {
   readonly key: ProviderKey | undefined;
@@ -83,9 +87,7 @@ function failureOf(
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
-    wantsReasoning:
-      code === 'model_rejected' &&
-      /reasoning_content\b.{0,80}(must be|is missing|is required|required)/.test(error?.sentence ?? ''),
+    wantsReasoning: code === 'model_rejected' && WANTS_REASONING.test(error?.sentence ?? ''),
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
 }
