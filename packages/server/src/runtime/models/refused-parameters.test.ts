@@ -29,7 +29,10 @@ test.each<[RefusedParameter | undefined, unknown]>([
   ],
   [
     'max_tokens',
-    openai("litellm.UnsupportedParamsError: azure does not support parameters: ['max_tokens'], for model=gpt-5."),
+    openai("litellm.UnsupportedParamsError: azure does not support parameters: ['max_tokens'], for model=gpt-5.", {
+      param: 'None',
+      code: '400',
+    }),
   ],
   ['stream_options', { message: 'Malformed input request: #: extraneous key [stream_options] is not permitted' }],
   ['stream_options', { code: 'x', error: 'Argument not supported on this model: stream_options' }],

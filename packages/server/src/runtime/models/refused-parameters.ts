@@ -28,7 +28,8 @@ export function refusedParameterIn(error: ProviderError | undefined): RefusedPar
   if (!error) return undefined;
   const isUnknown = error.words.some((word) => WORDS.test(word)) || SENTENCES.test(error.sentence);
   if (!isUnknown) return undefined;
-  const named = error.params.map((param) => param.split(/[.[]/)[0]!);
+  // LiteLLM writes "None".
+  const named = error.params.filter((param) => param !== 'None').map((param) => param.split(/[.[]/)[0]!);
   const param = NAMES.find((name) => named.includes(name));
   if (param !== undefined || named.length > 0) return param;
   // Only a sentence: the one that it names first.
