@@ -20,6 +20,7 @@ import { listTurns } from '../../src/sessions/timeline.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { png } from '../support/files.ts';
 import { refuse, startProviderServer } from '../support/provider-server.ts';
+import { startTestService } from '../support/service.ts';
 import { answering, createWorld, httpTool, type ScriptedResponse, type World } from '../support/session-world.ts';
 
 let world: World;
@@ -301,4 +302,35 @@ test('what the conversation or the agent does not have is named in the refusal, 
     select left_out as "leftOut" from sessions
     where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)}`);
   expect(row!.leftOut).toHaveLength(1);
+});
+
+test('the client names what is left out, once for each key, and a session token can’t', async () => {
+  const service = await startTestService();
+  const { client } = service;
+  const { agentId } = await client.agents.create({
+    name: 'Fails once',
+    model: { provider: 'scripted', model: 'x', settings: { script: [{ failWith: 'rejected' }, { text: 'ok' }] } },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'Hi' });
+  const isIdle = () => client.sessions.get(sessionId).then(({ status }) => status);
+  await expect.poll(isIdle).toBe('idle');
+  const [{ messageId }] = (await client.sessions.messages(sessionId)).data as [Message];
+  const without = { messageIds: [messageId] };
+
+  const { token } = await client.sessions.createToken(sessionId, { scopes: ['read', 'send'] });
+  const refused = await service.fetch(`/api/v1/sessions/${sessionId}/retry`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ without }),
+  });
+  expect(refused.status).toBe(400);
+  const wrong = client.sessions.retry(sessionId, { without: { tools: ['pay'] } });
+  await expect(wrong).rejects.toMatchObject({ status: 400, errors: [{ path: 'without.tools[0]' }] });
+
+  const options = { idempotencyKey: 'again' };
+  const retried = await client.sessions.retry(sessionId, { without, ...options });
+  expect(retried.leftOut).toMatchObject(without);
+  expect(await client.sessions.retry(sessionId, { without, ...options })).toEqual(retried);
+  await expect.poll(isIdle).toBe('idle');
+  expect(await client.sessions.get(sessionId)).toMatchObject({ stopReason: 'endTurn', turn: 1, leftOut: without });
 });
