@@ -35,6 +35,7 @@ import type { JournalStream } from '../journal/stream.ts';
 import type { PoolContext } from '../lib/context.ts';
 import type { ExportedFile } from '../lib/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { jsonWithTexts } from '../lib/json-text.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import type { Admission } from './request/admission.ts';
@@ -245,7 +246,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     const ctx = request.ctx!;
     const once = onceOf(request);
     const all = async () => run({ ctx, reply, input, idempotencyKey: once?.key, credential: credentialOf(request) });
-    if (!once) return { status: route.status, body: JSON.stringify(await all()), replayed: false };
+    if (!once) return { status: route.status, body: jsonWithTexts(await all()), replayed: false };
     return actOnce(ctx, route, once, all);
   }
 
@@ -266,7 +267,7 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
       : await actDirectly(ctx, input);
     if (waits) await access.reauthorize();
     await loopTurn(request);
-    return { status: route.status, body: JSON.stringify(value), replayed: false };
+    return { status: route.status, body: jsonWithTexts(value), replayed: false };
   }
 
   async function runUpload(

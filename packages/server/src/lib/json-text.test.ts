@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { JsonText, jsonOf, jsonOfList, shortOrText, shortOrTextOf, withShortOutput } from './json-text.ts';
+import {
+  JsonText,
+  jsonOf,
+  jsonOfList,
+  jsonWithTexts,
+  shortOrText,
+  shortOrTextOf,
+  withoutTexts,
+  withShortOutput,
+} from './json-text.ts';
 
 const long = { b: ['x"\\\n$&'.repeat(4000)], a: 'null}' };
 
@@ -33,4 +42,12 @@ test('a text is written as the JSON of its value', () => {
   expect(jsonOf(text)).toBe(JSON.stringify(long));
   expect(jsonOf(undefined)).toBe('null');
   expect(JSON.parse(jsonOfList(items))).toEqual(JSON.parse(JSON.stringify(items)));
+});
+
+test('a value with texts in it is written as JSON.stringify writes it, and may be looked at without them', () => {
+  const text = new JsonText(JSON.stringify(long));
+  const value = { a: [text, { b: text, c: 1 }], d: '$& "0"', e: undefined };
+  expect(jsonWithTexts(value)).toBe(JSON.stringify(value));
+  expect(jsonWithTexts({ a: 1 })).toBe('{"a":1}');
+  expect(withoutTexts(value)).toEqual({ a: [expect.any(String), { b: expect.any(String), c: 1 }], d: '$& "0"' });
 });

@@ -13,6 +13,7 @@ import { deleteAcross } from '../../db/delete-in-batches.ts';
 import { commitPlanned, type PlannedChange, requireRow } from '../../db/planned-change.ts';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
+import { jsonWithTexts } from '../../lib/json-text.ts';
 import type { Platform } from '../../platform.ts';
 import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
 import { problemOf } from './errors.ts';
@@ -84,7 +85,7 @@ export async function actOnce(
         return await replay(tx, ctx, request, place, fingerprint);
       }
       const { status, value } = await outcome(ctx, route, tx, act);
-      const whole = JSON.stringify(value);
+      const whole = jsonWithTexts(value);
       const shown = route.reveals && status < 400 ? JSON.stringify(withoutSecret(value, route.reveals)) : whole;
       const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
       tx.write(sql`
@@ -157,7 +158,7 @@ async function actOutsideOnce(
           and status is null`);
     throw error;
   });
-  const body = JSON.stringify(value);
+  const body = jsonWithTexts(value);
   await ctx.db.query(sql`
     update idempotency_records set status = ${status}, body = ${body}, subjects = ${subjectsOf(request, value)}
     where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);

@@ -7,6 +7,14 @@ import { isOfSource, sourcesOfEach } from './inherited.ts';
 import { type LeftOutColumn, leftOutOf, withoutMessages } from './left-out.ts';
 import { contentOf, type TranscriptEntry } from './transcript.ts';
 
+/** As the database has it. */
+interface Entry extends Omit<TranscriptEntry, 'content'> {
+  content: string;
+  n: number;
+  bytes: number;
+  compaction: Compaction | null;
+}
+
 export interface Loaded<R> {
   row: R;
   /** Without replaced messages; the pinned ones come first. Notes are in place of messages that are left out. */
@@ -29,12 +37,6 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
   const scope = [...new Set(organizations)];
   const columns = sql`m.turn, m.position, m.message_id, m.role, m.content, m.provider_data, m.created_at`;
   const ofSource = sql`m.organization_id = any(${scope}::uuid[]) and m.organization_id = s.org and ${isOfSource}`;
-  type Entry = Omit<TranscriptEntry, 'content'> & {
-    content: string;
-    n: number;
-    bytes: number;
-    compaction: Compaction | null;
-  };
   const entries = await db.query<Entry | { n: number; turn: null; compaction: Compaction | null }>(sql`
     with loaded as (select * from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n)),
       newest as materialized (
@@ -70,22 +72,29 @@ export async function loadTranscripts<R extends { organizationId: string; sessio
     where before is null or before < ${LOADED_AT_ONCE_BYTES}
     order by n, turn, position`);
   const transcripts = Map.groupBy(entries, ({ n }) => n);
-  return rows.slice(0, transcripts.size).map((row, index) => {
+  const loaded: Loaded<R>[] = [];
+  for (const [index, row] of rows.slice(0, transcripts.size).entries()) {
     const found = transcripts.get(index + 1)!;
     const ofSession = found.filter((entry): entry is Entry => entry.turn !== null);
-    return {
+    loaded.push({
       row,
-      transcript: withoutMessages(
-        ofSession.map(
-          ({ n: _, bytes: __, compaction: ___, content, ...entry }): TranscriptEntry => ({
-            ...entry,
-            content: contentOf(content),
-          }),
-        ),
-        leftOutOf(row.leftOut),
-      ),
+      transcript: withoutMessages(await readEntries(ofSession), leftOutOf(row.leftOut)),
       compaction: found.find(({ compaction }) => compaction !== null)?.compaction ?? null,
       bytes: ofSession.reduce((sum, { bytes }) => sum + bytes, 0),
-    };
-  });
+    });
+  }
+  return loaded;
+}
+
+/** Shorter texts are parsed at once. */
+const LONG_CHARACTERS = 64 * 1024;
+
+/** Lets other work run after each long message, which takes tens of milliseconds. */
+async function readEntries(entries: readonly Entry[]): Promise<TranscriptEntry[]> {
+  const read: TranscriptEntry[] = [];
+  for (const { n: _, bytes: __, compaction: ___, content, ...entry } of entries) {
+    if (content.length > LONG_CHARACTERS) await new Promise<void>((resolve) => setImmediate(resolve));
+    read.push({ ...entry, content: contentOf(content) });
+  }
+  return read;
 }
