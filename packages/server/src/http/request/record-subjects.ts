@@ -2,8 +2,8 @@
 // name. The erasure of an end user finds by them what it has to delete (erase-responses.ts).
 import { parseId } from '../../lib/ids.ts';
 
-/** How deep the resources of a response name them: `{ results: [{ approval: { sessionId } }] }`. A test compares it with the contract. */
-export const SUBJECT_DEPTH = 3;
+/** How deep a response names resources: `{ session: { leftOut: { refusedFiles: [{ fileId }] } } }`. A test compares it with the contract. */
+export const SUBJECT_DEPTH = 4;
 
 /** The fields that name a subject, in a body, a response or a path. */
 export const subjectFields = ['sessionId', 'fileId', 'endUser', 'endUserId'] as const;
