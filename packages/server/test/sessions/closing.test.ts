@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
+import type { Db } from '../../src/db/db.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
@@ -33,18 +34,20 @@ beforeEach(async () => {
   ended = Promise.withResolvers();
   graceOver = Promise.withResolvers();
   following = 0;
+  const gatedDb = (db: Db): Db => ({
+    ...db,
+    of: (organizationId) => gatedDb(db.of(organizationId)),
+    async query<Row>(sql: Sql) {
+      if (sql.text.includes('ended_at is not null as ended')) {
+        asked.resolve();
+        await gate.promise;
+      }
+      return db.query<Row>(sql);
+    },
+  });
   const gated: Platform = {
     ...platform,
-    db: {
-      ...platform.db,
-      async query<Row>(sql: Sql) {
-        if (sql.text.includes('ended_at is not null as ended')) {
-          asked.resolve();
-          await gate.promise;
-        }
-        return platform.db.query<Row>(sql);
-      },
-    },
+    db: gatedDb(platform.db),
     clock: {
       ...platform.clock,
       sleep: (ms, signal) => (ms === 5_000 ? graceOver.promise : platform.clock.sleep(ms, signal)),
