@@ -32,7 +32,7 @@ const FIRST_BYTES = isShort ? BODY_LIMIT : 16 * 1024;
 let routesDone = 0;
 const REFRESHED_EVERY = isShort ? 8 : 1;
 /** A garbage collection or first-time compilation may happen during one of them. */
-const TRIES = 3;
+const TRIES = 6;
 
 let tools: McpTestServer;
 let world: FuzzWorld;
