@@ -124,8 +124,8 @@ test.runIf(process.platform === 'linux')(
     const peak = await residentMib('VmHWM');
     console.log(`bodies: from ${before.toFixed()} to at most ${peak.toFixed()} MiB`);
     expect(statuses.filter((status) => status !== 404 && status !== 503)).toEqual([]);
-    // 310 to 315 with 80 bodies. Without a bound, the node ends: each would take 30.
-    expect(peak - before).toBeLessThan(MAX_GROWTH_MIB + 100);
+    // 310 to 415 with 80 bodies, by how often garbage is collected. Without a bound, the node ends: each would take 30.
+    expect(peak - before).toBeLessThan(MAX_GROWTH_MIB + 200);
   },
 );
 
