@@ -15,7 +15,7 @@ const DELTAS: Readonly<Record<string, BlockType>> = {
 };
 
 export function createAnthropicReader(): EventReader {
-  /** Open blocks. `input`: of a call, from its beginning, which counts if no delta has any. */
+  /** The blocks that have begun. `input`: what a call began with; it counts if no delta brings any. */
   const blocks = new Map<number, { type: BlockType; input?: string }>();
   /** Blocks of an unknown kind. */
   const passedOver = new Set<number>();

@@ -22,7 +22,7 @@ export interface ModelCall {
    * is to be continued.
    */
   transcript: readonly ModelEntry[];
-  /** Ids of files of which the model gets a description only. */
+  /** Ids of the files that are only described to the model. */
   withoutFiles?: readonly string[];
   /** The same, because the model's provider has refused them. */
   refusedFiles?: readonly string[];

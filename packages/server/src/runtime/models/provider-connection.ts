@@ -56,7 +56,7 @@ export interface ProviderConnection {
   readonly fetch: typeof globalThis.fetch;
   /** Aborted by the caller's signal, by a provider that stays silent for too long, and by `close`. */
   readonly signal: AbortSignal;
-  /** Set while the request is sent: its files, one of which may be refused. */
+  /** Set while the request is sent: its files, in case the provider refuses one. */
   fileOf: FileOf | undefined;
   /** Awaits something from the provider. The limit on silence applies only while this is pending. */
   wait<T>(event: PromiseLike<T>): Promise<T>;

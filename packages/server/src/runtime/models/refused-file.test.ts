@@ -1,4 +1,4 @@
-// Which file of a request its provider refuses, from the errors of providers: one, or some of which it is one.
+// Which file of a request its provider refuses, by the errors of providers: one file, or several that it could be.
 import type { FilePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { errorInBody } from './provider-error.ts';
@@ -10,7 +10,7 @@ const FILES: Record<string, FilePart> = {
   Qg: named('b', 'image/jpeg'),
   Qw: named('c', 'application/pdf'),
 };
-/** One file, or several of which it is one; undefined if the error is not about files. */
+/** The file, or several that it could be; undefined if the error is not about files. */
 const refused = (error: unknown, request: object) =>
   suspectFiles(errorInBody(JSON.stringify(error))!, JSON.stringify(request), (text) => FILES[text])
     .map(({ fileId }) => fileId)

@@ -7,7 +7,7 @@ import { isRecord, type ProviderError } from './provider-error.ts';
 /** The file of the request whose content is this text, in base64. */
 export type FileOf = (content: string) => FilePart | undefined;
 
-/** The files of which one is refused; none if the error is not about files. `body`: of the request. */
+/** The files that the error may be about; none if it is not about files. `body`: the request's. */
 export function suspectFiles(error: ProviderError, body: string, fileOf: FileOf): FilePart[] {
   const request = parseJson(body);
   const media = mediaIn(error);

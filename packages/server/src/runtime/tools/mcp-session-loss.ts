@@ -1,6 +1,6 @@
 // Whether a server has forgotten the session of a connection: it was restarted, another instance of it responds, or its time was up.
 //
-// The protocol says 404. Servers, and the bridges and proxies in front of them, say it in many ways, some of which also have other causes.
+// The protocol says 404. Servers, and the bridges and proxies in front of them, say it in many ways, and some of these can mean something else.
 // If the response itself does not say it, the list of tools is requested in the same session: a server that responds to that still knows
 // the session, so what it keeps there (a browser, a login) is not thrown away because of one failed call.
 import { EgressError } from '../../egress/errors.ts';

@@ -344,7 +344,7 @@ function byType(values: readonly unknown[]): SchemaObject[] {
   }));
 }
 
-/** The model sees what the name stands for. */
+/** Says in the description which property the name replaces. */
 function named(name: string, part: SchemaObject): SchemaObject {
   return described(part, `Named ${JSON.stringify(name)}.`, part.description);
 }
