@@ -94,7 +94,6 @@ test('only the clock waits; a bare timer only limits what happens on this machin
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/cli/src/time.ts': 'the clock of the command line',
-    'packages/react/src/timing.ts': 'the clock of the hooks',
     'packages/server/src/journal/appender.ts': 'collects text for a few milliseconds',
     'packages/server/src/db/group-commit.ts': 'bounds how long a commit waits for the one before it',
     'packages/server/src/http/request/sse.ts': 'keeps idle connections open',

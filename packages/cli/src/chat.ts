@@ -1,6 +1,7 @@
 // A conversation with a session. It reads the stream while the session works, and the keyboard while the session waits for a person; never
 // both, so that nothing is printed into a line that is being typed.
 import { type Approval, type Chunk, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
+import { isAfter } from '@signalbox/client/conversation';
 import { connectionLog } from './commands/session-history.ts';
 import type { LineReader } from './line-reader.ts';
 import { Screen } from './screen.ts';
@@ -195,12 +196,6 @@ function isShown(chunk: Chunk): boolean {
 
 async function* chunksOf(stream: AsyncIterable<{ chunks: Chunk[] }>): AsyncGenerator<Chunk> {
   for await (const { chunks } of stream) yield* chunks;
-}
-
-/** Numbers begin again in each turn. */
-function isAfter({ turn, seq }: Chunk, cursor: string | null): boolean {
-  const [, ofTurn = 0, last = 0] = (/^turn_(\d+):seq_(\d+)$/.exec(cursor ?? '') ?? []).map(Number);
-  return turn === ofTurn ? seq > last : turn > ofTurn;
 }
 
 function readJson(text: string | undefined): { value: unknown } | undefined {

@@ -1,16 +1,26 @@
-/** Positions in a session's journal: `turn_2:seq_17`. */
+/** Positions in a session's journal, and their cursors: `turn_2:seq_17`. */
 
-export function cursorOf({ turn, seq }: { turn: number; seq: number }): string {
+export interface Position {
+  readonly turn: number;
+  readonly seq: number;
+}
+
+export function cursorOf({ turn, seq }: Position): string {
   return `turn_${turn}:seq_${seq}`;
 }
 
-export function isAfter(cursor: string, other: string): boolean {
-  const [turn, seq] = position(cursor);
-  const [otherTurn, otherSeq] = position(other);
-  return turn > otherTurn || (turn === otherTurn && seq > otherSeq);
+/** The position of a cursor; without one, the position before the first chunk. */
+export function positionOf(cursor: string | null): Position {
+  const [, turn = 0, seq = 0] = /^turn_(\d+):seq_(\d+)$/.exec(cursor ?? '') ?? [];
+  return { turn: Number(turn), seq: Number(seq) };
 }
 
-function position(cursor: string): [turn: number, seq: number] {
-  const [, turn, seq] = /^turn_(\d+):seq_(\d+)$/.exec(cursor) ?? [];
-  return [Number(turn), Number(seq)];
+/** Whether a position, or a cursor, is later than another one. Sequence numbers begin again in each turn. */
+export function isAfter(one: Position | string | null, other: Position | string | null): boolean {
+  const [a, b] = [placeOf(one), placeOf(other)];
+  return a.turn > b.turn || (a.turn === b.turn && a.seq > b.seq);
+}
+
+function placeOf(place: Position | string | null): Position {
+  return typeof place === 'string' || place === null ? positionOf(place) : place;
 }

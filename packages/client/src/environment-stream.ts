@@ -7,7 +7,7 @@
  */
 
 import { readBody } from './body-stream.ts';
-import { cursorOf, isAfter } from './cursor.ts';
+import { isAfter } from './cursor.ts';
 import { envelopeIn, openEvents } from './open-events.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { EventParser } from './sse.ts';
@@ -84,9 +84,7 @@ export class EnvironmentStream implements AsyncIterable<Envelope> {
   #fresh(envelope: Envelope): Envelope {
     const { sessionId, cursor, timestamp } = envelope;
     const before = this.#returned.get(sessionId);
-    const chunks = before
-      ? envelope.chunks.filter((chunk) => isAfter(cursorOf(chunk), before.cursor))
-      : envelope.chunks;
+    const chunks = before ? envelope.chunks.filter((chunk) => isAfter(chunk, before.cursor)) : envelope.chunks;
     if (chunks.length > 0) this.#returned.set(sessionId, { cursor, timestamp });
     return chunks.length === envelope.chunks.length ? envelope : { ...envelope, chunks };
   }

@@ -11,7 +11,7 @@
  * the service sends a comment every 10 s. After a lost connection comes a pause and the next one.
  */
 
-import { cursorOf, isAfter } from './cursor.ts';
+import { isAfter } from './cursor.ts';
 import { dataOf, envelopeIn, eventsIn, openEvents, type StreamedChange } from './open-events.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import type { ServerSentEvent } from './sse.ts';
@@ -173,7 +173,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
       return envelope;
     }
     this.#moveTo(envelope.cursor);
-    const chunks = envelope.chunks.filter((chunk) => isAfter(cursorOf(chunk), before));
+    const chunks = envelope.chunks.filter((chunk) => isAfter(chunk, before));
     return chunks.length === envelope.chunks.length ? envelope : { ...envelope, chunks };
   }
 }

@@ -14,6 +14,8 @@ test('a browser bundle of the client needs nothing of Node.js, and loads where t
   const [chunk, ...others] = result!.output;
   expect(others).toEqual([]);
   expect(chunk.imports).toEqual([]);
+  // Only who shows a session pays for the store of its conversation.
+  expect(chunk.moduleIds.filter((id) => id.includes('/conversation/'))).toEqual([]);
   // What a bundler cannot find in a browser, it leaves out with a stub of this name.
   expect(chunk.code).not.toMatch(/__vite-browser-external|require\(|from ["']node:/);
   const page = {

@@ -1,5 +1,27 @@
 /** React hooks for sessions of Signalbox. No runtime dependency but React and the client. */
+export {
+  type AssistantMessage,
+  type AssistantPart,
+  type ChatStatus,
+  createSessionStore,
+  type DecideOptions,
+  type FileMessagePart,
+  type MessageContent,
+  type NewSession,
+  type PendingApproval,
+  type ReasoningPart,
+  type SendOptions,
+  type SessionActions,
+  type SessionFailure,
+  type SessionMessage,
+  type SessionSnapshot,
+  type SessionStore,
+  type SessionStoreOptions,
+  type TextPart,
+  type ToolApproval,
+  type ToolPart,
+  type ToolState,
+  type UserMessage,
+} from '@signalbox/client/conversation';
 export type { Access, UseSessionOptions } from './registry.ts';
-export { createSessionStore, type SessionStore, type SessionStoreOptions } from './store.ts';
-export type * from './types.ts';
 export { type UseSession, useSession } from './use-session.ts';

@@ -1,7 +1,6 @@
 /** Stores that components share: one for each session, so that several components open one stream. */
 import { Signalbox } from '@signalbox/client';
-import { createSessionStore, type SessionStore } from './store.ts';
-import type { NewSession } from './types.ts';
+import { createSessionStore, type NewSession, type SessionStore } from '@signalbox/client/conversation';
 
 /** How to reach the service: with a client, or with a function that gets a token. */
 export type Access =

@@ -1,6 +1,6 @@
+import type { SessionActions, SessionSnapshot } from '@signalbox/client/conversation';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { keyOf, sharedStore, type UseSessionOptions } from './registry.ts';
-import type { SessionActions, SessionSnapshot } from './types.ts';
 
 export type UseSession = SessionSnapshot & SessionActions;
 

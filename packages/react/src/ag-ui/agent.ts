@@ -20,6 +20,7 @@ import {
   type UserMessage,
 } from '@ag-ui/client';
 import { type OpenSession, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
+import { cursorOf, isAfter } from '@signalbox/client/conversation';
 import { Observable } from 'rxjs';
 import {
   awaitsPage,
@@ -276,17 +277,16 @@ export class SignalboxAgent extends AbstractAgent {
     if (this.#shouldInterrupt) await this.#interrupt(sessionId);
     this.#shouldInterrupt = false;
     // What a turn has shown before is read again, because later chunks refer to it.
-    const isContinued = after !== null && isAfter(after, beginningOf(from));
+    const isContinued = isAfter(after, beginningOf(from));
     const cursor = isContinued ? beginningOf(from) : after;
     const isOpen = (id: string) => !answered.has(id);
     let position: string | null = null;
     let interrupts: string[] = [];
     for await (const { chunks } of client.sessions.stream(sessionId, { cursor }, { signal })) {
       for (const chunk of chunks) {
-        const at = `turn_${chunk.turn}:seq_${chunk.seq}`;
         if (chunk.turn < from || chunk.turn > to) continue;
-        for (const event of events.push(chunk, { isReplay: after !== null && !isAfter(at, after) })) emit(event);
-        position = at;
+        for (const event of events.push(chunk, { isReplay: after !== null && !isAfter(chunk, after) })) emit(event);
+        position = cursorOf(chunk);
       }
       this.#cursor = position ?? this.#cursor;
       const isUpToDate = position !== null && !(until && isAfter(until, position));
@@ -325,14 +325,4 @@ function outputOf(content: unknown): unknown {
   } catch {
     return content;
   }
-}
-
-function isAfter(cursor: string, other: string): boolean {
-  const [turn = 0, seq = 0] = numbersOf(cursor);
-  const [otherTurn = 0, otherSeq = 0] = numbersOf(other);
-  return turn > otherTurn || (turn === otherTurn && seq > otherSeq);
-}
-
-function numbersOf(cursor: string): number[] {
-  return (cursor.match(/\d+/g) ?? []).map(Number);
 }

@@ -1,7 +1,8 @@
 /** Messages of a session as messages of AG-UI, and back. */
 import type { AssistantMessage, ContentPart, Message, ToolCall, UserMessage } from '@ag-ui/client';
 import type { Content, FilePart, Message as StoredMessage } from '@signalbox/client';
-import { bytesOfUrl, sendableText } from '../sendable.ts';
+import { sendableText } from '@signalbox/client/conversation';
+import { bytesOfUrl } from '../bytes-of-url.ts';
 
 /** The id of the message that has the result of a call, streamed and stored. */
 export function resultMessageId(toolCallId: string): string {

@@ -1,7 +1,8 @@
 /** A message of the AI SDK as the content of a message of a session. */
 import type { Content, StoredFile } from '@signalbox/client';
+import { sendableText } from '@signalbox/client/conversation';
 import type { FileUIPart, UIMessage } from 'ai';
-import { bytesOfUrl, sendableText } from '../sendable.ts';
+import { bytesOfUrl } from '../bytes-of-url.ts';
 
 type Upload = (
   file: Uint8Array<ArrayBuffer>,

@@ -1,5 +1,6 @@
 // The raw journal: every chunk, in order. Only visible rows are rendered, so that a hundred thousand chunks scroll.
 import type { ChunkType, Session } from '@signalbox/client';
+import { isAfter } from '@signalbox/client/conversation';
 import { useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -16,7 +17,6 @@ import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { ChunkList } from './chunk-list.ts';
 import { type ChunkRow, mergeDeltas, rowOf } from './chunk-rows.ts';
-import { isBefore } from './follow.ts';
 import { chunkTypes, sessionSearch } from './search-params.ts';
 
 const ROW_PX = 28;
@@ -111,7 +111,7 @@ function Rows({
   useEffect(() => {
     if (error !== undefined) return;
     if (!isAtEnd && last >= rows.length - AHEAD_ROWS) void list.more();
-    else if (isAtEnd && isBefore(list.cursor, liveCursor)) list.soon();
+    else if (isAtEnd && isAfter(liveCursor, list.cursor)) list.soon();
   }, [list, last, rows.length, isAtEnd, error, liveCursor]);
 
   async function toEnd() {

@@ -11,6 +11,7 @@
  * cancelled one.
  */
 import { type Chunk, type Message, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
+import { isAfter } from '@signalbox/client/conversation';
 import { voidableChunkTypes } from '@signalbox/contract';
 import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
 
@@ -317,21 +318,10 @@ export class Following {
       growing,
       connection: this.#connection,
       isCaughtUp:
-        this.#olderCursor !== undefined && (this.#connection === 'over' || !isBefore(this.#cursor, this.#target)),
+        this.#olderCursor !== undefined && (this.#connection === 'over' || !isAfter(this.#target, this.#cursor)),
       cursor: this.#cursor,
       news: this.#news,
       error: this.#error,
     };
   }
-}
-
-export function isBefore(cursor: string | null, other: string | null): boolean {
-  const [turn, seq] = position(cursor);
-  const [otherTurn, otherSeq] = position(other);
-  return turn < otherTurn || (turn === otherTurn && seq < otherSeq);
-}
-
-function position(cursor: string | null): [turn: number, seq: number] {
-  const [, turn, seq] = /^turn_(\d+):seq_(\d+)$/.exec(cursor ?? '') ?? [];
-  return [Number(turn ?? 0), Number(seq ?? 0)];
 }

@@ -1,5 +1,5 @@
 /** Which errors pass, and what a page shows of the others. */
-import { SignalboxError } from '@signalbox/client';
+import { SignalboxError } from '../errors.ts';
 import type { SessionFailure } from './types.ts';
 
 /** Whether the same call may succeed later: no response, a service that restarts, or too many requests. */

@@ -1,5 +1,5 @@
 /** The snapshot of a session, from its sources. Objects that show the same are the same objects, so that components can be memoized. */
-import type { Message, Session } from '@signalbox/client';
+import type { Message, Session } from '../types.generated.ts';
 import type { History } from './history.ts';
 import type { JournalState } from './journal.ts';
 import type { Outbox } from './outbox.ts';

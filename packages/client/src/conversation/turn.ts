@@ -3,7 +3,7 @@
  *
  * A turn that is read again from any earlier chunk does not change, because each chunk has a position and is applied once.
  */
-import type { Chunk, Decision, SessionError, StopReason, WaitingFor } from '@signalbox/client';
+import type { Chunk, Decision, SessionError, StopReason, WaitingFor } from '../types.generated.ts';
 import type { AssistantPart, ReasoningPart, TextPart, ToolPart, ToolState } from './types.ts';
 
 export interface TurnState {

@@ -1,16 +1,3 @@
-/** What a user pastes or attaches, as the service accepts it. */
-import type { Content } from '@signalbox/client';
-
-/** Without NUL, which no database of text can store, and which PDF viewers and terminals put into what is copied from them. */
-export function sendableText(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
-}
-
-export function sendable(content: Content): Content {
-  if (typeof content === 'string') return sendableText(content);
-  return content.map((part) => (part.type === 'text' ? { ...part, text: sendableText(part.text) } : part));
-}
-
 /** The bytes of a `data:` or a `blob:` URL; undefined for any other. Throws if a `blob:` URL can't be read. */
 export async function bytesOfUrl(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (url.startsWith('blob:')) return await bytesOfBlob(url);

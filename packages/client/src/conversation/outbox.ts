@@ -4,9 +4,10 @@
  * They are sent one after another. While the network is down a message is repeated, with one idempotency key, so the session gets it
  * once. If the service refuses it, it is `failed` and the next one is sent.
  */
-import type { Message, Sleep } from '@signalbox/client';
+import type { Sleep } from '../time.ts';
+import type { Message } from '../types.generated.ts';
+import { Backoff } from './backoff.ts';
 import { isTemporary } from './failures.ts';
-import { Backoff } from './timing.ts';
 import type { MessageContent, SendOptions, UserMessage } from './types.ts';
 
 export interface Outgoing {

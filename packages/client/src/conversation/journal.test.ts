@@ -1,8 +1,10 @@
 // What a page shows does not depend on how the journal was cut into reads: the state is a function of the chunks.
-import type { Chunk } from '@signalbox/client';
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { applyChunk, cursorOf, type JournalState, journalAfter, positionOf } from './journal.ts';
+import { cursorOf, positionOf } from '../cursor.ts';
+import type { Chunk } from '../types.generated.ts';
+import { applyChunk, type JournalState, journalAfter } from './journal.ts';
 
 type Body<T = Chunk> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;
 

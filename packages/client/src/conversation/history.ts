@@ -2,7 +2,8 @@
  * The transcript of a session as far as it has been read: from its end, a page at a time, in whole turns. If a page starts within a
  * turn, its messages are held back until the start of the turn is read.
  */
-import type { Message, Signalbox } from '@signalbox/client';
+import type { Signalbox } from '../client.ts';
+import type { Message } from '../types.generated.ts';
 
 // A few screens.
 const pageRows = 50;

@@ -1,6 +1,7 @@
 // The parts of a turn, from the chunks that a service writes.
-import type { Chunk } from '@signalbox/client';
+
 import { describe, expect, test } from 'vitest';
+import type { Chunk } from '../types.generated.ts';
 import { applyToTurn, newTurn, type TurnState } from './turn.ts';
 import type { ToolPart } from './types.ts';
 

@@ -1,22 +1,5 @@
-/** The only file of the package that waits, or listens to the browser. */
-import type { Sleep } from '@signalbox/client';
-
-export const sleep: Sleep = (ms, signal) =>
-  new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort);
-      resolve();
-    }, ms);
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-  });
+/** When a page tries again after a failure. */
+import type { Sleep } from '../time.ts';
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;

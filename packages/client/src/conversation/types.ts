@@ -10,7 +10,7 @@ import type {
   SessionStatus,
   StopReason,
   WaitingFor,
-} from '@signalbox/client';
+} from '../types.generated.ts';
 
 /** A message of the user, or everything that the agent did in one turn. */
 export type SessionMessage = UserMessage | AssistantMessage;

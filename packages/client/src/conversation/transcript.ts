@@ -1,5 +1,5 @@
 /** Messages of a page, from the transcript: whole turns, without what is shown only while a turn runs. */
-import type { FilePart, Message } from '@signalbox/client';
+import type { FilePart, Message } from '../types.generated.ts';
 import { newTool } from './turn.ts';
 import type { AssistantMessage, AssistantPart, SessionMessage, ToolPart, UserMessage } from './types.ts';
 

@@ -1,11 +1,7 @@
 /** What the journal of a session has shown, from its chunks. Pure, like `turn.ts`. */
-import type { Chunk, SessionStatus, WaitingFor } from '@signalbox/client';
+import { isAfter, type Position } from '../cursor.ts';
+import type { Chunk, SessionStatus, WaitingFor } from '../types.generated.ts';
 import { applyToTurn, newTurn, type TurnState } from './turn.ts';
-
-export interface Position {
-  readonly turn: number;
-  readonly seq: number;
-}
 
 export interface JournalState {
   /** Of the last chunk. */
@@ -44,17 +40,4 @@ export function applyChunk(state: JournalState, chunk: Chunk): JournalState {
     status: isStatus ? chunk.status : state.status,
     waitingFor: isStatus ? chunk.waitingFor : state.waitingFor,
   };
-}
-
-export function isAfter(one: Position, other: Position): boolean {
-  return one.turn > other.turn || (one.turn === other.turn && one.seq > other.seq);
-}
-
-export function cursorOf({ turn, seq }: Position): string {
-  return `turn_${turn}:seq_${seq}`;
-}
-
-export function positionOf(cursor: string): Position {
-  const [, turn = 0, seq = 0] = /^turn_(\d+):seq_(\d+)$/.exec(cursor) ?? [];
-  return { turn: Number(turn), seq: Number(seq) };
 }

@@ -9,21 +9,17 @@
  * The stream is open while there are subscribers, and for a second longer, because a page that shows another component, or React in
  * its strict mode, subscribes again at once. Without subscribers everything is kept, and read on from the cursor later.
  */
-import { NotFoundError, type Session, type Signalbox, SignalboxError, type Sleep } from '@signalbox/client';
+import type { Signalbox } from '../client.ts';
+import { cursorOf, isAfter, type Position, positionOf } from '../cursor.ts';
+import { NotFoundError, SignalboxError } from '../errors.ts';
+import { type Sleep, sleep } from '../time.ts';
+import type { Session } from '../types.generated.ts';
+import { Backoff, onNetworkChange } from './backoff.ts';
 import { failureOf, isTemporary } from './failures.ts';
 import { History } from './history.ts';
-import {
-  applyChunk,
-  cursorOf,
-  isAfter,
-  type JournalState,
-  journalAfter,
-  type Position,
-  positionOf,
-} from './journal.ts';
+import { applyChunk, type JournalState, journalAfter } from './journal.ts';
 import { Outbox, type Outgoing } from './outbox.ts';
 import { sendable } from './sendable.ts';
-import { Backoff, onNetworkChange, sleep } from './timing.ts';
 import type {
   DecideOptions,
   MessageContent,
@@ -313,7 +309,7 @@ class Store implements SessionStore {
     const { turn, cursor, forkedFrom, status, stopReason } = session;
     const isLive = turn > (forkedFrom?.turn ?? 0) && (unfinished.has(status) || stopReason === 'error');
     this.#liveFrom = isLive ? turn : turn + 1;
-    this.#target = cursor === null ? { turn: 0, seq: 0 } : positionOf(cursor);
+    this.#target = positionOf(cursor);
     this.#journal = journalAfter(isLive ? { turn, seq: 0 } : this.#target);
     this.#history = history;
     this.#session = session;
