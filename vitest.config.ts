@@ -43,6 +43,7 @@ export default defineConfig({
       { extends: true, test: { name: 'process', include: processTests, ...onDatabase } },
       { extends: true, test: { name: 'browser', include: browser, ...onDatabase } },
     ],
+    reporters: ['default', './scripts/test-reporter.ts'],
     setupFiles: ['packages/server/test/support/record-statements.ts', 'packages/server/test/support/each-file.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.
     pool: 'forks',

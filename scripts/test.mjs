@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { memoryDirectory } from './memory-directory.mjs';
+import { processorMs } from './processor-time.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 Object.assign(process.env, memoryDirectory());
@@ -43,7 +44,7 @@ const checks = [
 ];
 const steps = [
   ...(isWhole || wanted.includes('static') ? checks : []),
-  ...(isWhole ? [['tests', vitest, 'run', '--reporter=default', '--reporter=scripts/failed-tests-reporter.mjs']] : []),
+  ...(isWhole ? [['tests', vitest, 'run']] : []),
   ...(wantedProjects.length > 0
     ? [
         [
@@ -110,5 +111,10 @@ function repeatFailed() {
 
 function ranText() {
   const notRun = steps.length - passed.length - 1;
-  return `Passed: ${passed.join('; ') || 'none'}.${notRun > 0 ? ` Not run: ${notRun} more.` : ''}`;
+  const ms = processorMs();
+  return [
+    `Passed: ${passed.join('; ') || 'none'}.`,
+    ...(notRun > 0 ? [`Not run: ${notRun} more.`] : []),
+    ...(ms === undefined ? [] : [`Processor time: ${(ms / 60_000).toFixed(1)} minutes.`]),
+  ].join(' ');
 }

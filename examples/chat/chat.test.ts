@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../packages/console/test/support/axe.ts';
 import { browser, type Page } from '../../packages/console/test/support/browser.ts';
 import { type Clock, systemClock } from '../../packages/server/src/lib/clock.ts';
+import { failLater } from '../../packages/server/test/support/late-errors.ts';
 import { startTestService, type TestService } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
 
@@ -25,9 +26,7 @@ afterAll(() => chat.process.kill());
 /** A browser of its own, and therefore a user of its own. Fails the test on an error of the page. */
 async function open(address = url): Promise<Page> {
   const page = await (await (await browser()).newContext({ viewport: { width: 900, height: 800 } })).newPage();
-  page.on('pageerror', (error) => {
-    throw error;
-  });
+  page.on('pageerror', failLater);
   await page.goto(address);
   return page;
 }

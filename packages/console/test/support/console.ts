@@ -5,6 +5,7 @@ import { Signalbox } from '@signalbox/client';
 import type { Account } from '@signalbox/contract/console';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { failLater } from '../../../server/test/support/late-errors.ts';
 import {
   startTestService,
   type TestService,
@@ -77,11 +78,11 @@ export async function startConsole(options: TestServiceOptions = {}): Promise<Te
 /** Fails the test on anything that a page throws or that the browser refuses because of the policy. */
 function watch(page: Page): void {
   page.on('pageerror', (error) => {
-    throw new Error(`${page.url()} threw ${error.stack}`);
+    failLater(new Error(`${page.url()} threw ${error.stack}`));
   });
   page.on('console', (message) => {
     const text = message.text();
-    if (/content security policy/i.test(text)) throw new Error(`${page.url()}: ${text}`);
+    if (/content security policy/i.test(text)) failLater(new Error(`${page.url()}: ${text}`));
   });
 }
 

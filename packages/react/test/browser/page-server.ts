@@ -11,6 +11,7 @@ import react from '@vitejs/plugin-react';
 import type { Page } from 'playwright-core';
 import { build } from 'vite';
 import { browser } from '../../../console/test/support/browser.ts';
+import { failLater } from '../../../server/test/support/late-errors.ts';
 
 export interface PageServer {
   readonly url: string;
@@ -75,12 +76,10 @@ export async function servePage(service: { url: string; adminKey: string }): Pro
     markup: '',
     async open(query) {
       const opened = await (await (await browser()).newContext()).newPage();
-      opened.on('pageerror', (error) => {
-        throw error;
-      });
+      opened.on('pageerror', failLater);
       opened.on('console', (message) => {
         if (['error', 'warning'].includes(message.type()) && !/Failed to load resource/.test(message.text())) {
-          throw new Error(message.text());
+          failLater(new Error(message.text()));
         }
       });
       await opened.goto(`${page.url}/?${new URLSearchParams(query)}`);

@@ -1,7 +1,21 @@
 // A process runs one test file after another (vitest.config.ts), so each leaves the process as it found it.
 import { afterAll, afterEach, vi } from 'vitest';
+import { processorMs } from '../../../../scripts/processor-time.ts';
 import { endFile } from './at-file-end.ts';
 import { takeLastLines } from './last-lines.ts';
+import { throwLateErrors } from './late-errors.ts';
+
+const here = globalThis as { signalboxProcessorMs?: number };
+
+// The first hook is called last, and so counts the others. The first file of a process has the time of its start.
+// biome-ignore lint/correctness/noEmptyPattern: vitest accepts only a pattern as the first parameter.
+afterAll(({}, file) => {
+  const ms = processorMs();
+  if (ms === undefined) return;
+  // Without a browser that ended by being killed together with its children, it can be less.
+  file.meta.processorMs = Math.max(0, ms - (here.signalboxProcessorMs ?? 0));
+  here.signalboxProcessorMs = ms;
+});
 
 // After the hooks of the file itself.
 afterEach(({ task }) => {
@@ -17,4 +31,7 @@ afterAll(async () => {
   vi.unstubAllGlobals();
   vi.resetConfig();
   await endFile();
+  throwLateErrors();
 });
+
+afterEach(throwLateErrors);
