@@ -20,10 +20,7 @@ const browser = [
   'examples/chat/**/*.test.ts',
 ];
 // They change a module (`vi.mock`), so no other file may run in their process.
-const isolatedUnit = [
-  'packages/server/src/http/request/validate.test.ts',
-  'packages/server/src/runtime/schemas/schemas.test.ts',
-];
+const isolatedUnit = ['packages/server/src/http/body/validate.test.ts', 'packages/server/src/schemas/schemas.test.ts'];
 const isolatedServer = ['packages/server/test/operator/backup.test.ts'];
 const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };
 

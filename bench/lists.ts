@@ -3,7 +3,7 @@
 // values: one that only the oldest rows match, one that none matches, and two of which each matches many rows but both match none.
 import pg from 'pg';
 import { formatId, parseId } from '../packages/server/src/lib/ids.ts';
-import { pairOf } from '../packages/server/src/sessions/metadata.ts';
+import { pairOf } from '../packages/server/src/sessions/search/metadata.ts';
 import { type Bench, type Benchmark, durations, startBench } from './support/harness.ts';
 import { createScriptedAgent } from './support/session-client.ts';
 import { quantile, type Row, rowOf } from './support/table.ts';

@@ -9,7 +9,7 @@ import { Signalbox, webhooks } from '@signalbox/client';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../packages/embedded-postgres/test/support/ask.ts';
-import { readMigrations } from '../packages/server/src/db/migration-files.ts';
+import { readMigrations } from '../packages/server/src/db/schema/migration-files.ts';
 import { nodeOf } from '../packages/server/test/support/database-state.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
 import { createRandom } from '../packages/server/test/support/random.ts';

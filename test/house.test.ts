@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checksumLine, readMigrations } from '../packages/server/src/db/migration-files.ts';
+import { checksumLine, readMigrations } from '../packages/server/src/db/schema/migration-files.ts';
 import config from '../vitest.config.ts';
 import {
   everything,
@@ -42,7 +42,7 @@ test('every request to an address that a user configured goes through egress/', 
     'node:dgram',
   ];
   const allowed: Record<string, string> = {
-    'packages/server/src/http/request/telemetry.ts': 'the names of HTTP methods',
+    'packages/server/src/http/connection/telemetry.ts': 'the names of HTTP methods',
     'packages/embedded-postgres/src/endpoint.ts': 'finds a free port',
     'packages/server/src/operator/listen.ts': 'tries whether a port of this machine is free',
     'packages/server/src/environments/secrets.ts': 'distinguishes an address from a name',
@@ -78,7 +78,7 @@ test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/server/src/lib/ids.ts': 'when an id was created, for its order; no state depends on it',
-    'packages/server/src/http/request/loop-queue.ts': 'how long the event loop was blocked; no state depends on it',
+    'packages/server/src/http/admission/loop-queue.ts': 'how long the event loop was blocked; no state depends on it',
     'packages/server/src/egress/exchange.ts': 'how long a server was waited for; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
@@ -96,13 +96,13 @@ test('only the clock waits; a bare timer only limits what happens on this machin
     'packages/cli/src/time.ts': 'the clock of the command line',
     'packages/server/src/journal/appender.ts': 'collects text for a few milliseconds',
     'packages/server/src/db/group-commit.ts': 'bounds how long a commit waits for the one before it',
-    'packages/server/src/http/request/sse.ts': 'keeps idle connections open',
+    'packages/server/src/http/stream/sse.ts': 'keeps idle connections open',
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
     'packages/server/src/egress/connections.ts': 'the lifetime of a connection',
     'packages/server/src/egress/exchange.ts': 'the deadline of an exchange',
     'packages/embedded-postgres/src/locked-server.ts': 'polls a server that starts or stops',
     'packages/embedded-postgres/src/server.ts': 'polls a server that starts or stops',
-    'packages/server/src/runtime/schemas/threads.ts': 'ends a thread that takes too long or is idle',
+    'packages/server/src/schemas/threads.ts': 'ends a thread that takes too long or is idle',
   };
   expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
 });
@@ -110,7 +110,7 @@ test('only the clock waits; a bare timer only limits what happens on this machin
 test('code that waits for a close or an abort notices one that has already happened', () => {
   // `close` and `abort` are emitted once: a listener added afterwards waits forever.
   const closed = {
-    'packages/server/src/http/request/closed.ts': 'the only listener for responses',
+    'packages/server/src/http/connection/closed.ts': 'the only listener for responses',
     'packages/server/src/egress/sockets.ts': 'for a socket that was just created',
     'packages/embedded-postgres/src/cluster.ts': 'for a process that was just started',
   };
@@ -142,7 +142,7 @@ test('code in a transaction uses no second connection, which could deadlock the 
   // Only `inTransaction` does this: it joins the request's transaction if there is one.
   const allowed = {
     'packages/server/src/lib/context.ts': 'inTransaction itself',
-    'packages/server/src/http/request/idempotency.ts': 'the transaction of a request',
+    'packages/server/src/http/idempotency/idempotency.ts': 'the transaction of a request',
     'packages/server/src/events/denied.ts': 'remains when the request fails',
   };
   expect(uses(server, /\bctx\.db\.transaction\(|'transaction' in/, allowed)).toEqual([]);
@@ -158,18 +158,18 @@ function bodyAfter(lines: readonly string[], index: number): string[] {
 test('only runtime/schemas/ compiles schemas and patterns of users, because it can stop them', () => {
   const allowed = {
     'packages/contract/src/validation/check.ts': 'schemas of the contract, values of limited size',
-    'packages/server/src/http/request/validate.ts': 'schemas of the contract',
+    'packages/server/src/http/body/validate.ts': 'schemas of the contract',
     'packages/server/src/http/route-steps.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
-    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it is cheap',
-    'packages/server/src/runtime/schemas/check.ts': 'only judge.ts calls it',
+    'packages/server/src/schemas/judge.ts': 'runs in a thread, unless it is cheap',
+    'packages/server/src/schemas/check.ts': 'only judge.ts calls it',
   };
   expect(uses(sources, /from 'typebox\/(schema|compile|value)'/, allowed)).toEqual([]);
   const patterns = {
-    'packages/server/src/runtime/schemas/check.ts': 'only judge.ts calls it',
-    'packages/server/src/runtime/schemas/fit.ts': 'only judge.ts and check.ts call it',
-    'packages/server/src/runtime/schemas/place.ts': 'only fit.ts and check.ts call it',
-    'packages/server/src/runtime/tools/redact.ts': 'secrets, each character escaped',
+    'packages/server/src/schemas/check.ts': 'only judge.ts calls it',
+    'packages/server/src/schemas/fit.ts': 'only judge.ts and check.ts call it',
+    'packages/server/src/schemas/place.ts': 'only fit.ts and check.ts call it',
+    'packages/server/src/tools/tool/redact.ts': 'secrets, each character escaped',
     'packages/server/src/journal/cursor.ts': 'a constant',
     'packages/server/src/keys/secret.ts': 'constants',
     'packages/console/src/text-format.ts': 'constants',
@@ -218,8 +218,8 @@ test('a file at a path that a user names is written by output-file.ts, which rem
   ].concat(['readdir', 'readdirSync', 'stat', 'statSync', 'statfs', 'mkdir', 'mkdirSync']);
   const allowed: Record<string, string> = {
     'packages/create-signalbox/src/project.ts': 'writes a project to an empty folder',
-    'packages/server/src/lib/output-file.ts': 'the only writer',
-    'packages/server/src/lib/sync-directory.ts': 'opens a directory',
+    'packages/server/src/lib/files/output-file.ts': 'the only writer',
+    'packages/server/src/lib/files/sync-directory.ts': 'opens a directory',
     'packages/server/src/db/start-mark.ts': 'a file of the data directory',
     'packages/server/src/operator/backup.ts': 'opens a file to read it',
     'packages/server/src/operator/restore.ts': 'moves clusters of the data directory',
@@ -337,8 +337,8 @@ test('a test moves a manual clock only while the service is idle, and waits for 
     'packages/server/test/webhooks/journal-tail.test.ts':
       'commits overlap with deliveries, for less than their time limit',
     'packages/server/test/webhooks/slow-searches.test.ts': 'a retry becomes due during a statement',
-    'packages/server/src/runtime/tools/mcp-pool.test.ts': 'a connection is taken at the moment its time ends',
-    'packages/server/src/http/request/windows.test.ts': 'nothing runs',
+    'packages/server/src/tools/mcp/mcp-pool.test.ts': 'a connection is taken at the moment its time ends',
+    'packages/server/src/http/admission/windows.test.ts': 'nothing runs',
   };
   expect(uses(tests, /\.leap\(/, atOnce)).toEqual([]);
   // A poll in real time lets the clock run ahead of everything that it does not see, such as a browser.

@@ -5,10 +5,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { createDb } from '../src/db/db.ts';
-import { migrate } from '../src/db/migrate.ts';
-import { readMigrations, withNewChecksums } from '../src/db/migration-files.ts';
-import { dumpSchema } from '../src/db/schema-dump.ts';
-import { readSchemaNotes } from '../src/db/schema-notes.ts';
+import { migrate } from '../src/db/schema/migrate.ts';
+import { readMigrations, withNewChecksums } from '../src/db/schema/migration-files.ts';
+import { dumpSchema } from '../src/db/schema/schema-dump.ts';
+import { readSchemaNotes } from '../src/db/schema/schema-notes.ts';
 
 const sums = fileURLToPath(new URL('../src/db/migrations/SHA256SUMS', import.meta.url));
 const migrations = await readMigrations();

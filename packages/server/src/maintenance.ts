@@ -8,7 +8,7 @@ import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { findPendingRecords, PENDING_PAGE_SIZE, sequenceInBackground } from './events/sequencer.ts';
 import { purgeFiles } from './files/purge.ts';
 import { dropUnusedFiles } from './files/retention.ts';
-import { dropExpiredResponses } from './http/request/idempotency.ts';
+import { dropExpiredResponses } from './http/idempotency/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { OVER } from './lib/aborted.ts';
 import { exponentialMs } from './lib/back-off.ts';
@@ -17,9 +17,9 @@ import { paced } from './lib/paced.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
-import { dropOldSessions } from './sessions/retention.ts';
+import { dropExpiredShares } from './sessions/reading/shares.ts';
+import { dropOldSessions } from './sessions/retention/retention.ts';
 import { createSearchUpdates, organizationsToUpdate } from './sessions/search/update.ts';
-import { dropExpiredShares } from './sessions/shares.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
   clearSessions,

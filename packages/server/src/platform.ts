@@ -12,14 +12,14 @@ import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { FairShare } from './lib/fair-share.ts';
 import type { Log } from './lib/log.ts';
+import type { EnvironmentStreams } from './listening/environment-streams.ts';
+import type { ModelCatalog } from './models/catalog.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { Tracing } from './observe/tracing.ts';
-import type { ModelCatalog } from './runtime/models/catalog.ts';
-import type { LocalRunners } from './sessions/state/local-start.ts';
+import type { LocalRunners } from './session-rows/local-start.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
-import type { EnvironmentStreams } from './webhooks/listening/environment-streams.ts';
 import type { Offers } from './workers/offers.ts';
 
 export interface Platform {

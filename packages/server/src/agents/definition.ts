@@ -11,9 +11,9 @@ import {
 import type { Egress } from '../egress/egress.ts';
 import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
-import { isOfObject, NOT_OF_OBJECT } from '../runtime/schemas/schemas.ts';
-import { checkTemplate } from '../runtime/tools/template.ts';
-import { approvalOf, isForAll } from '../runtime/tools/turn-tool.ts';
+import { isOfObject, NOT_OF_OBJECT } from '../schemas/schemas.ts';
+import { checkTemplate } from '../tools/request/template.ts';
+import { approvalOf, isForAll } from '../tools/tool/turn-tool.ts';
 import type { Definition } from './agents.ts';
 
 /** Errors in one response: as many as someone corrects at once. */

@@ -15,7 +15,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { isDraft } from '../lib/draft-version.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { readSession } from '../sessions/state/session.ts';
+import { readSession } from '../session-rows/session.ts';
 import { checkSchemas, currentVersion, type Definition, definitionOf, requireReach, requireValid } from './agents.ts';
 import { readDefinition } from './read-definition.ts';
 

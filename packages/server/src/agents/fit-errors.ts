@@ -1,14 +1,14 @@
 // What in a definition would be ignored, or could never apply, because its author mistyped a name: keywords of schemas, the rules of
 // approvals, and placeholders. Nothing of this fails when the agent runs, so a call that was to be protected would not be.
 //
-// What an MCP server's tools take is known only when they are listed: runtime/tools/mcp-list.ts checks the rules for them. Definitions
+// What an MCP server's tools take is known only when they are listed: tools/mcp/mcp-list.ts checks the rules for them. Definitions
 // that earlier releases stored are not checked until their tools are sent again; `signalbox doctor` lists them.
 import type { FieldError, McpTool, Tool } from '@signalbox/contract';
-import type { Problem } from '../runtime/schemas/problem.ts';
-import { type Fit, fitProblems, schemaProblems } from '../runtime/schemas/schemas.ts';
-import { foreignPlaceholders } from '../runtime/tools/template.ts';
-import { inputPlaceholders } from '../runtime/tools/template-texts.ts';
-import { approvalOf, turnToolOf } from '../runtime/tools/turn-tool.ts';
+import type { Problem } from '../schemas/problem.ts';
+import { type Fit, fitProblems, schemaProblems } from '../schemas/schemas.ts';
+import { foreignPlaceholders } from '../tools/request/template.ts';
+import { inputPlaceholders } from '../tools/request/template-texts.ts';
+import { approvalOf, turnToolOf } from '../tools/tool/turn-tool.ts';
 import { approvalsOf } from './definition.ts';
 
 /** Also what is wrong with the schemas themselves. */

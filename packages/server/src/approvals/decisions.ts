@@ -4,7 +4,7 @@
 // no one approves what they have not seen, whatever arrives at the same time. An approver can replace their approval by one of
 // another input until the approval is resolved.
 import type { Approval, ApprovalProgress, Approvers } from '@signalbox/contract';
-import { isSameJson } from '../lib/same-json.ts';
+import { isSameJson } from '../lib/json/same-json.ts';
 import { isSameDecider } from './approvers.ts';
 
 /** A decision as stored. `deciders`: the identities of the caller, its own first (approvers.ts). */

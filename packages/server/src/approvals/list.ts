@@ -1,4 +1,4 @@
-// The list of approvals. It is merged as the list of sessions is (sessions/list.ts), so its cost depends on the page's length.
+// The list of approvals. It is merged as the list of sessions is (sessions/reading/list.ts), so its cost depends on the page's length.
 import { approvalStatuses, type Input, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';

@@ -10,16 +10,16 @@ import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { keyIdentity, keyIdsIn, userIdentity, userIdsIn } from '../lib/identities.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
-import { inputErrors } from '../runtime/schemas/schemas.ts';
-import { recordAwaitedResult, showWhileWaiting } from '../sessions/state/awaited-result.ts';
+import { inputErrors } from '../schemas/schemas.ts';
+import { recordAwaitedResult, showWhileWaiting } from '../session-rows/awaited-result.ts';
 import {
   decidedChunk,
   notRunChunks,
   type Operation,
   operationColumns,
   resolvedChunk,
-} from '../sessions/state/operations.ts';
-import { lockSession, type SessionRow } from '../sessions/state/session.ts';
+} from '../session-rows/operations.ts';
+import { lockSession, type SessionRow } from '../session-rows/session.ts';
 import { type ApprovalRow, readApproval, viewApproval } from './approvals.ts';
 import { type Decider, deciderOf, grantFor, mayDecide, personDecider } from './approvers.ts';
 import { addDecision, countInputs, type Decided, type StoredDecision } from './decisions.ts';

@@ -8,10 +8,10 @@
 // budgets with `stop` all sessions that they are for (stops.ts).
 import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import type { ReportedUsage } from '../models/model/model.ts';
 import type { Platform } from '../platform.ts';
-import type { ReportedUsage } from '../runtime/models/model.ts';
-import type { Operation, PricedUsage } from '../sessions/state/operations.ts';
-import type { SessionRow } from '../sessions/state/session.ts';
+import type { Operation, PricedUsage } from '../session-rows/operations.ts';
+import type { SessionRow } from '../session-rows/session.ts';
 import { roundUsd } from '../usage/prices.ts';
 import { isSpent } from './key-spending.ts';
 import { isFor } from './stops.ts';

@@ -1,4 +1,4 @@
-// Callers that wait for a connection. Organizations take turns, as at the event loop (http/request/loop-queue.ts): one with hundreds of
+// Callers that wait for a connection. Organizations take turns, as at the event loop (http/admission/loop-queue.ts): one with hundreds of
 // requests waits for its own, and another for at most one request of each that waits. Every second turn is the service's.
 
 /** `who`: the organization; undefined for work of the service that is not of one, such as a commit that several share. */

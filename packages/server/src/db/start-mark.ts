@@ -4,7 +4,7 @@
 // empty installation, or continue in a database whose contents are used elsewhere.
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory } from '../lib/sync-directory.ts';
+import { syncDirectory } from '../lib/files/sync-directory.ts';
 
 export type StartMark = { at: string } /** `replaces`: the directory had a database before. */ & (
   | { because: 'restoring'; from: string; replaces: boolean }

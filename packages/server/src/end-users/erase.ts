@@ -1,8 +1,8 @@
 // Erases end users: everything that belongs to them, in the order in which it could come back.
 //
 //   1. schedules          they would open sessions
-//   2. sessions           fifty families at a time: open ones are cancelled, then all are deleted (sessions/delete-ended.ts)
-//   3. messages           of origins whose forks are gone as well (sessions/kept-transcripts.ts)
+//   2. sessions           fifty families at a time: open ones are cancelled, then all are deleted (sessions/retention/delete-ended.ts)
+//   3. messages           of origins whose forks are gone as well (sessions/retention/kept-transcripts.ts)
 //   4. usage              the sums stay, without the id
 //   5. uploads            with session tokens that no message names; others do not name the end user any more
 //   6. bytes of files     from their store
@@ -16,12 +16,12 @@ import sql from 'sql-template-tag';
 import { recordEvent, systemSource } from '../events/record.ts';
 import { purgeFilesOf } from '../files/purge.ts';
 import { eraseUploads, forgetHolders } from '../files/retention.ts';
-import { eraseResponses } from '../http/request/erase-responses.ts';
+import { eraseResponses } from '../idempotency/erase-responses.ts';
 import type { Platform } from '../platform.ts';
-import { deleteEndedSessions } from '../sessions/delete-ended.ts';
+import { type SessionRow, sessionColumns } from '../session-rows/session.ts';
 import { cancelFamily, type SessionWriter } from '../sessions/end-session.ts';
-import { trimDueTranscripts } from '../sessions/kept-transcripts.ts';
-import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
+import { deleteEndedSessions } from '../sessions/retention/delete-ended.ts';
+import { trimDueTranscripts } from '../sessions/retention/kept-transcripts.ts';
 import { eraseUsage } from '../usage/erase.ts';
 
 export type ErasurePlatform = Pick<

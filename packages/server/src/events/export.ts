@@ -5,7 +5,7 @@
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
-import { csvLine, type ExportedFile, fileOf } from '../lib/exported-file.ts';
+import { csvLine, type ExportedFile, fileOf } from '../lib/files/exported-file.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
 import { readEventHead, sequenceEvents } from './sequencer.ts';
 

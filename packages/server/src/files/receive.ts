@@ -37,7 +37,7 @@ export type ReceivedFile = FileRow & { readonly organizationId: string };
 
 type ReceivePlatform = Pick<Platform, 'db' | 'clock' | 'files' | 'log'>;
 
-/** Longer than an upload can take (http/request/slow-bodies.ts), with a margin for clocks that differ. */
+/** Longer than an upload can take (http/body/slow-bodies.ts), with a margin for clocks that differ. */
 const PENDING_MS = 2 * 3600 * 1000;
 
 /**

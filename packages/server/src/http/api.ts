@@ -33,39 +33,39 @@ import type { PlannedChange } from '../db/planned-change.ts';
 import type { OpenFile } from '../files/content.ts';
 import type { JournalStream } from '../journal/stream.ts';
 import type { PoolContext } from '../lib/context.ts';
-import type { ExportedFile } from '../lib/exported-file.ts';
+import type { ExportedFile } from '../lib/files/exported-file.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { jsonWithTexts } from '../lib/json-text.ts';
+import { jsonWithTexts } from '../lib/json/json-text.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
-import type { Admission } from './request/admission.ts';
-import { type Caller, callerOf, lastingCallerOf } from './request/auth.ts';
-import type { BodyMemory } from './request/body-memory.ts';
-import { responseOfContent } from './request/content.ts';
-import { addPreflights, varyByOrigin } from './request/cors.ts';
-import { acceptsEvents, eventsAfter } from './request/event-stream.ts';
-import type { Exports } from './request/exports.ts';
+import type { Admission } from './admission/admission.ts';
+import { mayWait, requireBudgets } from './admission/limits.ts';
+import { type Caller, callerOf, lastingCallerOf } from './auth/auth.ts';
+import { addPreflights, varyByOrigin } from './auth/cors.ts';
+import type { OpenAccess, Reauthorization } from './auth/reauthorize.ts';
+import { hasArrived, identify } from './auth/recalled-caller.ts';
+import { refusingFor } from './auth/token-errors.ts';
+import { tokenGateOf } from './auth/token-gate.ts';
+import type { BodyMemory } from './body/body-memory.ts';
+import { withPrecondition } from './body/precondition.ts';
+import type { SlowBodies } from './body/slow-bodies.ts';
+import { validatorOf } from './body/validate.ts';
+import { pathOf } from './connection/server.ts';
+import { beginSpan } from './connection/telemetry.ts';
 import {
   actAsPlanned,
   actOnce,
   type IdempotentRequest,
   type IdempotentResponse,
   idempotencyKeyOf,
-} from './request/idempotency.ts';
-import { mayWait, requireBudgets } from './request/limits.ts';
-import { withPrecondition } from './request/precondition.ts';
-import type { OpenAccess, Reauthorization } from './request/reauthorize.ts';
-import { hasArrived, identify } from './request/recalled-caller.ts';
-import { pathOf } from './request/server.ts';
-import type { SlowBodies } from './request/slow-bodies.ts';
-import { withLastEventId } from './request/sse.ts';
-import type { Streams } from './request/streams.ts';
-import { beginSpan } from './request/telemetry.ts';
-import { refusingFor } from './request/token-errors.ts';
-import { tokenGateOf } from './request/token-gate.ts';
-import { contentIdOf, keepOrDiscard, mebibytesInMemory, receiveUpload } from './request/upload.ts';
-import { validatorOf } from './request/validate.ts';
+} from './idempotency/idempotency.ts';
 import { forEachOf, type Plan, planOf, type StepParts, stepsOf } from './route-steps.ts';
+import { responseOfContent } from './stream/content.ts';
+import { acceptsEvents, eventsAfter } from './stream/event-stream.ts';
+import type { Exports } from './stream/exports.ts';
+import { withLastEventId } from './stream/sse.ts';
+import type { Streams } from './stream/streams.ts';
+import { contentIdOf, keepOrDiscard, mebibytesInMemory, receiveUpload } from './upload.ts';
 
 export const API_PREFIX = '/api/v1';
 

@@ -12,24 +12,18 @@ import { formatId, newUuid } from '../lib/ids.ts';
 import { networkOf } from '../lib/network.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
+import { createAdmission } from './admission/admission.ts';
+import { createLimits, type LimitSettings } from './admission/limits.ts';
+import { createLoopQueue } from './admission/loop-queue.ts';
 import { API_PREFIX, addApi } from './api.ts';
-import { addConsoleApi } from './console/api.ts';
-import { addConsole } from './console/console.ts';
-import { addSharedSessions } from './console/shared.ts';
-import { addOtherSignIns } from './console/sign-in.ts';
-import { addMonitoring, type Monitoring } from './monitoring.ts';
-import { addReference } from './reference/routes.ts';
-import { createAdmission } from './request/admission.ts';
-import { createAuthorizer } from './request/auth.ts';
-import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly, requirePlainBody } from './request/body.ts';
-import { createBodyMemory } from './request/body-memory.ts';
-import { handleError, sendProblem } from './request/errors.ts';
-import { createExports } from './request/exports.ts';
-import { createLimits, type LimitSettings } from './request/limits.ts';
-import { createLoopQueue } from './request/loop-queue.ts';
-import { parseQuery } from './request/query.ts';
-import { createReauthorization } from './request/reauthorize.ts';
-import { identify } from './request/recalled-caller.ts';
+import { createAuthorizer } from './auth/auth.ts';
+import { createReauthorization } from './auth/reauthorize.ts';
+import { identify } from './auth/recalled-caller.ts';
+import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly, requirePlainBody } from './body/body.ts';
+import { createBodyMemory } from './body/body-memory.ts';
+import { parseQuery } from './body/query.ts';
+import { createSlowBodies } from './body/slow-bodies.ts';
+import { handleError, sendProblem } from './connection/errors.ts';
 import {
   dataHeaders,
   pathOf,
@@ -38,13 +32,19 @@ import {
   requireShortUrl,
   type ServerSettings,
   serverOptions,
-} from './request/server.ts';
-import { createSlowBodies } from './request/slow-bodies.ts';
-import { createStalledReaders } from './request/stalled-readers.ts';
-import { createStreams } from './request/streams.ts';
-import { factsOf, recordRequest } from './request/telemetry.ts';
-import { requireNoSlashAtEnd, unknownRoute } from './request/unknown-route.ts';
-import { createUnreadBound } from './request/unread-bound.ts';
+} from './connection/server.ts';
+import { factsOf, recordRequest } from './connection/telemetry.ts';
+import { requireNoSlashAtEnd, unknownRoute } from './connection/unknown-route.ts';
+import { addConsoleApi } from './console/api.ts';
+import { addConsole } from './console/console.ts';
+import { addSharedSessions } from './console/shared.ts';
+import { addOtherSignIns } from './console/sign-in.ts';
+import { addMonitoring, type Monitoring } from './monitoring.ts';
+import { addReference } from './reference/routes.ts';
+import { createExports } from './stream/exports.ts';
+import { createStalledReaders } from './stream/stalled-readers.ts';
+import { createStreams } from './stream/streams.ts';
+import { createUnreadBound } from './stream/unread-bound.ts';
 
 // Of a busy node, a turn takes some milliseconds.
 const SHORT_TURN_MS = 0.5;

@@ -11,8 +11,8 @@ import { formatId, newUuid } from '../lib/ids.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
 import type { Scrape } from '../observe/scrape.ts';
 import type { Platform } from '../platform.ts';
-import { handleError, sendProblem } from './request/errors.ts';
-import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './request/server.ts';
+import { handleError, sendProblem } from './connection/errors.ts';
+import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './connection/server.ts';
 
 export interface Monitoring {
   readonly scrape: Scrape;

@@ -4,14 +4,14 @@ import { type Route, type RouteName, routes, tokenViews } from '@signalbox/contr
 import { Compile } from 'typebox/compile';
 import type { PlannedChange } from '../db/planned-change.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
-import { withoutTexts } from '../lib/json-text.ts';
+import { withoutTexts } from '../lib/json/json-text.ts';
+import { type Limits, requireRoom } from './admission/limits.ts';
+import { agentGateOf } from './auth/agent-gate.ts';
+import type { Authorizer } from './auth/auth.ts';
+import { type EnvironmentGate, environmentGateOf } from './auth/environment-gate.ts';
+import { refusingFor } from './auth/token-errors.ts';
 import { checks, eachResults, handlers, plans } from './handlers.ts';
-import { agentGateOf } from './request/agent-gate.ts';
-import type { Authorizer } from './request/auth.ts';
-import { type EachResult, eachOf, type Steps } from './request/each.ts';
-import { type EnvironmentGate, environmentGateOf } from './request/environment-gate.ts';
-import { type Limits, requireRoom } from './request/limits.ts';
-import { refusingFor } from './request/token-errors.ts';
+import { type EachResult, eachOf, type Steps } from './idempotency/each.ts';
 
 export interface StepParts {
   readonly authorizer: Authorizer;

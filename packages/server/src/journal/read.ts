@@ -5,7 +5,7 @@ import type { Db } from '../db/db.ts';
 import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { withShortOutput } from '../lib/json-text.ts';
+import { withShortOutput } from '../lib/json/json-text.ts';
 import {
   beginning,
   comparePositions,

@@ -5,7 +5,7 @@
 // both follow from the segment's position.
 import { type Chunk, type ChunkType, type Envelope, voidableChunkTypes } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
-import { jsonOfList } from '../lib/json-text.ts';
+import { jsonOfList } from '../lib/json/json-text.ts';
 import { formatCursor, type Position } from './cursor.ts';
 
 type Without<T> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;

@@ -7,7 +7,7 @@ import type { Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 import type { StreamPart } from './stream.ts';
 
-// A connection takes 16 KiB before it says to wait (http/request/server.ts). With one more part it buffers less than 64 KiB.
+// A connection takes 16 KiB before it says to wait (http/connection/server.ts). With one more part it buffers less than 64 KiB.
 const PART_BYTES = 47 * 1024;
 // With characters of three bytes it is still not longer than a part.
 const SHORT_CHARACTERS = 15 * 1024;

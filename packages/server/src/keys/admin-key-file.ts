@@ -9,8 +9,8 @@ import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { systemSource } from '../events/record.ts';
 import type { Clock } from '../lib/clock.ts';
+import { FileError, writeOutputFile } from '../lib/files/output-file.ts';
 import type { Log } from '../lib/log.ts';
-import { FileError, writeOutputFile } from '../lib/output-file.ts';
 import { insertKey } from './keys.ts';
 import { parseSecret } from './secret.ts';
 

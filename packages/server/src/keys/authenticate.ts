@@ -1,7 +1,7 @@
 // Finds the key of a request. The database decides about it for every request, so that a rotated or deleted key is refused at once on
 // every node, and a node whose clock is slow accepts no expired key for longer. Either the key is looked up first: look-ups in the same
 // tick share a round trip, and those of the same key share a statement. Or the transaction of the request checks that nothing has changed
-// since the last look-up (http/request/recalled-caller.ts).
+// since the last look-up (http/auth/recalled-caller.ts).
 import { hash } from 'node:crypto';
 import type { Scope } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';

@@ -6,7 +6,7 @@ import { recordEvent } from '../events/record.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type TokenReach } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
-import { readSession, viewEndUser } from '../sessions/state/session.ts';
+import { readSession, viewEndUser } from '../session-rows/session.ts';
 import { secretTagOf, signSessionToken } from './session-token.ts';
 
 /** The default of the contract. */

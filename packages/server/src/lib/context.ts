@@ -39,19 +39,19 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly keyId: string | null;
   /** The hash of the secret that the request was sent with: a token that it creates ends with this secret. */
   readonly keySecretHash?: Buffer;
-  /** For a request with a session token, whose key is `keyId`: what it reaches, as http/request/token-gate.ts enforces. */
+  /** For a request with a session token, whose key is `keyId`: what it reaches, as http/auth/token-gate.ts enforces. */
   readonly token?: TokenReach;
   /** Of the key: who created it, as `api_keys.created_by` has it. */
   readonly keyCreatedBy?: readonly string[];
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
-  /** The key was not looked up yet (http/request/recalled-caller.ts): nothing may be recorded about the caller. */
+  /** The key was not looked up yet (http/auth/recalled-caller.ts): nothing may be recorded about the caller. */
   readonly isRecalled?: boolean;
   /** What the caller can do. */
   readonly scopes: ReadonlySet<Scope>;
-  /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */
+  /** For a limited key: the only environments that it can access, as http/auth/environment-gate.ts enforces. */
   readonly environments?: readonly string[];
-  /** For a limited key: the only agents that it can use, as http/request/agent-gate.ts enforces. */
+  /** For a limited key: the only agents that it can use, as http/auth/agent-gate.ts enforces. */
   readonly agents?: readonly string[];
   /** Of a key with a limit of its own. */
   readonly requestsPerMinute?: number;

@@ -1,5 +1,5 @@
 // Cleans text from models and tools so that it can be stored: PostgreSQL's text can't contain NUL, and a lone surrogate has no UTF-8
-// form. Such text in a request is refused instead (http/request/json-value.ts), because a caller can correct it and a model can't.
+// form. Such text in a request is refused instead (http/body/json-value.ts), because a caller can correct it and a model can't.
 
 /** Deeper JSON has no use here, and recursion over it could overflow the stack. */
 export const MAX_JSON_DEPTH = 64;

@@ -2,7 +2,7 @@
 import sql from 'sql-template-tag';
 import type { Config } from '../config/config.ts';
 import type { Tx } from '../db/db.ts';
-import { distribute, hasCitus } from '../db/distribute.ts';
+import { distribute, hasCitus } from '../db/schema/distribute.ts';
 import { OperatorError, withInstallation } from './operator.ts';
 import { explainStart } from './start-error.ts';
 

@@ -13,7 +13,7 @@ import type { BulkConnection } from '../db/bulk-connection.ts';
 import { embeddedDirectory, findEmbeddedPostgres, hasEmbeddedPostgres, startDraftPostgres } from '../db/embedded.ts';
 import { readStartMark, removeStartMark, writeStartMark } from '../db/start-mark.ts';
 import { systemClock } from '../lib/clock.ts';
-import { syncDirectory } from '../lib/sync-directory.ts';
+import { syncDirectory } from '../lib/files/sync-directory.ts';
 import { masterKeyFile, parseMasterKeys, readMasterKeys, writeMasterKeys } from '../vault/master-key.ts';
 import { createVault } from '../vault/vault.ts';
 import { openFile } from './backup.ts';

@@ -2,9 +2,9 @@
 import { dirname } from 'node:path';
 import { BinariesMissing, DirectoryInUse, PostgresError, UserUnsuitable } from '@signalbox/embedded-postgres';
 import { DatabaseUnavailable } from '../db/db.ts';
-import { SchemaRefused } from '../db/migrate.ts';
 import { isServerError } from '../db/pipeline.ts';
 import { DatabaseUnsuitable } from '../db/requirements.ts';
+import { SchemaRefused } from '../db/schema/migrate.ts';
 import { MarkedNotToStart } from '../db/start-mark.ts';
 import { hostsAndDatabaseOf } from '../db/url.ts';
 import { AdminKeyFileError } from '../keys/admin-key-file.ts';

@@ -1,10 +1,10 @@
 // A database that contents are loaded into: with the tables that the same migrations made, and without rows.
 import { type BulkConnection, openBulkConnection } from '../db/bulk-connection.ts';
 import { createDb } from '../db/db.ts';
-import { type AppliedMigration, migrate } from '../db/migrate.ts';
-import { readMigrations } from '../db/migration-files.ts';
 import { requireSuitable } from '../db/requirements.ts';
-import type { Contents } from '../db/tables.ts';
+import { type AppliedMigration, migrate } from '../db/schema/migrate.ts';
+import { readMigrations } from '../db/schema/migration-files.ts';
+import type { Contents } from '../db/schema/tables.ts';
 import { version as release } from '../lib/version.ts';
 import { type Loaded, loadContents } from './load.ts';
 import { OperatorError } from './operator.ts';

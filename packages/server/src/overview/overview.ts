@@ -3,9 +3,9 @@
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { planForLookups } from '../db/plan-for-lookups.ts';
+import { countBlocked } from '../deliveries/destinations/blocked.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { countFailing } from '../schedules/runs.ts';
-import { countBlocked } from '../webhooks/sending/blocked.ts';
 
 const HOUR_MS = 3_600_000;
 const ENDED_WITHIN_MS = 24 * HOUR_MS;

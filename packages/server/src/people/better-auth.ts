@@ -54,7 +54,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
     trustedOrigins: [publicUrl.origin],
     database: pool,
     telemetry: { enabled: false },
-    // Off: http/request/limits.ts limits sign-ins, because it knows the caller's address.
+    // Off: http/admission/limits.ts limits sign-ins, because it knows the caller's address.
     rateLimit: { enabled: false },
     // Its arguments may name a person; the message alone is enough to fix the cause.
     logger: {

@@ -312,7 +312,7 @@ function viewSchedule(row: ShownRow): Schedule {
     environment: row.environment,
     input: row.input,
     metadata: row.metadata,
-    // In this order, whatever that of the request was: http/request/erase-responses.ts looks for the id.
+    // In this order, whatever that of the request was: idempotency/erase-responses.ts looks for the id.
     endUser: row.endUser && { id: row.endUser.id, ...(row.endUser.name !== undefined && { name: row.endUser.name }) },
     budget: row.budget,
     cron: row.cron,

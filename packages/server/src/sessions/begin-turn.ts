@@ -7,11 +7,11 @@ import { type ChunkRun, type Patch, writeTransition } from '../journal/append.ts
 import { endOfJournal } from '../journal/cursor.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
-import type { TurnInput } from './state/inbox.ts';
-import type { LocalRunner, LocalStart } from './state/local-start.ts';
-import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
-import type { SessionRow } from './state/session.ts';
-import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
+import type { TurnInput } from '../session-rows/inbox.ts';
+import type { LocalRunner, LocalStart } from '../session-rows/local-start.ts';
+import { insertOperation, newModelCall, type Operation } from '../session-rows/operations.ts';
+import type { SessionRow } from '../session-rows/session.ts';
+import { insertEntry, type TranscriptEntry } from '../session-rows/transcript.ts';
 
 export interface BegunTurn {
   turn: number;

@@ -14,13 +14,13 @@ import { isDraft } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
-import { outputIn } from '../runtime/turn/output.ts';
+import { recordAwaitedResult } from '../session-rows/awaited-result.ts';
+import { type Operation, operationColumns, resultChunk, updateOperation } from '../session-rows/operations.ts';
+import { addRequestersOfChild } from '../session-rows/requesters.ts';
+import { lockSession, readSession, type SessionRow, sessionEvent, viewEndUser } from '../session-rows/session.ts';
+import { outputIn } from '../turn/output.ts';
 import { unpricedModel } from './budget.ts';
 import { draftChange, type NewSession, newSession } from './new-session.ts';
-import { recordAwaitedResult } from './state/awaited-result.ts';
-import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
-import { addRequestersOfChild } from './state/requesters.ts';
-import { lockSession, readSession, type SessionRow, sessionEvent, viewEndUser } from './state/session.ts';
 
 /** A session that was opened through the API has depth 0. */
 const MAX_DEPTH = 5;

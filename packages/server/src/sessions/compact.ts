@@ -11,11 +11,11 @@ import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { isOfSource, transcriptSources } from '../session-rows/inherited.ts';
+import { insertOperation, newCompaction } from '../session-rows/operations.ts';
+import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from '../session-rows/session.ts';
 import { running, runOnIdle, runPatch } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { isOfSource, transcriptSources } from './state/inherited.ts';
-import { insertOperation, newCompaction } from './state/operations.ts';
-import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 
 /**
  * Replaces everything but the first message by a summary. 409 `session_ended`, `session_busy` unless it is idle, `conflict` if there is

@@ -8,10 +8,8 @@ import type { NewChunk } from '../journal/segment.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { stopChange } from '../runtime/turn/stop-turn.ts';
-import { inboxChunks } from './inbox-chunks.ts';
-import { deleteFromInbox, readInbox } from './state/inbox.ts';
-import { readOperations } from './state/operations.ts';
+import { deleteFromInbox, readInbox } from '../session-rows/inbox.ts';
+import { readOperations } from '../session-rows/operations.ts';
 import {
   lockSession,
   requireOpen,
@@ -19,10 +17,12 @@ import {
   sessionColumns,
   sessionEvent,
   viewSession,
-} from './state/session.ts';
-import { shownText } from './state/shown-text.ts';
-import { endPatch } from './state/status.ts';
-import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
+} from '../session-rows/session.ts';
+import { shownText } from '../session-rows/shown-text.ts';
+import { endPatch } from '../session-rows/status.ts';
+import { insertEntry, type TranscriptEntry } from '../session-rows/transcript.ts';
+import { stopChange } from '../turn/stop-turn.ts';
+import { inboxChunks } from './inbox-chunks.ts';
 import { cancelChildren, interruptTurn, publishStop } from './stop.ts';
 
 /** Requests that the current turn end as `interrupted`; the node that runs it ends it soon after. An idle session stays as it is. */

@@ -16,13 +16,9 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { identitiesOf } from '../lib/identities.ts';
 import { formatId, newUuid, parseId, uuidOf } from '../lib/ids.ts';
-import { startTurn } from './begin-turn.ts';
-import { requirePrice } from './budget.ts';
-import { announceNewSession, draftChange, newSession } from './new-session.ts';
-import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
-import { inheritTurns, MAX_INHERITED_SOURCES } from './state/inherited.ts';
-import { inheritedLeftOut } from './state/left-out.ts';
-import { namedFiles } from './state/named-files.ts';
+import { inheritTurns, MAX_INHERITED_SOURCES } from '../session-rows/inherited.ts';
+import { inheritedLeftOut } from '../session-rows/left-out.ts';
+import { namedFiles } from '../session-rows/named-files.ts';
 import {
   readSession,
   type SessionRow,
@@ -30,7 +26,11 @@ import {
   sessionEvent,
   viewEndUser,
   viewSession,
-} from './state/session.ts';
+} from '../session-rows/session.ts';
+import { startTurn } from './begin-turn.ts';
+import { requirePrice } from './budget.ts';
+import { announceNewSession, draftChange, newSession } from './new-session.ts';
+import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
 import { requireTaken } from './taken-files.ts';
 
 /**

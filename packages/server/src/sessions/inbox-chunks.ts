@@ -1,7 +1,7 @@
 // The chunks that show entries of a session's inbox: decisions on approvals, and results of calls.
 import type { NewChunk } from '../journal/segment.ts';
-import type { InboxEntry } from './state/inbox.ts';
-import { decidedChunk, notRunChunks, type Operation, resolvedChunk, resultChunk } from './state/operations.ts';
+import type { InboxEntry } from '../session-rows/inbox.ts';
+import { decidedChunk, notRunChunks, type Operation, resolvedChunk, resultChunk } from '../session-rows/operations.ts';
 
 /** In the order of the entries; messages have no chunks. `operations`: those of the turn. */
 export function inboxChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {

@@ -5,10 +5,10 @@ import { readDefinition } from '../agents/read-definition.ts';
 import type { Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
-import { isOfSource, transcriptSources } from './state/inherited.ts';
-import { leftOutOf } from './state/left-out.ts';
-import { namedFiles } from './state/named-files.ts';
-import type { SessionRow } from './state/session.ts';
+import { isOfSource, transcriptSources } from '../session-rows/inherited.ts';
+import { leftOutOf } from '../session-rows/left-out.ts';
+import { namedFiles } from '../session-rows/named-files.ts';
+import type { SessionRow } from '../session-rows/session.ts';
 
 /** What is left out from now on; undefined if nothing is. 400 names each that is unknown. `version`: of the agent, in the retry. */
 export async function requireKnown(

@@ -8,13 +8,20 @@ import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
+import { addToInbox, requireRoomInQueue } from '../session-rows/inbox.ts';
+import { isOfSource, transcriptSources } from '../session-rows/inherited.ts';
+import { addRequester } from '../session-rows/requesters.ts';
+import {
+  lockSession,
+  readSession,
+  requireOpen,
+  type SessionRow,
+  sessionEvent,
+  viewSession,
+} from '../session-rows/session.ts';
+import { contentOf, type TranscriptEntry, viewEntry } from '../session-rows/transcript.ts';
 import { beginTurn, runOnIdle } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { addToInbox, requireRoomInQueue } from './state/inbox.ts';
-import { isOfSource, transcriptSources } from './state/inherited.ts';
-import { addRequester } from './state/requesters.ts';
-import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
-import { contentOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
 import { requireTaken } from './taken-files.ts';
 

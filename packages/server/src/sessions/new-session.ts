@@ -9,11 +9,11 @@ import { encodeItems, type Segment } from '../journal/segment.ts';
 import { isDraft } from '../lib/draft-version.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import type { LeftOutColumn } from '../session-rows/left-out.ts';
+import type { LocalStart } from '../session-rows/local-start.ts';
+import type { SessionRow } from '../session-rows/session.ts';
 import { beginTurn } from './begin-turn.ts';
-import { insertPairs } from './metadata.ts';
-import type { LeftOutColumn } from './state/left-out.ts';
-import type { LocalStart } from './state/local-start.ts';
-import type { SessionRow } from './state/session.ts';
+import { insertPairs } from './search/metadata.ts';
 
 export interface NewSessionInput {
   organizationId: string;

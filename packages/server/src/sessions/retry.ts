@@ -13,14 +13,20 @@ import type { Patch } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
-import { callsOf } from '../runtime/turn/calls.ts';
+import { type LeftOutColumn, viewLeftOut } from '../session-rows/left-out.ts';
+import {
+  insertOperation,
+  newCompaction,
+  newModelCall,
+  type Operation,
+  readOperations,
+} from '../session-rows/operations.ts';
+import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from '../session-rows/session.ts';
+import { insertEntry, type TranscriptEntry } from '../session-rows/transcript.ts';
+import { callsOf } from '../turn/calls.ts';
 import { running, runOnIdle, runPatch } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { requireKnown } from './known-parts.ts';
-import { type LeftOutColumn, viewLeftOut } from './state/left-out.ts';
-import { insertOperation, newCompaction, newModelCall, type Operation, readOperations } from './state/operations.ts';
-import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
-import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
 /**
  * Continues the last turn, which failed. Its time limit starts anew. It runs the version of the agent that a new turn would run,

@@ -2,8 +2,8 @@
 // a turn, so there is one code path for it; a parked session is claimed at once to be stopped.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import type { SessionRow } from '../session-rows/session.ts';
 import type { Wake } from '../wake/wake.ts';
-import type { SessionRow } from './state/session.ts';
 
 /** The current turn will end as `interrupted`. The caller holds the row's lock and has checked that `stop` is not set. */
 export async function interruptTurn(

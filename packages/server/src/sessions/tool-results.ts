@@ -6,11 +6,17 @@ import { messageParts } from '../files/message-files.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { parseId, uuidOf } from '../lib/ids.ts';
-import { isSameJson } from '../lib/same-json.ts';
-import { recordAwaitedResult } from './state/awaited-result.ts';
-import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
-import { addRequester } from './state/requesters.ts';
-import { lockSession, requireOpen, type SessionRow, viewSession } from './state/session.ts';
+import { isSameJson } from '../lib/json/same-json.ts';
+import { recordAwaitedResult } from '../session-rows/awaited-result.ts';
+import {
+  isFinished,
+  type Operation,
+  operationColumns,
+  resultChunk,
+  updateOperation,
+} from '../session-rows/operations.ts';
+import { addRequester } from '../session-rows/requesters.ts';
+import { lockSession, requireOpen, type SessionRow, viewSession } from '../session-rows/session.ts';
 
 /** 404 if the session has no such call; 409 `conflict` if the call awaits no result, or already has another. */
 export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {

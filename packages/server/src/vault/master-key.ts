@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { access, constants, type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { nearestDirectory } from '../lib/nearest-directory.ts';
-import { FileError, writeOutputFile } from '../lib/output-file.ts';
+import { nearestDirectory } from '../lib/files/nearest-directory.ts';
+import { FileError, writeOutputFile } from '../lib/files/output-file.ts';
 
 const KEY_BYTES = 32;
 const FILE = 'master.key';

@@ -1,16 +1,16 @@
 // The API of deliveries: list, read and resend them. The dispatcher creates them (sending/dispatcher.ts).
 import type { Input, Result, WebhookDelivery } from '@signalbox/contract';
 import sql, { empty, join, type Sql } from 'sql-template-tag';
+import { JournalGone } from '../deliveries/batch.ts';
+import { readBody } from '../deliveries/delivery-body.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, finishedDeliveryColumns } from '../deliveries/delivery-row.ts';
+import { parseAttempt, viewAttempt } from '../deliveries/stored-attempt.ts';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { JournalGone } from './sending/batch.ts';
-import { readBody } from './sending/delivery-body.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf, finishedDeliveryColumns } from './sending/delivery-row.ts';
-import { parseAttempt, viewAttempt } from './sending/stored-attempt.ts';
 
 interface Row {
   deliveryId: string;

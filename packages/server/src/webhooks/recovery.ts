@@ -3,13 +3,13 @@
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { beforeAllSessions } from '../deliveries/destinations/due-sessions.ts';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor, type Position } from '../journal/cursor.ts';
 import { positionAfter, readJournalInfo } from '../journal/read.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { beforeAllSessions } from './sending/due-sessions.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
 // How many recoveries of a subscription may wait. To recover more sessions than this, callers give a time.

@@ -19,6 +19,9 @@ import {
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { type Blockable, blockOf, hasDeliveryNode } from '../deliveries/destinations/blocked.ts';
+import { sealSecret } from '../deliveries/destinations/signing-secret.ts';
+import { retryNow } from '../deliveries/destinations/subscription-changes.ts';
 import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventDraft, recordEvent } from '../events/record.ts';
@@ -26,9 +29,6 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { type Blockable, blockOf, hasDeliveryNode } from './sending/blocked.ts';
-import { sealSecret } from './sending/signing-secret.ts';
-import { retryNow } from './sending/subscription-changes.ts';
 
 interface Row extends Blockable {
   chunkTypes: ChunkType[];

@@ -1,16 +1,16 @@
 // Tests a subscription's destination: sends an envelope of a fictional session, signed like a delivery, at once and whatever the
 // status of the subscription. It is not a delivery: it is not stored, and a failure does not affect the destination's health.
 import type { Envelope, Input, Result } from '@signalbox/contract';
+import { attemptDelivery } from '../deliveries/attempt.ts';
+import { readAssignment } from '../deliveries/destinations/assignments.ts';
+import { confirmSecret } from '../deliveries/destinations/subscription-changes.ts';
+import { viewAttempt } from '../deliveries/stored-attempt.ts';
+import { egressFor } from '../deliveries/test-receiver.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
-import { readAssignment } from './sending/assignments.ts';
-import { attemptDelivery } from './sending/attempt.ts';
-import { viewAttempt } from './sending/stored-attempt.ts';
-import { confirmSecret } from './sending/subscription-changes.ts';
-import { egressFor } from './sending/test-receiver.ts';
 
 /** 404 if the environment has no subscription. */
 export async function testWebhookSubscription(

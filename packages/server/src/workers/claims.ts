@@ -5,8 +5,8 @@ import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
-import { releasedCall } from '../sessions/state/operations.ts';
-import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
+import { releasedCall } from '../session-rows/operations.ts';
+import { type SessionRow, sessionColumns } from '../session-rows/session.ts';
 
 /** A session with a step that a worker has claimed; `nodeId` is the worker turn's id. */
 export type ClaimedSession = SessionRow & { nodeId: string };

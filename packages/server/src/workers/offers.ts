@@ -14,7 +14,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { coalesced } from '../lib/coalesced.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
+import { type SessionRow, sessionColumns } from '../session-rows/session.ts';
 import { releaseClaim } from './claims.ts';
 
 /** How long a claim lasts without a heartbeat. */

@@ -7,12 +7,12 @@ import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { shownVersion } from '../lib/draft-version.ts';
 import { formatId } from '../lib/ids.ts';
-import { divideAt, summaryText } from '../sessions/state/compactions.ts';
-import { type Loaded, loadTranscripts } from '../sessions/state/load-transcripts.ts';
-import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
-import { viewEndUser } from '../sessions/state/session.ts';
-import type { Offer } from '../sessions/state/submission.ts';
-import { viewEntry } from '../sessions/state/transcript.ts';
+import { divideAt, summaryText } from '../session-rows/compactions.ts';
+import { type Loaded, loadTranscripts } from '../session-rows/load-transcripts.ts';
+import { isFinished, type Operation, readOperations, toolCallIdOf } from '../session-rows/operations.ts';
+import { viewEndUser } from '../session-rows/session.ts';
+import type { Offer } from '../session-rows/submission.ts';
+import { viewEntry } from '../session-rows/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
 
 /** A claimed step, with what it takes to run it. */

@@ -6,7 +6,7 @@
 //              (`complete`), offered again (`release`), lost (the lease expired, or the turn was stopped or timed out)
 //   submitted  The submission is stored in the step's operations, and a node continues the turn.
 //
-// The turn machine does not distinguish workers from models: it reads a submission (sessions/state/submission.ts) as it reads a
+// The turn machine does not distinguish workers from models: it reads a submission (session-rows/submission.ts) as it reads a
 // model's response. Tool calls, approvals, budgets and the end of a turn are the same for both.
 import { createHash } from 'node:crypto';
 import type { Input, Result, WorkerDelta, WorkerTurn } from '@signalbox/contract';
@@ -22,17 +22,17 @@ import { chunksOf, type Item } from '../journal/segment.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { isSameJson } from '../lib/same-json.ts';
+import { isSameJson } from '../lib/json/same-json.ts';
 import {
   type Operation,
   readOperations,
   resultChunk,
   toolCallIdOf,
   updateOperation,
-} from '../sessions/state/operations.ts';
-import { addRequester } from '../sessions/state/requesters.ts';
-import { SHOWN_TEXT_MAX_CHARACTERS } from '../sessions/state/shown-text.ts';
-import { callOfWorker, type Submission, storeSubmission } from '../sessions/state/submission.ts';
+} from '../session-rows/operations.ts';
+import { addRequester } from '../session-rows/requesters.ts';
+import { SHOWN_TEXT_MAX_CHARACTERS } from '../session-rows/shown-text.ts';
+import { callOfWorker, type Submission, storeSubmission } from '../session-rows/submission.ts';
 import { cacheWrites } from '../usage/cache-writes.ts';
 import { modelName, roundUsd } from '../usage/prices.ts';
 import {

@@ -6,12 +6,12 @@ import { listApprovals } from '../../src/approvals/list.ts';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
-import type { AskModel } from '../../src/runtime/models/model.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import type { AskModel } from '../../src/models/model/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
+import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { clientTool, createWorld, httpTool, usage, type World } from '../support/session-world.ts';
 

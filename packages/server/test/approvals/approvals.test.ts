@@ -10,13 +10,13 @@ import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import { checks } from '../../src/http/handlers.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
+import type { ModelCall } from '../../src/models/model/model.ts';
 import type { Platform } from '../../src/platform.ts';
-import type { ModelCall } from '../../src/runtime/models/model.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
+import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { idle } from '../support/idle.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import {

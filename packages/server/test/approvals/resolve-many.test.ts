@@ -2,7 +2,7 @@
 import type { Approvers } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keyOfPart } from '../../src/http/request/idempotency.ts';
+import { keyOfPart } from '../../src/http/idempotency/idempotency.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { join, setUp } from '../support/people.ts';
 import { type RawResponse, send } from '../support/raw.ts';

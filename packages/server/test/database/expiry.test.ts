@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { dropAccessDenials } from '../../src/events/denied.ts';
-import { dropExpiredResponses } from '../../src/http/request/idempotency.ts';
+import { dropExpiredResponses } from '../../src/http/idempotency/idempotency.ts';
 import { dropRetiredSecrets } from '../../src/keys/retired.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { dropExpiredLinks } from '../../src/people/invitations.ts';

@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { lastRelease } from '../../../../test/releases/last-release.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
-import { readMigrations } from '../../src/db/migration-files.ts';
+import { readMigrations } from '../../src/db/schema/migration-files.ts';
 import { loadFixture, readFixture } from '../support/fixture.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 

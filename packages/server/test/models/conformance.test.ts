@@ -4,8 +4,8 @@
 import { type Model, providerFacts } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { setSecret } from '../../src/environments/secrets.ts';
-import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
-import { createModels } from '../../src/runtime/models/models.ts';
+import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
+import { createModels } from '../../src/models/models.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';

@@ -1,9 +1,9 @@
 // Fallbacks over the wire: for every provider, one of another provider takes over, in the format that it expects.
 import type { Chunk, Model, ModelRef } from '@signalbox/contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createModels } from '../../src/runtime/models/models.ts';
+import { createModels } from '../../src/models/models.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';

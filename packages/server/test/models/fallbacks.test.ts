@@ -2,10 +2,10 @@
 import type { Chunk, Model } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import { createPrices } from '../../src/usage/prices.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';

@@ -1,7 +1,7 @@
 // Failing model calls: which are retried, when, and what the session shows of them. What follows the quick retries is in
 // outages.test.ts.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/runtime/models/model.ts';
+import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/models/model/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';

@@ -9,8 +9,8 @@ import {
   type ModelEvent,
   ModelFailure,
   PROVIDER_DATA_MAX_CHARACTERS,
-} from '../../src/runtime/models/model.ts';
-import { createModels } from '../../src/runtime/models/models.ts';
+} from '../../src/models/model/model.ts';
+import { createModels } from '../../src/models/models.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { type OpenAiServer, type Reply, raw, refuse, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';

@@ -7,12 +7,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { archiveAgent } from '../../src/agents/agents.ts';
 import { listEvents } from '../../src/events/events.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { createAvailability } from '../../src/runtime/models/availability.ts';
-import { type AskModel, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createAvailability } from '../../src/models/availability.ts';
+import { type AskModel, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, never, outline, usage, type World } from '../support/session-world.ts';
 

@@ -2,7 +2,7 @@
 // and is never shown.
 import type { Chunk, Model } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Target } from '../../src/runtime/models/targets.ts';
+import type { Target } from '../../src/models/model/targets.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { chatCompletions } from '../support/openai-server.ts';

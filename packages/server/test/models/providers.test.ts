@@ -1,8 +1,8 @@
 // Behavior and error formats that are specific to one provider.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
-import { createModels } from '../../src/runtime/models/models.ts';
+import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
+import { createModels } from '../../src/models/models.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import { type ProviderServer, type Reply, raw, refuse, startProviderServer } from '../support/provider-server.ts';

@@ -5,15 +5,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
 import type { Db } from '../../src/db/db.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { hintedCandidates, readyCandidates, timedCandidates } from '../../src/node/claims/candidates.ts';
+import { EVERYTHING } from '../../src/node/claims/share.ts';
+import { createSessionRunner, type SessionRunner, type SessionRunnerOptions } from '../../src/node/session-runner.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { hintedCandidates, readyCandidates, timedCandidates } from '../../src/runtime/node/candidates.ts';
-import {
-  createSessionRunner,
-  type SessionRunner,
-  type SessionRunnerOptions,
-} from '../../src/runtime/node/session-runner.ts';
-import { EVERYTHING } from '../../src/runtime/node/share.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { idle } from '../support/idle.ts';
 import { createManualClock } from '../support/manual-clock.ts';

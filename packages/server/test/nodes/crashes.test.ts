@@ -1,4 +1,4 @@
-// A step that kills every process that runs it (runtime/node/crashes.ts): its turn fails before it kills all nodes, and no other
+// A step that kills every process that runs it (node/claims/crashes.ts): its turn fails before it kills all nodes, and no other
 // session is affected.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
-import type { AskModel } from '../../src/runtime/models/model.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import type { AskModel } from '../../src/models/model/model.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
+import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
 import { startTestService } from '../support/service.ts';
 import { answering, createWorld, hanging, httpTool, is, never, outline, type World } from '../support/session-world.ts';

@@ -10,8 +10,8 @@ import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { ApiError } from '../../src/lib/api-error.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
-import { listSessions } from '../../src/sessions/list.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
+import { listSessions } from '../../src/sessions/reading/list.ts';
 import { openFamily } from '../support/family.ts';
 import { agentTool, answering, byModel, createWorld, httpTool, type World } from '../support/session-world.ts';
 

@@ -1,10 +1,10 @@
 // Responses that their token limit has cut, and `limits.continueWhenCut`, with which the model continues them.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { AskModel, ModelCall } from '../../src/runtime/models/model.ts';
-import { CUT_OFF } from '../../src/runtime/turn/calls.ts';
+import type { AskModel, ModelCall } from '../../src/models/model/model.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
+import { CUT_OFF } from '../../src/turn/calls.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
 import { agentTool, byModel, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
 

@@ -8,14 +8,14 @@ import { listApprovals } from '../../src/approvals/list.ts';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { formatId, uuidOf } from '../../src/lib/ids.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
 import { cancelSession } from '../../src/sessions/end-session.ts';
 import { forkSession } from '../../src/sessions/forks.ts';
-import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
-import { dropOldSessions } from '../../src/sessions/retention.ts';
+import { listSessions } from '../../src/sessions/reading/list.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
+import { dropOldSessions } from '../../src/sessions/retention/retention.ts';
 import { deleteSession, getSession, openSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
+import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import {
   agentTool,

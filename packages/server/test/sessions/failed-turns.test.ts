@@ -3,11 +3,11 @@ import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listEvents } from '../../src/events/events.ts';
-import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { closeSession } from '../../src/sessions/end-session.ts';
 import { sendMessage } from '../../src/sessions/messages.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import {
   agentTool,
   answering,

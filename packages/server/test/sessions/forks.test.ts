@@ -6,15 +6,15 @@ import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { listApprovals } from '../../src/approvals/list.ts';
 import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
-import { type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
 import { forkSession } from '../../src/sessions/forks.ts';
-import { trimDueTranscripts } from '../../src/sessions/kept-transcripts.ts';
-import { listSessions } from '../../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { listSessions } from '../../src/sessions/reading/list.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
+import { trimDueTranscripts } from '../../src/sessions/retention/kept-transcripts.ts';
 import { retrySession } from '../../src/sessions/retry.ts';
 import { deleteSession, getSession, updateSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import {
   agentTool,
   answering,

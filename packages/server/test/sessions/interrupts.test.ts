@@ -9,12 +9,12 @@ import { resolveApproval } from '../../src/approvals/resolve.ts';
 import { listEvents } from '../../src/events/events.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { sendToolResult } from '../../src/sessions/tool-results.ts';
+import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import {
   answering,
@@ -975,7 +975,7 @@ describe('turn timeout', () => {
     for (const passesMs of [50_000, 60_000, 40_000]) {
       const begun = Promise.withResolvers<void>();
       // The clocks of the first two never move, so they do not renew their leases. A third death would count as the step's fault
-      // (runtime/node/crashes.ts).
+      // (node/claims/crashes.ts).
       const isLast = passesMs === 40_000;
       const platform = await world.anotherNode(isLast ? {} : { clock: createManualClock(clock.now()) });
       const { nodeId } = await world.work({ platform, ask: hanging('', begun.resolve) });

@@ -2,11 +2,11 @@
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { updateAgent } from '../../src/agents/agents.ts';
-import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
-import { CUT_OFF } from '../../src/runtime/turn/calls.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
+import { CUT_OFF } from '../../src/turn/calls.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, hanging, httpTool, is, outline, usage, type World } from '../support/session-world.ts';

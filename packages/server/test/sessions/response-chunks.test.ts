@@ -2,7 +2,7 @@
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newUuid } from '../../src/lib/ids.ts';
-import { type AskModel, type ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type AskModel, type ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { answering, createWorld, hanging, httpTool, is, never, usage, type World } from '../support/session-world.ts';

@@ -4,12 +4,12 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { listEvents } from '../../src/events/events.ts';
-import { type AskModel, type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
 import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
-import { listTurns } from '../../src/sessions/timeline.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import {
   answering,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { Db } from '../../src/db/db.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
-import { dropOldSessions } from '../../src/sessions/retention.ts';
+import { dropOldSessions } from '../../src/sessions/retention/retention.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';

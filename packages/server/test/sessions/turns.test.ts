@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../../src/agents/agents.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { type ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { type ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';

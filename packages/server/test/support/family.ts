@@ -1,6 +1,6 @@
 // A session whose agent uses another agent, in tests: the parent's model is `scripted/parent`, the child's `scripted/child`.
 import type { Input, Session, Tool } from '@signalbox/contract';
-import { listSessions } from '../../src/sessions/list.ts';
+import { listSessions } from '../../src/sessions/reading/list.ts';
 import { agentTool, type World } from './session-world.ts';
 
 type CreateAgent = Input<'createAgent'>;

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
-import { readMigrations } from '../../src/db/migration-files.ts';
+import { readMigrations } from '../../src/db/schema/migration-files.ts';
 import type { Populated } from '../fixtures/populate.ts';
 
 export interface Fixture extends Populated {

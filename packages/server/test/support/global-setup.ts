@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import type { TestProject } from 'vitest/node';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/schema/migrate.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

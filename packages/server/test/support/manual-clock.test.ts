@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDb, type Db } from '../../src/db/db.ts';
-import { runInThread } from '../../src/runtime/schemas/threads.ts';
+import { runInThread } from '../../src/schemas/threads.ts';
 import { ignoreConnections, until } from './idle.ts';
 import { createManualClock } from './manual-clock.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';

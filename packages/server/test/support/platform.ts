@@ -17,15 +17,15 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createMemory } from '../../src/lib/memory.ts';
+import { createEnvironmentStreams } from '../../src/listening/environment-streams.ts';
+import { createCatalog } from '../../src/models/models.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { createCatalog } from '../../src/runtime/models/models.ts';
-import { createLocalRunners } from '../../src/sessions/state/local-start.ts';
+import { createLocalRunners } from '../../src/session-rows/local-start.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
-import { createEnvironmentStreams } from '../../src/webhooks/listening/environment-streams.ts';
 import { createOffers } from '../../src/workers/offers.ts';
 import { createTestDatabase } from './postgres.ts';
 

@@ -8,9 +8,9 @@ import type { HttpRequest, HttpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Egress, OrganizationEgress } from '../../src/egress/egress.ts';
 import { setSecret } from '../../src/environments/secrets.ts';
-import { createHttpTool } from '../../src/runtime/tools/http-tool.ts';
-import type { SaveFile } from '../../src/runtime/tools/returned-file.ts';
-import type { ToolRun } from '../../src/runtime/tools/tool.ts';
+import { createHttpTool } from '../../src/tools/http/http-tool.ts';
+import type { SaveFile } from '../../src/tools/tool/returned-file.ts';
+import type { ToolRun } from '../../src/tools/tool/tool.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const MIB = 1024 * 1024;

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Clock } from '../../src/lib/clock.ts';
-import { createMcpTools, type McpTools } from '../../src/runtime/tools/mcp-tools.ts';
-import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from '../../src/runtime/tools/tool.ts';
+import { createMcpTools, type McpTools } from '../../src/tools/mcp/mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from '../../src/tools/tool/tool.ts';
 import { freePort } from '../support/free-port.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 

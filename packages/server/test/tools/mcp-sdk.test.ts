@@ -12,8 +12,8 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createMcpTools, type McpTools } from '../../src/runtime/tools/mcp-tools.ts';
-import type { ToolOutcome, ToolOwner, TurnTool } from '../../src/runtime/tools/tool.ts';
+import { createMcpTools, type McpTools } from '../../src/tools/mcp/mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, TurnTool } from '../../src/tools/tool/tool.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const never = new AbortController().signal;

@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { formatId } from '../../src/lib/ids.ts';
-import { createEnvironmentStreams, streamEnvironment } from '../../src/webhooks/listening/environment-streams.ts';
+import { createEnvironmentStreams, streamEnvironment } from '../../src/listening/environment-streams.ts';
 import { idle } from '../support/idle.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { partsOf } from '../support/stream-parts.ts';

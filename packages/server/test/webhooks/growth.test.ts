@@ -2,13 +2,13 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
+import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/deliveries/delivery.ts';
+import { type Assignment, claimSubscriptions, findClaimable } from '../../src/deliveries/destinations/assignments.ts';
+import { advanceMany } from '../../src/deliveries/progress.ts';
+import type { StoredAttempt } from '../../src/deliveries/stored-attempt.ts';
 import type { Context } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { type Assignment, claimSubscriptions, findClaimable } from '../../src/webhooks/sending/assignments.ts';
-import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
-import { advanceMany } from '../../src/webhooks/sending/progress.ts';
-import type { StoredAttempt } from '../../src/webhooks/sending/stored-attempt.ts';
 import { countingUse } from '../support/table-use.ts';
 import { contentOf, createWorld, type World } from '../support/webhooks.ts';
 

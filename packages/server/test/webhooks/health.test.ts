@@ -1,9 +1,9 @@
 // A failing destination is probed, degraded and finally disabled, and others are not affected.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { maxStoredAttempts } from '../../src/deliveries/finished-deliveries.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { maxStoredAttempts } from '../../src/webhooks/sending/finished-deliveries.ts';
 import { getWebhookSubscription, updateWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import type { Received, Receiver } from '../support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';

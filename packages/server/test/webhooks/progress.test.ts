@@ -1,19 +1,15 @@
 // The statements that advance deliveries, also those of a node that was overtaken.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { EgressResponse } from '../../src/egress/exchange.ts';
-import { createFairShare } from '../../src/lib/fair-share.ts';
-import { newUuid } from '../../src/lib/ids.ts';
-import { Semaphore } from '../../src/lib/semaphore.ts';
+import { nextStep } from '../../src/deliveries/batch.ts';
+import { type FinishedDelivery, newDelivery } from '../../src/deliveries/delivery.ts';
 import {
   type Assignment,
   claimSubscriptions,
   findClaimable,
   isAnyUnassigned,
-} from '../../src/webhooks/sending/assignments.ts';
-import { nextStep } from '../../src/webhooks/sending/batch.ts';
-import { type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
-import { DestinationHealth } from '../../src/webhooks/sending/destination-health.ts';
+} from '../../src/deliveries/destinations/assignments.ts';
+import { DestinationHealth } from '../../src/deliveries/destinations/destination-health.ts';
 import {
   type AdvanceInput,
   advanceMany,
@@ -21,9 +17,13 @@ import {
   type NextInput,
   postponeMany,
   readMany,
-} from '../../src/webhooks/sending/progress.ts';
-import { type SenderContext, SessionLoop } from '../../src/webhooks/sending/session-loop.ts';
-import type { SessionWork } from '../../src/webhooks/sending/session-work.ts';
+} from '../../src/deliveries/progress.ts';
+import { type SenderContext, SessionLoop } from '../../src/deliveries/session-loop.ts';
+import type { SessionWork } from '../../src/deliveries/session-work.ts';
+import type { EgressResponse } from '../../src/egress/exchange.ts';
+import { createFairShare } from '../../src/lib/fair-share.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import { Semaphore } from '../../src/lib/semaphore.ts';
 import {
   deleteWebhookSubscription,
   rotateWebhookSecret,

@@ -2,9 +2,9 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
+import { readAssignment } from '../../src/deliveries/destinations/assignments.ts';
+import { rewindDeliveries } from '../../src/deliveries/rewind.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
-import { readAssignment } from '../../src/webhooks/sending/assignments.ts';
-import { rewindDeliveries } from '../../src/webhooks/sending/rewind.ts';
 import { costOf } from '../support/plans.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
 

@@ -3,10 +3,10 @@ import { webhooks } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
+import { MAX_RECOVERING } from '../../src/deliveries/rewind.ts';
 import { formatId, newUuid } from '../../src/lib/ids.ts';
 import { getDelivery, listDeliveries, resendDelivery } from '../../src/webhooks/deliveries.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
-import { MAX_RECOVERING } from '../../src/webhooks/sending/rewind.ts';
 import {
   createWebhookSubscription,
   deleteWebhookSubscription,

@@ -1,8 +1,8 @@
 // Subscriptions are distributed among the delivery nodes, whenever nodes join and leave.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nodeFor } from '../../src/deliveries/destinations/shares.ts';
 import { newUuid } from '../../src/lib/ids.ts';
-import { nodeFor } from '../../src/webhooks/sending/shares.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
 
 const SUBSCRIPTIONS = 40;

@@ -2,13 +2,13 @@
 import { NotFoundError, UnprocessableError, webhooks } from '@signalbox/client';
 import { type Envelope, testReceiverUrl } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readAssignment } from '../../src/deliveries/destinations/assignments.ts';
+import { headersOf } from '../../src/deliveries/destinations/signing.ts';
+import { egressFor } from '../../src/deliveries/test-receiver.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { version } from '../../src/lib/version.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { listReceivedWebhooks } from '../../src/webhooks/received-webhooks.ts';
-import { readAssignment } from '../../src/webhooks/sending/assignments.ts';
-import { headersOf } from '../../src/webhooks/sending/signing.ts';
-import { egressFor } from '../../src/webhooks/sending/test-receiver.ts';
 import {
   deleteWebhookSubscription,
   getWebhookSubscription,

@@ -3,22 +3,16 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
+import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/deliveries/delivery.ts';
+import { type Assignment, readAssignment } from '../../src/deliveries/destinations/assignments.ts';
+import { retryNow } from '../../src/deliveries/destinations/subscription-changes.ts';
+import { advanceMany, giveUp, type PostponeInput, postponeMany, readMany } from '../../src/deliveries/progress.ts';
+import { rewindDeliveries } from '../../src/deliveries/rewind.ts';
 import { sequenceEvents } from '../../src/events/sequencer.ts';
 import { formatId } from '../../src/lib/ids.ts';
-import { deleteEndedSessions } from '../../src/sessions/delete-ended.ts';
+import { deleteEndedSessions } from '../../src/sessions/retention/delete-ended.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
 import { dropPending } from '../../src/webhooks/retention.ts';
-import { type Assignment, readAssignment } from '../../src/webhooks/sending/assignments.ts';
-import { type Delivery, type FinishedDelivery, newDelivery } from '../../src/webhooks/sending/delivery.ts';
-import {
-  advanceMany,
-  giveUp,
-  type PostponeInput,
-  postponeMany,
-  readMany,
-} from '../../src/webhooks/sending/progress.ts';
-import { rewindDeliveries } from '../../src/webhooks/sending/rewind.ts';
-import { retryNow } from '../../src/webhooks/sending/subscription-changes.ts';
 import { costOf } from '../support/plans.ts';
 import { countingUse } from '../support/table-use.ts';
 import { contentOf, createWorld, type World } from '../support/webhooks.ts';

@@ -1,7 +1,7 @@
 // A page of a PDF, drawn on a canvas.
 //
 // The browser's own viewer does not run in a sandboxed frame, and outside of one it is not ours to restrict. PDF.js reads the file in a
-// worker, which the Content-Security-Policy of its script (http/request/server.ts) keeps from loading or evaluating anything; what comes
+// worker, which the Content-Security-Policy of its script (http/connection/server.ts) keeps from loading or evaluating anything; what comes
 // back are drawing instructions. Links, forms and scripts of the file are not looked at.
 import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy } from 'pdfjs-dist';
 import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url';

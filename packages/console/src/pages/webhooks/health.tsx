@@ -10,7 +10,7 @@ import { outcomeOf, reasonOf } from './reasons.ts';
 
 // The same interval as that of the subscription's page.
 const LOOK_EVERY_MS = 5_000;
-// The same as the service's (webhooks/sending/health-rules.ts).
+// The same as the service's (deliveries/destinations/health-rules.ts).
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 /** A badge: the status, or the health of the destination if the subscription is enabled. */

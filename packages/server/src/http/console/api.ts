@@ -15,8 +15,8 @@ import { requireGoodPassword } from '../../people/password.ts';
 import { createSignInFailureRecorder, recordOfPerson } from '../../people/records.ts';
 import { disconnectProvider, endSignIn, endSignIns, signInMethods, signInsOf } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
-import { callerOf } from '../request/auth.ts';
-import { replaceSignIn, visitorOf } from '../request/session-cookie.ts';
+import { callerOf } from '../auth/auth.ts';
+import { replaceSignIn, visitorOf } from '../auth/session-cookie.ts';
 import { type ConsoleApiOptions, consoleRoutesOn, pathOf } from './routes.ts';
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {

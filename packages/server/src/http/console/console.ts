@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
-import { pageHeaders } from '../request/page-headers.ts';
+import { pageHeaders } from '../connection/page-headers.ts';
 import { addRemoteImage } from './remote-image.ts';
 
 const consoleHeaders = {

@@ -4,12 +4,12 @@ import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes }
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Identity, SignIn, Visitor } from '../../people/identity.ts';
 import type { Platform } from '../../platform.ts';
-import { type Admission, STRANGER_BODY_BYTES } from '../request/admission.ts';
-import { callerOf } from '../request/auth.ts';
-import type { Limits } from '../request/limits.ts';
-import type { Reauthorization } from '../request/reauthorize.ts';
-import { requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
-import { validatorOf } from '../request/validate.ts';
+import { type Admission, STRANGER_BODY_BYTES } from '../admission/admission.ts';
+import type { Limits } from '../admission/limits.ts';
+import { callerOf } from '../auth/auth.ts';
+import type { Reauthorization } from '../auth/reauthorize.ts';
+import { requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../auth/session-cookie.ts';
+import { validatorOf } from '../body/validate.ts';
 
 export interface ConsoleApiOptions {
   version: string;

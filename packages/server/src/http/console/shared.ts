@@ -5,11 +5,11 @@ import type { Route } from '@signalbox/contract';
 import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes } from '@signalbox/contract/console';
 import type { FastifyInstance } from 'fastify';
 import type { Platform } from '../../platform.ts';
-import { openSharedFile, readShared } from '../../sessions/shared.ts';
-import { STRANGER_BODY_BYTES } from '../request/admission.ts';
-import { callerOf } from '../request/auth.ts';
-import { requireOwnOrigin } from '../request/session-cookie.ts';
-import { validatorOf } from '../request/validate.ts';
+import { openSharedFile, readShared } from '../../sessions/reading/shared.ts';
+import { STRANGER_BODY_BYTES } from '../admission/admission.ts';
+import { callerOf } from '../auth/auth.ts';
+import { requireOwnOrigin } from '../auth/session-cookie.ts';
+import { validatorOf } from '../body/validate.ts';
 import { type ConsoleApiOptions, pathOf } from './routes.ts';
 
 export function addSharedSessions(

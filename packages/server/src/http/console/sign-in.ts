@@ -17,10 +17,10 @@ import {
 } from '../../people/passkeys.ts';
 import { endSignIn } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
-import { STRANGER_BODY_BYTES } from '../request/admission.ts';
-import { callerOf } from '../request/auth.ts';
-import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
-import { validatorOf } from '../request/validate.ts';
+import { STRANGER_BODY_BYTES } from '../admission/admission.ts';
+import { callerOf } from '../auth/auth.ts';
+import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../auth/session-cookie.ts';
+import { validatorOf } from '../body/validate.ts';
 import { type ConsoleApiOptions, consoleRoutesOn, enterConsole, pathOf } from './routes.ts';
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {

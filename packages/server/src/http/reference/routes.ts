@@ -7,7 +7,7 @@ import { gzip } from 'node:zlib';
 import { routes } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
-import { pageHeaders } from '../request/page-headers.ts';
+import { pageHeaders } from '../connection/page-headers.ts';
 import { llmsText } from './llms.ts';
 import { openApiDocument } from './openapi.ts';
 

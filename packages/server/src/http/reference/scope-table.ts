@@ -1,6 +1,6 @@
 // The table of operations by scope in docs/guides/keys.md.
 import { permissions, type Route, scopeFacts, scopes } from '@signalbox/contract';
-import { agentReachOf } from '../request/agent-gate.ts';
+import { agentReachOf } from '../auth/agent-gate.ts';
 
 const BEGIN = '<!-- operations by scope: written by npm run openapi -->\n';
 const END = '<!-- end -->\n';

@@ -3,9 +3,9 @@
 import type { Config } from '../../config/config.ts';
 import { type BulkConnection, openBulkConnection } from '../../db/bulk-connection.ts';
 import { createDb } from '../../db/db.ts';
-import { isMigrated } from '../../db/migrate.ts';
 import { isTransactionPooled, requireSameDatabase } from '../../db/poolers.ts';
 import { requireSuitable } from '../../db/requirements.ts';
+import { isMigrated } from '../../db/schema/migrate.ts';
 import { outdatedServer, serverVersion } from '../../db/server-version.ts';
 import { hostsAndDatabaseOf } from '../../db/url.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -3,8 +3,8 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import type { Config } from '../../config/config.ts';
 import { embeddedDirectory, hasEmbeddedPostgres } from '../../db/embedded.ts';
 import { readStartMark, requireNoStartMark } from '../../db/start-mark.ts';
-import { nearestDirectory } from '../../lib/nearest-directory.ts';
-import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from '../../lib/open-files.ts';
+import { nearestDirectory } from '../../lib/files/nearest-directory.ts';
+import { connectionsWithin, OPEN_FILES_FIX, openFileLimit } from '../../lib/files/open-files.ts';
 import { aboutSharing, masterKeyFile, readMasterKeys } from '../../vault/master-key.ts';
 import { failed, ok, type Report, run, warning } from './check.ts';
 

@@ -7,8 +7,8 @@
 // begins after the last one that was.
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import { CANCELLED, type Db } from '../../db/db.ts';
-import { type SessionQuery, withValuesPlanned } from '../list-query.ts';
-import { type SessionRow, sessionColumns } from '../state/session.ts';
+import { type SessionRow, sessionColumns } from '../../session-rows/session.ts';
+import { type SessionQuery, withValuesPlanned } from './list-query.ts';
 
 // Takes some milliseconds.
 const CHECKED_FIRST = 1_000;

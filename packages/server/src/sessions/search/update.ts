@@ -14,7 +14,7 @@ import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Platform } from '../../platform.ts';
-import { isOfSource, transcriptSources } from '../state/inherited.ts';
+import { isOfSource, transcriptSources } from '../../session-rows/inherited.ts';
 import { type LogRecord, portionsOf, SESSIONS } from './portions.ts';
 import { addWordsOfParts, addWordsOfSession, previewOf } from './texts.ts';
 import { fixedWords, MAX_WORDS } from './words.ts';

@@ -2,7 +2,7 @@
 // twice after a text of white space, anything else and the results of tools get a text. A request without tools is for a summary.
 import { createHash } from 'node:crypto';
 import { type Model, providerFacts } from '@signalbox/contract';
-import type { Target } from '../../../src/runtime/models/targets.ts';
+import type { Target } from '../../../src/models/model/targets.ts';
 import { anthropicMessages } from '../anthropic-wire.ts';
 import { generateContent } from '../google-wire.ts';
 import {

@@ -2,7 +2,7 @@
 // errors name.
 import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Target } from '../../../src/runtime/models/targets.ts';
+import type { Target } from '../../../src/models/model/targets.ts';
 
 /** A response of a server that refuses a request. */
 interface Refusal {

@@ -1,0 +1,167 @@
+// An attempt at a delivery: the POST, and what the response means. In the grace period of a rotation it may take two requests: if
+// the receiver refuses one secret, the other is tried at once.
+import type { WebhookAttempt } from '@signalbox/contract';
+import type { OrganizationEgress } from '../egress/egress.ts';
+import type { EgressErrorKind } from '../egress/errors.ts';
+import { EgressError } from '../egress/errors.ts';
+import { formatCursor } from '../journal/cursor.ts';
+import { formatId } from '../lib/ids.ts';
+import { storableText } from '../lib/text.ts';
+import type { Platform } from '../platform.ts';
+import { errorOfStatus, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
+import type { Delivery } from './delivery.ts';
+import { type Assignment, activeSecrets } from './destinations/assignments.ts';
+import { headersOf, type SigningSecret } from './destinations/signing.ts';
+import { type StoredAttempt, storedHeaders } from './stored-attempt.ts';
+
+/** How an attempt at a delivery ended. */
+export interface AttemptResult {
+  verdict: Verdict;
+  /** Every POST that was sent; none if the service was stopped first. */
+  attempts: StoredAttempt[];
+  /** The version of the secret that the last POST was signed with. */
+  secretVersion: number;
+  /** The receiver's `Retry-After`; 0 if it sent none. */
+  retryAfterMs: number;
+}
+
+export interface AttemptOptions {
+  /** The version of the service, for `User-Agent`. */
+  version: string;
+  /** The version of the secret to sign with first; the newest by default. */
+  preferredVersion: number | undefined;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+  /** The time limit of a POST; 15 s by default. */
+  timeoutMs?: number;
+  /** Of the trace of the session's turn. */
+  traceParent?: string | null;
+}
+
+/** Until the status. */
+const TIMEOUT_MS = 15_000;
+/** After it, for the body, which is only stored: a receiver that sends it slowly, or without end, has accepted the delivery. */
+const BODY_MS = 2_000;
+const MAX_RESPONSE_BYTES = 16 * 1024;
+const STORED_RESPONSE_BYTES = 4 * 1024;
+
+/** What the headers of an attempt say about its delivery. */
+export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
+  /** Null for a test delivery. */
+  sessionId: string | null;
+}
+
+/** `egress` is that of the subscription's organization. */
+export interface AttemptPlatform extends Pick<Platform, 'clock' | 'log' | 'metrics' | 'analytics' | 'tracing'> {
+  readonly egress: Pick<OrganizationEgress, 'request'>;
+}
+
+/** Resolves however the attempt ends. The lines of `log` must name the subscription. */
+export async function attemptDelivery(
+  { clock, egress, log, metrics, analytics, tracing }: AttemptPlatform,
+  assignment: Assignment,
+  delivery: OutgoingDelivery,
+  body: Buffer,
+  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, traceParent }: AttemptOptions,
+): Promise<AttemptResult> {
+  const secrets = activeSecrets(assignment, clock.now());
+  const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
+  const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
+  const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
+  const deliveryId = formatId('whd', delivery.deliveryId);
+  const attempts: StoredAttempt[] = [];
+
+  async function post(signer: SigningSecret): Promise<Omit<AttemptResult, 'attempts'> | undefined> {
+    const at = clock.now();
+    const attempt = delivery.attemptCount + attempts.length + 1;
+    let result: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
+    let verdict: Verdict = 'failed';
+    let wait = 0;
+    const headers = headersOf({
+      deliveryId,
+      attempt,
+      previousCursor: delivery.previousCursor,
+      body,
+      now: at,
+      signer,
+      // A secret that expires between the two POSTs must not sign the second.
+      secrets: activeSecrets(assignment, at),
+      version,
+    });
+    const took = metrics.attemptSeconds.startTimer();
+    const span = tracing?.span(
+      'deliver webhook',
+      'client',
+      {
+        'http.request.method': 'POST',
+        'http.request.resend_count': attempt - 1,
+        'gen_ai.conversation.id': sessionId ?? undefined,
+        'signalbox.organization.id': formatId('org', assignment.organizationId),
+        'signalbox.environment': assignment.environment,
+        'signalbox.webhook_subscription.id': formatId('whs', assignment.webhookSubscriptionId),
+        'signalbox.webhook_delivery.id': deliveryId,
+      },
+      traceParent,
+    );
+    try {
+      const response = await egress.request({
+        url: assignment.url,
+        method: 'POST',
+        headers,
+        body,
+        timeoutMs,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
+        bodyMs: BODY_MS,
+        signal,
+        // Delivery is at least once in any case.
+        repeatable: true,
+      });
+      const { status } = response;
+      verdict = verdictOf(status);
+      wait = retryAfterMs(status, response.headers['retry-after'], at);
+      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body) };
+    } catch (error) {
+      if (!(error instanceof EgressError) || signal.aborted) span?.end();
+      if (!(error instanceof EgressError)) throw error;
+      if (signal.aborted) return undefined;
+      result = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
+    }
+    const durationMs = clock.now().getTime() - at.getTime();
+    const sent = storedHeaders(headers, version);
+    attempts.push({ attempt, at: at.toISOString(), durationMs, ...result, secretVersion: signer.version, sent });
+    const { status, error } = result;
+    took();
+    if (sessionId !== null) {
+      analytics.count(
+        assignment,
+        'webhookAttempts',
+        ...(verdict === 'accepted' ? [] : ['webhookAttemptsFailed' as const]),
+      );
+      analytics.observe(assignment, 'webhookMs', durationMs);
+    }
+    metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
+    span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
+    const secretVersion = signer.version;
+    const cursor = formatCursor(delivery.to);
+    log.info({ sessionId, deliveryId, cursor, attempt, status, error, durationMs, secretVersion }, 'delivery attempt');
+    return { verdict, secretVersion: signer.version, retryAfterMs: wait };
+  }
+
+  let outcome: Omit<AttemptResult, 'attempts'> = {
+    verdict: 'failed',
+    secretVersion: preferred.version,
+    retryAfterMs: 0,
+  };
+  for (const signer of signers) {
+    if (!activeSecrets(assignment, clock.now()).includes(signer)) continue;
+    const posted = await post(signer);
+    if (!posted) break;
+    outcome = posted;
+    if (posted.verdict !== 'refused') break;
+  }
+  return { ...outcome, attempts };
+}
+
+function storableBody(body: Buffer): string | null {
+  return body.length === 0 ? null : storableText(body.subarray(0, STORED_RESPONSE_BYTES).toString());
+}

@@ -1,0 +1,88 @@
+// Which models are unavailable, as this node has found. Sessions share it, so an outage costs one call at a time, not one of each.
+//
+// A model that has timed out, or has failed five times in a row, is not called for a while. Calls of it fail at once, as the last
+// one did: their turns use a fallback without waiting for a time-out that takes minutes, or their sessions are parked. Then one call
+// tries whether the model is back; the others still fail until that has responded.
+//
+// Environments do not share it: each has its own keys, and a base URL may be that of one customer's server. Nodes do not share it
+// either: each makes its own attempts, and nothing is stored.
+import { exponentialMs } from '../lib/back-off.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type AskModel, type ModelCall, ModelFailure } from './model/model.ts';
+
+interface Trouble {
+  /** In a row. */
+  failures: number;
+  last: ModelFailure;
+  /** 0: it is still called. */
+  pauseMs: number;
+  until: number;
+  isTried: boolean;
+}
+
+// As many as a session makes before it is parked: a few failures among many responses are normal.
+const MAX_FAILURES = 5;
+// The waits are those of a parked session, which comes back soon after them.
+const FIRST_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 150_000;
+// Bounds memory: agents can name any number of models. The oldest is forgotten, and found again.
+const MAX_MODELS = 1_000;
+
+/** Calls models only as long as they are available. */
+export function createAvailability(clock: Pick<Clock, 'now'>): (ask: AskModel) => AskModel {
+  const troubles = new Map<string, Trouble>();
+
+  function record(key: string, last: ModelFailure, isTrial: boolean): void {
+    const before = troubles.get(key);
+    // Calls that were made before the pause say nothing new.
+    if (before && before.pauseMs > 0 && !isTrial) return;
+    const failures = Math.max((before?.failures ?? 0) + 1, last.code === 'model_timeout' ? MAX_FAILURES : 0);
+    const backOffMs =
+      failures < MAX_FAILURES ? 0 : exponentialMs(failures - MAX_FAILURES + 1, FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    const pauseMs = backOffMs > 0 ? Math.max(backOffMs, last.retryAfterMs ?? 0) : 0;
+    troubles.delete(key);
+    troubles.set(key, { failures, last, pauseMs, until: clock.now().getTime() + pauseMs, isTried: false });
+    if (troubles.size > MAX_MODELS) troubles.delete(troubles.keys().next().value!);
+  }
+
+  return (ask) =>
+    async function* askIfAvailable(call, signal) {
+      const key = keyOf(call);
+      const trouble = troubles.get(key);
+      const isTrial = trouble !== undefined && trouble.pauseMs > 0;
+      if (isTrial) {
+        const leftMs = trouble.until - clock.now().getTime();
+        if (leftMs > 0) throw skipped(trouble.last, leftMs);
+        if (trouble.isTried) throw skipped(trouble.last, trouble.pauseMs);
+        trouble.isTried = true;
+      }
+      try {
+        for await (const event of ask(call, signal)) {
+          if (event.type === 'finish') troubles.delete(key);
+          yield event;
+        }
+      } catch (error) {
+        if (!signal.aborted && error instanceof ModelFailure) {
+          if (isUnavailable(error)) record(key, error, isTrial);
+          else troubles.delete(key);
+        }
+        throw error;
+      } finally {
+        // Also if its turn was stopped: the next call tries it.
+        if (isTrial) trouble.isTried = false;
+      }
+    };
+}
+
+function isUnavailable({ code }: ModelFailure): boolean {
+  return code === 'model_timeout' || code === 'model_unavailable';
+}
+
+function skipped({ code, message }: ModelFailure, retryAfterMs: number): ModelFailure {
+  return new ModelFailure(code, message, { retryable: true, retryAfterMs, isSkipped: true });
+}
+
+function keyOf({ organizationId, environment, config }: ModelCall): string {
+  const { provider, model, baseUrl, apiKeySecret } = config;
+  return JSON.stringify([organizationId, environment, provider, model, baseUrl, apiKeySecret]);
+}

@@ -1,0 +1,151 @@
+// The models that a provider offers, as its own list says: for people who choose one. No turn depends on it.
+//
+// The list is requested with the key that an agent would use, so it has what this account may use. It is kept for a few minutes, for
+// each environment, server and key; many requests at once share one. Everything that the provider sends is limited and redacted.
+import { createHash } from 'node:crypto';
+import { type InputMedia, type ModelList, modelFacts, type OfferedModel } from '@signalbox/contract';
+import { parseJson } from '../lib/json/json.ts';
+import type { Platform } from '../platform.ts';
+import { createRedaction, type Redact } from '../tools/tool/redact.ts';
+import { shownText } from '../tools/tool/result.ts';
+import type { ProviderKeys } from '../vault/provider-keys.ts';
+import { refusalOf, toModelFailure } from './failure/provider-failure.ts';
+import { type ModelCall, ModelFailure } from './model/model.ts';
+import { type ListedModel, offeredBy } from './model-lists.ts';
+import { baseUrlOf, type Provider } from './providers/provider.ts';
+import { keyFor, type ProviderKey } from './providers/provider-key.ts';
+
+/** Whose list is requested. */
+export type CatalogRequest = Pick<ModelCall, 'organizationId' | 'environment' | 'config'>;
+
+export interface ModelCatalog {
+  /** A failure of the provider or of its key is the list's `problem`. */
+  list(request: CatalogRequest): Promise<ModelList>;
+}
+
+const TIMEOUT_MS = 10_000;
+/** Lists of gateways with all models of all providers have about a megabyte. */
+const RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
+const MAX_MODELS = 2_000;
+const NAME_MAX_CHARACTERS = 200;
+const KEPT_MS = 300_000;
+/** A person who has just set the key tries again. */
+const FAILURE_KEPT_MS = 5_000;
+const MAX_KEPT = 256;
+
+export function createModelCatalog(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'prices'>,
+  providers: Readonly<Partial<Record<string, Provider>>>,
+  keys: ProviderKeys,
+): ModelCatalog {
+  const { clock, egress, prices } = platform;
+  const kept = new Map<string, { until: number; list: Promise<ModelList> }>();
+
+  async function fetchList(
+    organizationId: string,
+    provider: Provider,
+    baseUrl: URL,
+    key: ProviderKey | undefined,
+  ): Promise<ListedModel[]> {
+    const { query = {}, headers = {}, read } = offeredBy(provider.name);
+    const url = new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}/models`);
+    for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)])
+      url.searchParams.append(name, value);
+    const [keyHeader, prefix] = provider.keyHeader;
+    const response = await egress.of(organizationId).request({
+      method: 'GET',
+      url: url.href,
+      headers: {
+        Accept: 'application/json',
+        'User-Agent': 'Signalbox',
+        ...headers,
+        ...(key && { [keyHeader]: prefix + key.value }),
+      },
+      timeoutMs: TIMEOUT_MS,
+      maxResponseBytes: RESPONSE_MAX_BYTES,
+      repeatable: true,
+    });
+    const { status, body, truncated } = response;
+    if (status < 200 || status >= 300)
+      throw await refusalOf(new Response(body.toString(), { status }), { key, body: '' }, clock);
+    const listed = truncated ? undefined : read(parseJson(body.toString('utf8')));
+    if (!listed)
+      throw new ModelFailure('model_protocol', 'The provider’s response is not a list of models', { retryable: false });
+    return listed.slice(0, MAX_MODELS);
+  }
+
+  function view({ name }: Provider, listed: readonly ListedModel[], redact: Redact): OfferedModel[] {
+    const models = new Map<string, OfferedModel>();
+    for (const one of listed) {
+      const model = shownText(one.model, redact);
+      if (model === '' || model.length > NAME_MAX_CHARACTERS || model !== one.model) continue;
+      const facts = modelFacts({ provider: name, model });
+      models.set(model, {
+        model,
+        displayName: one.displayName ? shownText(one.displayName.slice(0, NAME_MAX_CHARACTERS), redact) : null,
+        contextTokens: facts.contextTokens ?? one.contextTokens ?? null,
+        input: facts.input === null ? null : [...(facts.input as readonly InputMedia[])],
+        price: prices.of(`${name}/${model}`),
+      });
+    }
+    return [...models.values()].sort((one, other) => (one.model < other.model ? -1 : 1));
+  }
+
+  async function read(
+    organizationId: string,
+    provider: Provider,
+    baseUrl: URL,
+    key: ProviderKey | undefined,
+  ): Promise<ModelList> {
+    const listedAt = clock.now().toISOString();
+    try {
+      const listed = await fetchList(organizationId, provider, baseUrl, key);
+      const redact = createRedaction(key ? { [key.name]: key.value } : {});
+      return { models: view(provider, listed, redact), problem: null, listedAt };
+    } catch (error) {
+      return { models: [], problem: problemOf(toModelFailure(error, false)), listedAt };
+    }
+  }
+
+  function keep(id: string, list: Promise<ModelList>): Promise<ModelList> {
+    const now = clock.now().getTime();
+    for (const [other, { until }] of kept) if (until <= now || kept.size >= MAX_KEPT) kept.delete(other);
+    const entry = { until: now + KEPT_MS, list };
+    kept.set(id, entry);
+    void list.then(({ problem }) => {
+      if (problem) entry.until = clock.now().getTime() + FAILURE_KEPT_MS;
+    });
+    return list;
+  }
+
+  return {
+    async list(request) {
+      const { organizationId, environment, config } = request;
+      const listedAt = clock.now().toISOString();
+      const provider = providers[config.provider];
+      if (!provider) {
+        // A script answers to any name.
+        const scripted = { model: 'scripted', displayName: 'Responds from a script', contextTokens: null, input: null };
+        return { models: [{ ...scripted, price: prices.of('scripted/scripted') }], problem: null, listedAt };
+      }
+      try {
+        const baseUrl = baseUrlOf(request);
+        const key = await keyFor(platform, provider, request, baseUrl, keys);
+        const secret = createHash('sha256')
+          .update(key?.value ?? '')
+          .digest('base64');
+        const id = JSON.stringify([organizationId, environment, provider.name, baseUrl.href, key?.name, secret]);
+        const known = kept.get(id);
+        if (known && known.until > clock.now().getTime()) return await known.list;
+        return await keep(id, read(organizationId, provider, baseUrl, key));
+      } catch (error) {
+        if (!(error instanceof ModelFailure)) throw error;
+        return { models: [], problem: problemOf(error), listedAt };
+      }
+    },
+  };
+}
+
+function problemOf({ code, message }: ModelFailure): ModelList['problem'] {
+  return { code, message };
+}

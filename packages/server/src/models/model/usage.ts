@@ -1,0 +1,33 @@
+// What a response used, as its provider counts it.
+import type { LanguageModelV4Usage } from '@ai-sdk/provider';
+import type { TokenUsage } from '../../session-rows/operations.ts';
+import { cacheWrites } from '../../usage/cache-writes.ts';
+
+export const NOTHING_USED: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
+
+/** Zero if the server does not report it. */
+export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage {
+  return {
+    inputTokens: countOf(inputTokens.total),
+    outputTokens: countOf(outputTokens.total),
+    cachedTokens: countOf(inputTokens.cacheRead),
+    ...cacheWrites(countOf(inputTokens.cacheWrite)),
+  };
+}
+
+/** No call uses more than this. A server that reports more would distort the session's totals. */
+const TOKENS_MAX = 1_000_000_000;
+
+function countOf(tokens: number | undefined): number {
+  return tokens !== undefined && Number.isInteger(tokens) && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : 0;
+}
+
+/** Of two responses. */
+export function sumOf(one: TokenUsage, other: TokenUsage): TokenUsage {
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cachedTokens: one.cachedTokens + other.cachedTokens,
+    ...cacheWrites((one.cacheWriteTokens ?? 0) + (other.cacheWriteTokens ?? 0)),
+  };
+}

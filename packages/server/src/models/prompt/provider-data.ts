@@ -1,0 +1,179 @@
+// Data that a provider must receive again with the next call: the order of a response's parts, its reasoning, and the signatures
+// and encrypted values attached to them. The transcript contains only text and tool calls. This file combines both into the
+// response as the provider gave it.
+//
+// The data is only useful to the model that created it, so it contains that model's name. How long its reasoning is sent back differs
+// (prompt-rules.ts). Some providers require it between tool calls, and in later turns ignore it or check that nothing before it
+// (instructions, tools) has changed, which is possible here from one turn to the next. Others require it for as long as the calls are
+// in the transcript.
+import type { LanguageModelV4Message, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import type { MessagePart } from '@signalbox/contract';
+import type { ModelCall, ModelEntry } from '../model/model.ts';
+import type { PromptRules } from '../model/prompt-rules.ts';
+import type { ChatData } from './chat-data.ts';
+
+export interface ProviderData {
+  readonly provider: string;
+  readonly model: string;
+  readonly parts: readonly DataPart[];
+  /** What a server of chat completions attached to the whole response. */
+  readonly chat?: Pick<ChatData, 'reasoningIn' | 'message'>;
+}
+
+export type DataPart = { metadata?: SharedV4ProviderMetadata } & (
+  | { type: 'reasoning'; text: string }
+  /** The next part of the transcript's text, of this many characters. */
+  | { type: 'text'; length: number }
+  /** The transcript's next tool call. `id`: the provider's own, if it may need it back. */
+  | { type: 'toolCall'; id?: string }
+);
+
+type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
+type AssistantPart = AssistantMessage['content'][number];
+type ToolCall = Extract<MessagePart, { type: 'tool_call' }>;
+
+/** The responses of a transcript as their provider gave them. */
+export function createResponses(
+  transcript: ModelCall['transcript'],
+  config: Pick<ModelCall['config'], 'provider' | 'model'>,
+  rules: PromptRules,
+) {
+  const loop = transcript.slice(loopBegins(transcript));
+  const isChat = config.provider === 'openai-compatible';
+  const datas = new Map(transcript.map((entry) => [entry, dataOf(entry, config)]));
+  // A server that sends this field takes it, and may require it of every response with calls.
+  const wantsReasoning =
+    rules.reasoning === 'always' ||
+    (rules.reasoning === 'asReceived' &&
+      [...datas.values()].some((data) => data?.chat?.reasoningIn === 'reasoning_content'));
+
+  return {
+    /** The ids that the provider gave its calls, by their ids in the transcript. */
+    ownIds: new Map(
+      transcript.flatMap((entry) => {
+        const own = datas.get(entry)?.parts.flatMap((part) => (part.type === 'toolCall' ? [part.id] : [])) ?? [];
+        return callsOf(entry).flatMap(({ toolCallId }, at) => (own[at] ? [[toolCallId, own[at]] as const] : []));
+      }),
+    ),
+    messageOf(entry: ModelEntry): AssistantMessage {
+      const data = datas.get(entry);
+      const returns = rules.reasoning === 'sinceResponse' ? loop.includes(entry) : rules.reasoning !== 'never';
+      const content = partsOf(entry, data, returns);
+      if (!isChat) return { role: 'assistant', content };
+      const isText = data?.chat === undefined || data.chat.reasoningIn === 'reasoning_content';
+      const hasReasoning = content.some((part) => part.type === 'reasoning' && part.text !== '');
+      const hasCalls = content.some(({ type }) => type === 'tool-call');
+      const fields = {
+        ...(hasCalls && wantsReasoning && !(isText && hasReasoning) && { reasoning_content: '' }),
+        ...(returns && chatFields(data, config.model ?? '')),
+      };
+      return {
+        role: 'assistant',
+        content: isText ? content : content.filter(({ type }) => type !== 'reasoning'),
+        ...(Object.keys(fields).length > 0 && { providerOptions: { openaiCompatible: fields as never } }),
+      };
+    },
+  };
+}
+
+/** The entry after the last complete response, which is one without calls: the next turn continues an interrupted one. */
+function loopBegins(transcript: ModelCall['transcript']): number {
+  const turn = transcript.findLastIndex(({ role }) => role === 'user');
+  const complete = transcript.findLastIndex(
+    (entry, index) => index < turn && entry.role === 'assistant' && callsOf(entry).length === 0,
+  );
+  return complete + 1;
+}
+
+/** Undefined if it is of another model, or does not fit what is in the transcript now. */
+function dataOf(entry: ModelEntry, { provider, model }: Pick<ModelCall['config'], 'provider' | 'model'>) {
+  const { providerData: data } = entry;
+  if (!isProviderData(data) || data.provider !== provider || data.model !== model) return undefined;
+  const { parts } = data;
+  const fits =
+    parts.filter(({ type }) => type === 'toolCall').length === callsOf(entry).length &&
+    parts.reduce((sum, part) => sum + (part.type === 'text' ? part.length : 0), 0) === textOf(entry).length;
+  return fits ? data : undefined;
+}
+
+function partsOf(entry: ModelEntry, data: ProviderData | undefined, hasReasoning: boolean): AssistantPart[] {
+  const text = textOf(entry);
+  const calls = callsOf(entry).map(toToolCall);
+  if (!data) return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
+  const whole: AssistantPart[] = [];
+  let at = 0;
+  for (const part of data.parts) {
+    const options = part.metadata === undefined ? {} : { providerOptions: part.metadata };
+    if (part.type === 'text') {
+      whole.push({ type: 'text', text: text.slice(at, at + part.length), ...options });
+      at += part.length;
+    } else if (part.type === 'toolCall') {
+      whole.push({ ...calls.shift()!, ...options });
+    } else if (hasReasoning) {
+      whole.push({ type: 'reasoning', text: part.text, ...options });
+    }
+  }
+  return whole;
+}
+
+/** The fields of a message that the server attached to it. */
+function chatFields(data: ProviderData | undefined, model: string): Record<string, unknown> {
+  if (!data?.chat) return {};
+  const { message, reasoningIn } = data.chat;
+  if (reasoningIn === 'reasoning') {
+    const texts = data.parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : []));
+    return { ...message, reasoning: texts.join('') };
+  }
+  const { reasoning_details: details } = message;
+  // These check signatures, and refuse a text without one.
+  if (!Array.isArray(details) || !/claude|gemini/i.test(model)) return message;
+  const signed = details.filter((detail) => detail?.type !== 'reasoning.text' || detail.signature);
+  return { ...message, reasoning_details: signed };
+}
+
+/** Whether a provider may refuse the call because of data of an earlier response, or because there is none. */
+export function dependsOnProviderData(call: ModelCall): boolean {
+  return call.transcript.some(({ providerData }) => isProviderData(providerData)) || reasonsAboutCalls(call);
+}
+
+/**
+ * The same call without provider data, which may be refused after a change of the API key or of anything that it signs. After calls it
+ * does not ask for reasoning either: Anthropic refuses to reason about tool calls that came without its own reasoning, as calls of
+ * another model do.
+ */
+export function withoutProviderData(call: ModelCall): ModelCall {
+  const { settings: { reasoning, ...settings } = {}, ...config } = call.config;
+  return {
+    ...call,
+    config: reasonsAboutCalls(call) ? { ...config, settings } : call.config,
+    transcript: call.transcript.map(({ providerData: _, ...entry }) => entry),
+  };
+}
+
+function reasonsAboutCalls({ config, transcript }: ModelCall): boolean {
+  const { reasoning = 'none' } = config.settings ?? {};
+  const last = transcript.findLast(({ role }) => role === 'assistant');
+  return reasoning !== 'none' && last !== undefined && callsOf(last).length > 0;
+}
+
+function textOf({ content }: ModelEntry): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+function callsOf({ content }: ModelEntry): ToolCall[] {
+  return content.filter((part) => part.type === 'tool_call');
+}
+
+function toToolCall({ toolCallId, tool, input }: ToolCall): Extract<AssistantPart, { type: 'tool-call' }> {
+  return { type: 'tool-call', toolCallId, toolName: tool, input: toArguments(input) };
+}
+
+/** Servers refuse a transcript with calls whose arguments are not an object, so any other value is wrapped in one. */
+function toArguments(input: unknown): unknown {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalid: input };
+}
+
+/** We wrote it, but perhaps with another version of this code. */
+function isProviderData(value: unknown): value is ProviderData {
+  return typeof value === 'object' && value !== null && 'parts' in value && Array.isArray(value.parts);
+}

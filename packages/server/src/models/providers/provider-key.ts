@@ -1,0 +1,56 @@
+// The API key for a request to a provider. A secret of the environment comes first; it is sent only to hosts on the secret's own
+// list. Otherwise the operator's key is used, if the operator provides one; it is sent only to the provider's own server.
+import { ownProvider } from '@signalbox/contract';
+import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
+import type { Platform } from '../../platform.ts';
+import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
+import { type ModelCall, ModelFailure } from '../model/model.ts';
+import { isOwnServer, type Provider } from './provider.ts';
+
+export interface ProviderKey {
+  readonly name: string;
+  readonly value: string;
+  /** Where it is set, for the message of a failure. */
+  readonly label: string;
+}
+
+/**
+ * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the
+ * secret does not exist, and `model_not_allowed` if it may not be sent to this host.
+ */
+export async function keyFor(
+  platform: Pick<Platform, 'db' | 'vault'>,
+  provider: Provider,
+  { config, organizationId, environment }: Pick<ModelCall, 'config' | 'organizationId' | 'environment'>,
+  baseUrl: URL,
+  keys: ProviderKeys,
+): Promise<ProviderKey | undefined> {
+  const ownName = ownProvider(provider.name)?.keyName;
+  const name = config.apiKeySecret ?? ownName;
+  if (name === undefined) return undefined;
+  const secret = await openSecrets(platform, organizationId, environment, [name]).then(
+    (secrets) => secrets.get(name),
+    () => {
+      throw new ModelFailure('model_unavailable', `The secret ${name} could not be read`, { retryable: true });
+    },
+  );
+  if (secret) {
+    if (!isAllowedHost(secret.allowedHosts, baseUrl))
+      throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
+    const key = secret.value.trim();
+    if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);
+    return { name, value: key, label: `the secret ${name} of the environment ${environment}` };
+  }
+  const isOwn = isOwnServer(provider, baseUrl);
+  // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
+  const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
+  if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
+    const message = `The environment ${environment} has no secret ${name}, the key for the agent’s model`;
+    throw new ModelFailure('model_key_missing', message, { retryable: false });
+  }
+  return lent === undefined ? undefined : { name, value: lent, label: `the operator’s ${name}` };
+}
+
+function refused(why: string): ModelFailure {
+  return new ModelFailure('model_not_allowed', why, { retryable: false });
+}
