@@ -155,7 +155,7 @@ function bodyAfter(lines: readonly string[], index: number): string[] {
   return lines.slice(index + 1, end === -1 ? undefined : end);
 }
 
-test('only runtime/schemas/ compiles schemas and patterns of users, because it can stop them', () => {
+test('only schemas/ compiles schemas and patterns of users, because it can stop them', () => {
   const allowed = {
     'packages/contract/src/validation/check.ts': 'schemas of the contract, values of limited size',
     'packages/server/src/http/body/validate.ts': 'schemas of the contract',
@@ -175,7 +175,7 @@ test('only runtime/schemas/ compiles schemas and patterns of users, because it c
     'packages/console/src/text-format.ts': 'constants',
   };
   expect(uses(sources, /\bRegExp\(/, patterns)).toEqual([]);
-  const folder = 'packages/server/src/runtime/schemas/';
+  const folder = 'packages/server/src/schemas/';
   const importersOf = (name: string) =>
     sources
       .filter((source) => importsOf(source).includes(`${folder}${name}`) && !onlyTypes(source, `${folder}${name}`))

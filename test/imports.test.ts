@@ -105,71 +105,109 @@ test('the client loads a framework only with the adapter of that framework', () 
   expect(importers.filter((source) => !isOfAiSdk(source)).map(({ file }) => file)).toEqual([]);
 });
 
-// The folders and top-level files of the server, from top to bottom. Each may import only from those below it.
-const folders = [
+// The layers of the server, from top to bottom: its folders and the files next to them. Each may import only from layers below it.
+const layers = [
   'main.ts',
-  'http',
   'maintenance.ts',
-  'end-users',
-  'overview',
-  'schedules',
-  'runtime/node',
+  'operator/doctor',
   'operator',
+  'http',
   'http/console',
   'http/reference',
-  'http/request',
+  'http/stream',
+  'http/idempotency',
+  'http/admission',
+  'http/auth',
+  'http/body',
+  'http/connection',
+  'overview',
+  'end-users',
+  'idempotency',
+  'schedules',
+  'inspect',
+  'node',
+  'node/claims',
+  'sessions/reading',
   'sessions',
+  'sessions/retention',
+  'sessions/search',
   'organizations',
   'people',
-  'runtime/turn',
   'workers',
   'webhooks',
-  'webhooks/sending',
+  'listening',
+  'deliveries',
+  'deliveries/destinations',
+  'turn',
   'approvals',
   'keys',
   'budgets',
   'agents',
-  'runtime/models',
-  'runtime/tools',
+  'models',
+  'models/providers',
+  'models/response',
+  'models/prompt',
+  'models/failure',
+  'models/tools',
+  'models/model',
+  'tools',
+  'tools/mcp',
+  'tools/http',
+  'tools/request',
+  'tools/tool',
   'files',
   'environments',
-  'sessions/state',
-  'journal',
-  'events',
-  'platform.ts',
+  'session-rows',
+  'schemas',
   'config',
-  'runtime/schemas',
-  'observe',
+  'journal',
   'usage',
   'analytics',
-  'vault',
-  'egress',
+  'events',
+  'observe',
   'wake',
+  'egress',
+  'vault',
+  'db/schema',
   'db',
+  'lib/json',
+  'lib/files',
   'lib',
+  'platform.ts',
 ];
 
 /** They have the types of what every part of a node receives, and are below all of them. */
 const namesTypesFromAbove = ['packages/server/src/platform.ts', 'packages/server/src/lib/context.ts'];
 
-function folderOf(file: string): string {
+/** A folder, or a file that is in none. */
+function layerOf(file: string): string {
   const path = file.replace('packages/server/src/', '');
-  const [first = '', second] = path.split('/');
-  return second !== undefined && folders.includes(`${first}/${second}`) ? `${first}/${second}` : first;
+  return path.includes('/') ? dirname(path) : path;
 }
 
-test('folders of the server import only downward, so they have no circles', () => {
+test('each folder of the server is a layer and imports only from layers below it', () => {
   const wrong = server.flatMap((source) => {
-    const own = folderOf(source.file);
-    expect(folders, `${source.file} is in a folder that has a place`).toContain(own);
+    const own = layerOf(source.file);
+    expect(layers, `${source.file} is in a folder that has a place`).toContain(own);
     const above = importsOf(source)
       .filter((file) => file.startsWith('packages/server/src/'))
-      .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own));
+      .filter((file) => layers.indexOf(layerOf(file)) < layers.indexOf(own));
     const isAllowed = above.length > 0 && namesTypesFromAbove.includes(source.file);
     return above.filter((file) => !isAllowed || !onlyTypes(source, file)).map((file) => `${source.file} → ${file}`);
   });
   expect(wrong).toEqual([]);
-  expect(folders.filter((folder) => !server.some(({ file }) => folderOf(file) === folder))).toEqual([]);
+  expect(layers.filter((layer) => !server.some(({ file }) => layerOf(file) === layer))).toEqual([]);
+});
+
+test('the picture that docs/architecture.md opens with has every layer', () => {
+  const [, picture = ''] = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split('```');
+  const shown = layers.map((layer) => (layer.endsWith('.ts') ? layer : `${layer.split('/').at(-1)}/`));
+  expect(shown.filter((name) => !picture.includes(name))).toEqual([]);
+});
+
+test('a folder of the server has at most 30 files, so that one can see what is in it', () => {
+  const sizes = Map.groupBy(server, ({ file }) => dirname(file));
+  expect([...sizes].filter(([, files]) => files.length > 30).map(([folder]) => folder)).toEqual([]);
 });
 
 test('the start does not load packages that most nodes never use, which would take a second and 60 MB', () => {
@@ -191,11 +229,11 @@ test('the start does not load packages that most nodes never use, which would ta
   ).toEqual([]);
 });
 
-test('the turn machine knows neither SQL nor HTTP, and only the database folder knows its driver', () => {
-  const turn = server.find(({ file }) => file.endsWith('/runtime/turn/turn.ts'))!;
+test('the turn machine knows neither SQL nor HTTP, and only the folders of the database know its driver', () => {
+  const turn = server.find(({ file }) => file.endsWith('/turn/turn.ts'))!;
   expect(importsOf(turn).filter((specifier) => /sql|\bpg\b|\/db\/|http|undici|fastify|egress/.test(specifier))).toEqual(
     [],
   );
   const drivers = server.filter((source) => importsOf(source).includes('pg')).map(({ file }) => dirname(file));
-  expect([...new Set(drivers)]).toEqual(['packages/server/src/db']);
+  expect([...new Set(drivers)]).toEqual(['packages/server/src/db', 'packages/server/src/db/schema']);
 });

@@ -1,5 +1,5 @@
 // The prompt of a model call, built again: from the messages before its response, the summary that was in force, and the agent's
-// version, by the code that built it when it was sent (runtime/turn, runtime/models).
+// version, by the code that built it when it was sent (turn/, models/).
 //
 // What that cannot know is said: the tools that an MCP server listed then, the bytes of files, and how long messages were cut if other
 // models came before this one.

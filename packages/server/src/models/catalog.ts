@@ -11,9 +11,10 @@ import { shownText } from '../tools/tool/result.ts';
 import type { ProviderKeys } from '../vault/provider-keys.ts';
 import { refusalOf, toModelFailure } from './failure/provider-failure.ts';
 import { type ModelCall, ModelFailure } from './model/model.ts';
+import type { ProviderKey } from './model/provider-key.ts';
 import { type ListedModel, offeredBy } from './model-lists.ts';
+import { keyFor } from './providers/find-key.ts';
 import { baseUrlOf, type Provider } from './providers/provider.ts';
-import { keyFor, type ProviderKey } from './providers/provider-key.ts';
 
 /** Whose list is requested. */
 export type CatalogRequest = Pick<ModelCall, 'organizationId' | 'environment' | 'config'>;

@@ -5,7 +5,7 @@
 // inbox (state/inbox.ts). A parked session has no process, timer or promise; an API call writes to it under the row's lock.
 // The epoch on the row enforces this: whatever a former writer still sends is refused.
 //
-// A turn begins in begin-turn.ts. The node runtime (runtime/node/) runs it.
+// A turn begins in begin-turn.ts. A node (node/) runs it.
 import type { Input, MessagePart, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';

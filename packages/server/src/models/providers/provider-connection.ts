@@ -10,9 +10,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorAfterOk, refusalOf, type Sent, toModelFailure } from '../failure/provider-failure.ts';
 import type { FileOf } from '../failure/refused-file.ts';
 import { ModelFailure } from '../model/model.ts';
+import type { ProviderKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
-import type { ProviderKey } from './provider-key.ts';
 
 /**
  * Some providers send nothing for minutes while their model thinks, and a local server sends nothing while it loads a model or

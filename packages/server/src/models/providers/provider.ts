@@ -2,7 +2,7 @@
 // the few lines that differ are in the file named after the provider.
 //
 // An `@ai-sdk/*` package knows the provider's wire format and its dialects. We call its provider API (`doStream`), which sends one
-// request without retries. The key, the address and the connection are ours (provider-key.ts, provider-connection.ts), and so is
+// request without retries. The key, the address and the connection are ours (find-key.ts, provider-connection.ts), and so is
 // the conversion of the stream into events (response.ts).
 import type {
   LanguageModelV4,
@@ -26,8 +26,8 @@ import { loadPromptFiles, type PromptFiles } from '../prompt/prompt-files.ts';
 import { dependsOnProviderData, withoutProviderData } from '../prompt/provider-data.ts';
 import type { EventReader } from '../response/response-events.ts';
 import { type SentTools, sentTools, toolNamed } from '../tools/tools.ts';
+import { keyFor } from './find-key.ts';
 import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
-import { keyFor } from './provider-key.ts';
 import { readResponse } from './response.ts';
 import { createParts, EmptyResponse } from './response-parts.ts';
 

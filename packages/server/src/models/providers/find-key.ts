@@ -5,14 +5,8 @@ import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
+import type { ProviderKey } from '../model/provider-key.ts';
 import { isOwnServer, type Provider } from './provider.ts';
-
-export interface ProviderKey {
-  readonly name: string;
-  readonly value: string;
-  /** Where it is set, for the message of a failure. */
-  readonly label: string;
-}
 
 /**
  * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the
