@@ -1,32 +1,24 @@
 /** Messages of a page, from the transcript: whole turns, without what is shown only while a turn runs. */
 import type { FilePart, Message } from '../types.generated.ts';
 import { newTool } from './turn.ts';
-import type { AssistantMessage, AssistantPart, SessionMessage, ToolPart, UserMessage } from './types.ts';
+import type { AssistantPart, SessionMessage, ToolPart, UserMessage } from './types.ts';
 
 /** The messages of these turns. The entries of a turn are together, in order. */
 export function messagesOf(entries: readonly Message[], idOf: (messageId: string) => string): SessionMessage[] {
   const messages: SessionMessage[] = [];
-  let last: AssistantMessage | undefined;
+  let last: { turn: number; parts: AssistantPart[] } | undefined;
   for (const entry of entries) {
     if (entry.rejected) continue;
     const turn = entry.turn ?? 0;
     if (entry.role === 'user') {
       messages.push(userMessageOf(entry, idOf(entry.messageId)));
-    } else if (last?.turn === turn) {
-      last = { ...last, parts: withEntry(last.parts, entry) };
-      messages[messages.length - 1] = last;
-    } else {
-      last = {
-        role: 'assistant',
-        id: `turn_${turn}`,
-        turn,
-        parts: withEntry([], entry),
-        status: 'done',
-        stopReason: null,
-        error: null,
-      };
-      messages.push(last);
+      continue;
     }
+    if (last?.turn !== turn) {
+      last = { turn, parts: [] };
+      messages.push({ role: 'assistant', id: `turn_${turn}`, status: 'done', stopReason: null, error: null, ...last });
+    }
+    addEntry(last.parts, entry);
   }
   return messages;
 }
@@ -39,25 +31,35 @@ export function userMessageOf({ messageId, turn, content, createdAt }: Message, 
   return { role: 'user', id, messageId, turn, parts, status: 'sent', createdAt };
 }
 
-function withEntry(before: readonly AssistantPart[], { content }: Message): AssistantPart[] {
-  const parts = [...before];
+/** What the agent has done in entries of one turn. */
+export function partsOf(entries: readonly Message[]): readonly AssistantPart[] {
+  const parts: AssistantPart[] = [];
+  for (const entry of entries) addEntry(parts, entry);
+  return parts;
+}
+
+function addEntry(parts: AssistantPart[], { content }: Message): void {
+  let isNewResponse = true;
   for (const part of content) {
     const last = parts.at(-1);
-    if (part.type === 'text' && last?.type === 'text') {
+    if (part.type === 'text' && last?.type === 'text' && !isNewResponse) {
       parts[parts.length - 1] = { ...last, text: last.text + part.text };
     } else if (part.type === 'text' && part.text !== '') {
       const id = `text_${parts.filter(({ type }) => type === 'text').length}`;
       parts.push({ type: 'text', id, text: part.text, isStreaming: false });
+      isNewResponse = false;
     } else if (part.type === 'tool_call') {
       // Without a result its turn was cancelled meanwhile.
-      parts.push({ ...newTool(part.toolCallId), tool: part.tool, input: part.input, state: 'unknown' });
+      const { toolCallId, tool, input } = part;
+      parts.push({ ...newTool(toolCallId), tool, input, state: 'unknown', isStarted: true });
     } else if (part.type === 'tool_result') {
       const { toolCallId, input, output, error = null, outcomeUnknown } = part;
-      const at = parts.findIndex(({ type, id }) => type === 'tool' && id === toolCallId);
+      const at = parts.findLastIndex(({ type, id }) => type === 'tool' && id === toolCallId);
       if (at === -1) continue;
+      const call = parts[at] as ToolPart;
       parts[at] = {
-        ...(parts[at] as ToolPart),
-        ...(input !== undefined && { input, isEdited: true }),
+        ...call,
+        ...(input !== undefined && { input, isEdited: true, modelInput: call.input }),
         state: outcomeUnknown ? 'unknown' : error === null ? 'done' : 'failed',
         output,
         error,
@@ -65,7 +67,6 @@ function withEntry(before: readonly AssistantPart[], { content }: Message): Assi
       };
     }
   }
-  return parts;
 }
 
 /** The files that a tool returned: its output, or items of it. */

@@ -46,6 +46,15 @@ describe('text', () => {
     expect(applyToTurn(turn, { ...call(), turn: 1, seq: 4 } as Chunk).parts[0]).toMatchObject({ isStreaming: false });
   });
 
+  test('of another response is a part of its own, as it is in the transcript', () => {
+    const started: Body = { type: 'message.started', messageId: 'msg_2', step: 2 };
+    const parts = [say('One'), say(''), say(' moment.'), started, say('Done.')];
+    expect(turnOf(running, ...parts).parts.map((part) => part.type === 'text' && part.text)).toEqual([
+      'One moment.',
+      'Done.',
+    ]);
+  });
+
   test('after a call is a part of its own', () => {
     const { parts } = turnOf(running, say('Before'), call(), say('After'));
     expect(parts.map(({ id }) => id)).toEqual(['text_0', 'call_1', 'text_1']);
@@ -113,9 +122,14 @@ describe('a call', () => {
     });
   });
 
+  test('that is approved while others wait has not started', () => {
+    expect(toolIn(turnOf(running, asked, resolved('approved')))).toMatchObject({ state: 'running', isStarted: false });
+    expect(toolIn(turnOf(running, asked, resolved('approved'), call()))).toMatchObject({ isStarted: true });
+  });
+
   test('with an input that the approver replaced shows that input', () => {
     const turn = turnOf(running, asked, resolved('approved'), call({ euros: 45 }));
-    expect(toolIn(turn)).toMatchObject({ input: { euros: 45 }, isEdited: true });
+    expect(toolIn(turn)).toMatchObject({ input: { euros: 45 }, isEdited: true, modelInput: { euros: 90 } });
   });
 
   test('that was denied says why', () => {

@@ -11,6 +11,8 @@ export interface TurnState {
   /** Of the last chunk. */
   readonly seq: number;
   readonly parts: readonly AssistantPart[];
+  /** The next text is of another response, so it does not continue the last one. */
+  readonly isNewResponse: boolean;
   /** The turn has ended. A retry continues it. */
   readonly isOver: boolean;
   readonly stopReason: StopReason | null;
@@ -29,11 +31,24 @@ interface Piece {
   readonly before: Piece | null;
 }
 
-/** Of tool calls that will not change any more. */
 const ends: ReadonlySet<ToolState> = new Set(['done', 'failed', 'denied', 'unknown']);
 
+/** Whether a tool call will not change any more. */
+export function isOver({ state }: Pick<ToolPart, 'state'>): boolean {
+  return ends.has(state);
+}
+
 export function newTurn(turn: number): TurnState {
-  return { turn, seq: 0, parts: [], isOver: false, stopReason: null, error: null, lastPiece: null };
+  return {
+    turn,
+    seq: 0,
+    parts: [],
+    isNewResponse: false,
+    isOver: false,
+    stopReason: null,
+    error: null,
+    lastPiece: null,
+  };
 }
 
 /** The turn after this chunk; the same object if it was applied before. Chunks of unknown types only advance `seq`. */
@@ -49,7 +64,7 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
     case 'reasoning.chunk':
       return addText(turn, 'reasoning', chunk.delta, chunk.seq);
     case 'message.started':
-      return withText(turn, false);
+      return { ...withText(turn, false), isNewResponse: true };
     case 'tool.input.chunk':
       return addInput(turn, chunk);
     case 'message.reset':
@@ -67,7 +82,7 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
     case 'approval.resolved':
       return resolve(turn, chunk);
     case 'tool.call': {
-      const { toolCallId, tool, input, notRun } = chunk;
+      const { toolCallId, tool, input, notRun = false } = chunk;
       const asked = toolOf(turn, toolCallId);
       const isEdited = asked?.approval != null && JSON.stringify(asked.input) !== JSON.stringify(input);
       return withTool(turn, toolCallId, {
@@ -75,7 +90,8 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
         input,
         inputText: null,
         state: notRun ? 'failed' : 'running',
-        ...(isEdited && { isEdited }),
+        isStarted: !notRun,
+        ...(isEdited && { isEdited, modelInput: asked.input }),
       });
     }
     case 'file.created': {
@@ -102,14 +118,15 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
 }
 
 function addText(turn: TurnState, type: 'text' | 'reasoning', delta: string, seq: number): TurnState {
+  if (delta === '') return turn;
   const last = turn.parts.at(-1);
-  if (last?.type === type) {
+  if (last?.type === type && !turn.isNewResponse) {
     const longer: TextPart | ReasoningPart = { ...last, text: last.text + delta, isStreaming: true };
     return pieceAdded({ ...turn, parts: turn.parts.with(-1, longer) }, seq, last.id, last.text.length);
   }
   const id = `${type}_${turn.parts.filter((part) => part.type === type).length}`;
   const parts = [...withText(turn, false).parts, { type, id, text: delta, isStreaming: true }];
-  return pieceAdded({ ...turn, parts }, seq, id, 0);
+  return pieceAdded({ ...turn, parts, isNewResponse: false }, seq, id, 0);
 }
 
 function addInput(turn: TurnState, { toolCallId, toolName, delta, seq }: Chunk & { type: 'tool.input.chunk' }) {
@@ -136,7 +153,7 @@ function dropFrom(turn: TurnState, fromSeq: number): TurnState {
     if (part.state !== 'input') return [part];
     return length === 0 ? [] : [{ ...part, inputText: part.inputText!.slice(0, length) }];
   });
-  return withText({ ...turn, parts, lastPiece }, false);
+  return withText({ ...turn, parts, lastPiece, isNewResponse: false }, false);
 }
 
 function resolve(turn: TurnState, chunk: Chunk & { type: 'approval.resolved' }): TurnState {
@@ -166,7 +183,7 @@ function awaitResults(turn: TurnState, waitingFor: WaitingFor | null): TurnState
 /** Nothing is in progress after the end, also if it came without a result of each call. */
 function end(turn: TurnState, stopReason: StopReason | undefined, error: SessionError | undefined): TurnState {
   const ended = withParts(withText(turn, false), (part) => {
-    if (part.type !== 'tool' || ends.has(part.state)) return part;
+    if (part.type !== 'tool' || isOver(part)) return part;
     const { state, approval } = part;
     if (state === 'running') return { ...part, state: 'unknown' };
     return {
@@ -208,6 +225,8 @@ export function newTool(id: string): ToolPart {
     input: undefined,
     inputText: null,
     isEdited: false,
+    modelInput: undefined,
+    isStarted: false,
     approval: null,
     output: undefined,
     error: null,

@@ -101,6 +101,10 @@ export interface ToolPart {
   inputText: string | null;
   /** Whether an approver replaced the model's input, so `input` is the approver's. */
   isEdited: boolean;
+  /** The model's input, if an approver replaced it. */
+  modelInput: unknown;
+  /** Whether the call has started, or is for a client to run. One that is approved may wait for the decisions on others. */
+  isStarted: boolean;
   approval: ToolApproval | null;
   output: unknown;
   error: string | null;

@@ -131,20 +131,24 @@ function isMocked(tool: string, mocked: ReadonlySet<string>): boolean {
   return mocked.has(tool) || (tool.includes('__') && mocked.has(tool.slice(0, tool.indexOf('__'))));
 }
 
+const words: Record<CallEntry['state'], string> = {
+  input: 'running',
+  approval: 'needs approval',
+  running: 'running',
+  result: 'running',
+  done: 'returned',
+  failed: 'failed',
+  denied: 'failed',
+  unknown: 'outcome unknown',
+};
+
 function CallLine({ call, isMocked }: { call: CallEntry; isMocked: boolean }) {
-  const { tool, input, editedInput, result, decision } = call;
-  const Icon = decision === 'pending' ? ShieldQuestion : result?.error ? CircleAlert : isMocked ? FlaskConical : Wrench;
-  const state =
-    decision === 'pending'
-      ? 'needs approval'
-      : result
-        ? result.error === undefined
-          ? 'returned'
-          : 'failed'
-        : 'running';
+  const { tool, input, state, output, error } = call;
+  const isPending = state === 'approval';
+  const Icon = isPending ? ShieldQuestion : error !== null ? CircleAlert : isMocked ? FlaskConical : Wrench;
   return (
     <>
-      <details className={result?.error === undefined ? 'playground-call' : 'playground-call failed'}>
+      <details className={error === null ? 'playground-call' : 'playground-call failed'}>
         <summary>
           <Icon aria-hidden="true" />
           <code>
@@ -152,19 +156,19 @@ function CallLine({ call, isMocked }: { call: CallEntry; isMocked: boolean }) {
           </code>
           <span className="quiet">
             {isMocked && 'mocked · '}
-            {state}
+            {words[state]}
           </span>
         </summary>
         <h4>Input</h4>
-        <Json value={editedInput ?? input} />
-        {result && (
+        <Json value={input} />
+        {(state === 'done' || error !== null) && (
           <>
-            <h4>{result.error === undefined ? 'Output' : 'Error'}</h4>
-            {result.error === undefined ? <Json value={result.output ?? null} /> : <PlainText text={result.error} />}
+            <h4>{error === null ? 'Output' : 'Error'}</h4>
+            {error === null ? <Json value={output ?? null} /> : <PlainText text={error} />}
           </>
         )}
       </details>
-      {decision === 'pending' && <Decide call={call} />}
+      {isPending && <Decide call={call} />}
     </>
   );
 }

@@ -8,7 +8,7 @@ import type { CallEntry } from './conversation.ts';
 
 /** A call in one line: the tool, the start of its input or its exact name, and its status. */
 export function CallLine({
-  call: { tool, input, editedInput },
+  call: { tool, input, inputText },
   isOpen,
   onToggle,
   children,
@@ -28,7 +28,7 @@ export function CallLine({
           <PlainText text={words} />
         </button>
       </h3>
-      {!isOpen && <span className="gist">{gistOf(editedInput ?? input)}</span>}
+      {!isOpen && <span className="gist">{inputText === null && gistOf(input)}</span>}
       {isOpen && words !== tool && (
         <code className="tool">
           <PlainText text={tool} />
@@ -39,17 +39,17 @@ export function CallLine({
   );
 }
 
-export function CallResult({ result }: { result: CallEntry['result'] }) {
+export function CallResult({ call: { state, output, error } }: { call: CallEntry }) {
   return (
     <>
-      {result?.error !== undefined && (
-        <Fold label="Error" value={result.error} open>
-          <LongText text={result.error} />
+      {error !== null && (
+        <Fold label="Error" value={error} open>
+          <LongText text={error} />
         </Fold>
       )}
-      {result && 'output' in result && (
-        <Fold label="Output" value={result.output} open>
-          <ValueView value={result.output} />
+      {state === 'done' && output !== undefined && (
+        <Fold label="Output" value={output} open>
+          <ValueView value={output} />
         </Fold>
       )}
     </>

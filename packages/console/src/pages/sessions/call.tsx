@@ -1,9 +1,10 @@
 // A tool call in the conversation: one line, which opens to its input, who decided, and its outcome.
 import type { Approval, Session, TurnOperation } from '@signalbox/client';
+import { isOver } from '@signalbox/client/conversation';
 import { Link } from '@tanstack/react-router';
 import { lazy, memo, Suspense, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
-import { Badge, Status, type Tone } from '../../ui/badge.tsx';
+import { Badge, Status } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { duration, Time } from '../../ui/time.tsx';
@@ -39,10 +40,9 @@ export const Call = memo(function Call({
 }) {
   const { organizationId } = useOrganization();
   const [chosen, setChosen] = useState<boolean>();
-  const { result, written } = call;
   const isPending = approval?.status === 'pending';
-  const needsPerson = isPending || isAwaited || result?.outcomeUnknown === true;
-  const isOpen = chosen ?? (needsPerson || written !== undefined);
+  const needsPerson = isPending || isAwaited || call.state === 'unknown';
+  const isOpen = chosen ?? (needsPerson || call.inputText !== null);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: shortcuts for the buttons in it
     <div className="call" data-waiting={needsPerson || undefined} onKeyDown={pressShortcut}>
@@ -66,7 +66,7 @@ export const Call = memo(function Call({
           )}
         </p>
       )}
-      {call.files?.map((file) => (
+      {call.files.map((file) => (
         <FileView file={file} key={file.fileId} />
       ))}
     </div>
@@ -74,7 +74,7 @@ export const Call = memo(function Call({
 });
 
 function Details({
-  call: { key, tool, input, editedInput, result, written },
+  call,
   sessionId,
   approval,
   isAwaited,
@@ -84,20 +84,22 @@ function Details({
   approval: Approval | undefined;
   isAwaited: boolean;
 }) {
+  const { key, tool, input, inputText, isEdited, modelInput, state } = call;
+  const asked = isEdited ? modelInput : input;
   return (
     <div className="call-details">
-      {written === undefined ? (
-        <Fold label="Input" value={input} open>
-          <InputView value={input} />
+      {inputText === null ? (
+        <Fold label="Input" value={asked} open>
+          <InputView value={asked} />
         </Fold>
       ) : (
-        <div aria-busy="true">
-          <span className="quiet small">Writing the input…</span> <LongText text={written} />
+        <div aria-busy={state === 'input'}>
+          {state === 'input' && <span className="quiet small">Writing the input…</span>} <LongText text={inputText} />
         </div>
       )}
-      {editedInput !== undefined && !approval?.editedInput && (
-        <Fold label="Edited input" value={editedInput}>
-          <InputView value={editedInput} before={input} />
+      {isEdited && !approval?.editedInput && (
+        <Fold label="Edited input" value={input}>
+          <InputView value={input} before={modelInput} />
         </Fold>
       )}
       {approval && (
@@ -115,12 +117,12 @@ function Details({
           <ToolResultForm sessionId={sessionId} toolCallId={key} tool={tool} />
         </Suspense>
       )}
-      {result?.outcomeUnknown && (
+      {state === 'unknown' && (
         <Notice kind="warn">
           <p>This call was interrupted and may have taken effect. Check before you run it again.</p>
         </Notice>
       )}
-      <CallResult result={result} />
+      <CallResult call={call} />
     </div>
   );
 }
@@ -142,7 +144,7 @@ function Took({ operation }: { operation: TurnOperation | undefined }) {
 }
 
 function State({
-  call: { decision, result, started },
+  call: { state, approval: asked, error, isStarted },
   approval,
   isAwaited,
 }: {
@@ -150,22 +152,16 @@ function State({
   approval: Approval | undefined;
   isAwaited: boolean;
 }) {
-  const decided = approval?.status ?? decision;
-  const [tone, word]: [Tone | undefined, string] = result
-    ? result.outcomeUnknown
-      ? ['warn', 'outcome unknown']
-      : result.error === undefined
-        ? ['good', 'done']
-        : decided === 'denied' || decided === 'expired'
-          ? ['bad', decided]
-          : ['bad', 'error']
-    : isAwaited
-      ? ['warn', 'waiting for result']
-      : decided === 'pending'
-        ? ['warn', 'waiting for approval']
-        : started
-          ? ['live', 'running']
-          : [undefined, ''];
-  if (word) return <Badge tone={tone}>{word}</Badge>;
+  const decided = approval?.status ?? asked?.decision;
+  if (isOver({ state })) {
+    const isRefused = decided === 'denied' || decided === 'expired';
+    if (state === 'done') return <Badge tone="good">done</Badge>;
+    if (state === 'unknown') return <Badge tone="warn">outcome unknown</Badge>;
+    if (isRefused) return <Badge tone="bad">{decided}</Badge>;
+    return <Badge tone="bad">{error === null ? 'not run' : 'error'}</Badge>;
+  }
+  if (isAwaited || state === 'result') return <Badge tone="warn">waiting for result</Badge>;
+  if (decided === 'pending') return <Badge tone="warn">waiting for approval</Badge>;
+  if (isStarted) return <Badge tone="live">running</Badge>;
   return decided ? <Status value={decided} /> : null;
 }

@@ -1,5 +1,6 @@
 // The conversation for reading: messages, tool calls at their places, and why a turn ended.
 import type { Session, SessionTurn, TurnOperation } from '@signalbox/client';
+import { isOver } from '@signalbox/client/conversation';
 import { Link } from '@tanstack/react-router';
 import { Bot, Link2, Split, UserRound } from 'lucide-react';
 import { Fragment, lazy, memo, type RefObject, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
@@ -190,7 +191,7 @@ function isAgentsFirst(entries: readonly Entry[], index: number): boolean {
 /** Whether the model works and shows nothing of it: no text, and no call that runs. */
 function isThinking(entries: readonly Entry[]): boolean {
   const last = entries.at(-1);
-  return last !== undefined && (last.kind !== 'call' || last.result !== undefined);
+  return last !== undefined && (last.kind !== 'call' || isOver(last));
 }
 
 function isLastOfTurn(entries: readonly Entry[], index: number): boolean {

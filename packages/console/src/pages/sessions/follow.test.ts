@@ -130,7 +130,7 @@ test('a running turn is shown from its chunks, a finished one from the transcrip
   const { following, lines } = follow(client, sessionAt('running', 2, 2));
   await expect.poll(lines).toEqual(['user: Hi', 'text: Hello.', 'user: And?', 'text: Good day']);
   expect(cursors).toEqual(['turn_2:seq_0']);
-  expect(following.snapshot()).toMatchObject({ isCaughtUp: true, growing: new Set(['2:0']) });
+  expect(following.snapshot()).toMatchObject({ isCaughtUp: true, growing: new Set(['2:text_0']) });
   const keys = following.snapshot().entries.map(({ key }) => key);
   proceed.resolve();
   await ended(following);
@@ -297,18 +297,19 @@ test('an edited input, a decision and an outcome are shown at their call', async
   );
   const { following } = follow(client, sessionAt('running', 1, 4));
   await ended(following);
-  expect(following.snapshot().entries).toEqual([
+  expect(following.snapshot().entries).toMatchObject([
     {
       kind: 'call',
       key: 'call_1',
       turn: 1,
       tool: 'pay',
-      input: { cents: 1 },
-      editedInput: { cents: 2 },
-      started: true,
-      decision: 'approved',
-      reason: 'fine',
-      result: { error: 'cut off', outcomeUnknown: true },
+      state: 'unknown',
+      input: { cents: 2 },
+      isEdited: true,
+      modelInput: { cents: 1 },
+      isStarted: true,
+      approval: { decision: 'approved', reason: 'fine' },
+      error: 'cut off',
     },
   ]);
 });
@@ -344,16 +345,69 @@ test('reasoning, and the input of a call while it is written, are shown until th
   const { following, lines, stop } = follow(client, sessionAt('running', 1, 3));
   const call = () => following.snapshot().entries.find((entry) => entry.kind === 'call');
   await expect.poll(lines).toEqual(['user: Hi', 'reasoning: Half a thought', 'look']);
-  expect(call()).toMatchObject({ written: '{"q"', started: false });
+  expect(call()).toMatchObject({ inputText: '{"q"', isStarted: false });
   const { news } = following.snapshot();
   steps[0]!.resolve();
   await expect.poll(lines).toEqual(['user: Hi', 'reasoning: Half one', 'look']);
-  expect(call()).toMatchObject({ written: '{"q":1}' });
+  expect(call()).toMatchObject({ inputText: '{"q":1}' });
   expect(following.snapshot().news).toBe(news);
   steps[1]!.resolve();
-  await expect.poll(() => call()?.started).toBe(true);
-  expect(call()).toMatchObject({ input: { q: 1 } });
-  expect(call()).not.toHaveProperty('written');
-  expect(call()).not.toHaveProperty('editedInput');
+  await expect.poll(() => call()?.isStarted).toBe(true);
+  expect(call()).toMatchObject({ input: { q: 1 }, inputText: null, isEdited: false });
+  stop();
+});
+
+test('calls stand in the order of their ids, and none is running after its turn has ended', async () => {
+  const call = (toolCallId: string, seq: number): Chunk => ({
+    type: 'tool.call',
+    tool: toolCallId,
+    toolCallId,
+    input: {},
+    turn: 1,
+    seq,
+  });
+  const asked: Chunk = {
+    type: 'approval.requested',
+    operationId: 'op_3',
+    name: 'call_3',
+    input: {},
+    toolCallId: 'call_3',
+    expiresAt: null,
+    turn: 1,
+    seq: 4,
+  };
+  const progress = { approved: 1, required: 2 };
+  const decided = {
+    type: 'approval.decided',
+    operationId: 'op_3',
+    toolCallId: 'call_3',
+    decision: 'approved',
+    progress,
+  };
+  const cancelled: Chunk = { type: 'session.status', status: 'cancelled', waitingFor: null, turn: 1, seq: 6 };
+  const goOn = Promise.withResolvers<void>();
+  const { client } = clientOf(
+    () => [message('user', 1, text('Hi'))],
+    [
+      async function* () {
+        yield [
+          said(1, 1, 'Two'),
+          call('call_2', 2),
+          call('call_1', 3),
+          asked,
+          { ...decided, turn: 1, seq: 5 } as Chunk,
+        ];
+        await goOn.promise;
+        yield [cancelled];
+      },
+    ],
+  );
+  const { following, lines, stop } = follow(client, sessionAt('running', 1, 5));
+  const calls = () => following.snapshot().entries.filter((entry) => entry.kind === 'call');
+  await expect.poll(lines).toEqual(['user: Hi', 'text: Two', 'call_1', 'call_2', 'call_3']);
+  expect(calls()[2]!.approval).toMatchObject({ decision: 'pending', progress });
+  expect(following.snapshot().growing.size).toBe(0);
+  goOn.resolve();
+  await expect.poll(() => calls().map(({ state }) => state)).toEqual(['unknown', 'unknown', 'denied']);
   stop();
 });

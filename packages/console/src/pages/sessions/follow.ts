@@ -11,9 +11,9 @@
  * cancelled one.
  */
 import { type Chunk, type Message, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
-import { isAfter } from '@signalbox/client/conversation';
+import { applyToTurn, isAfter, newTurn, type TurnState } from '@signalbox/client/conversation';
 import { voidableChunkTypes } from '@signalbox/contract';
-import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
+import { type Entry, entriesOf, entryOf, userEntry } from './conversation.ts';
 
 export interface Followed {
   entries: readonly Entry[];
@@ -75,7 +75,7 @@ export class Following {
 
   /** Turns from this one on are shown from their chunks. */
   #liveFrom: number;
-  readonly #turns = new Map<number, LiveTurn>();
+  readonly #turns = new Map<number, TurnState>();
   #cursor: string | null;
   readonly #target: string | null;
   #connection: Followed['connection'] = 'connecting';
@@ -252,14 +252,12 @@ export class Following {
   }
 
   #add(chunk: Chunk): void {
-    let turn = this.#turns.get(chunk.turn);
-    if (chunk.turn >= this.#liveFrom && !turn) {
-      turn = new LiveTurn(chunk.turn);
-      this.#turns.set(chunk.turn, turn);
+    if (chunk.turn >= this.#liveFrom) {
+      const turn = this.#turns.get(chunk.turn);
+      this.#turns.set(chunk.turn, applyToTurn(turn ?? newTurn(chunk.turn), chunk));
       // Its message moved from the queue to the transcript.
-      void this.refresh();
+      if (!turn) void this.refresh();
     }
-    turn?.add(chunk);
     if (writes.has(chunk.type)) return;
     this.#news += 1;
     if (chunk.type === 'turn.completed' && chunk.stopReason !== 'error') void this.#settle(chunk.turn);
@@ -303,11 +301,11 @@ export class Following {
           .slice(0, 1)
           .map(userEntry),
       );
-      const turn = this.#turns.get(number);
-      const entries = turn?.entries() ?? [];
-      live.push(...entries);
-      const last = entries.at(-1);
-      if ((last?.kind === 'text' || last?.kind === 'reasoning') && !turn!.isOver) growing.add(last.key);
+      for (const part of this.#turns.get(number)?.parts ?? []) {
+        const entry = entryOf(part, number);
+        live.push(entry);
+        if (part.type !== 'tool' && part.isStreaming) growing.add(entry.key);
+      }
     }
     return {
       entries: [...this.#settled.entries, ...live],

@@ -118,21 +118,21 @@ function SharedEntry({ entry, token, isFirst }: { entry: Entry; token: string; i
 
 function SharedCall({ call, token }: { call: CallEntry; token: string }) {
   const [isOpen, setOpen] = useState(false);
-  const { input, result, files } = call;
+  const { input, isEdited, modelInput, error, files } = call;
   return (
     <div className="call">
       <CallLine call={call} isOpen={isOpen} onToggle={() => setOpen(!isOpen)}>
-        {result?.error !== undefined && <Badge tone="bad">error</Badge>}
+        {error !== null && <Badge tone="bad">error</Badge>}
       </CallLine>
       {isOpen && (
         <div className="call-details">
-          <Fold label="Input" value={input} open>
-            <ValueView value={input} />
+          <Fold label="Input" value={isEdited ? modelInput : input} open>
+            <ValueView value={isEdited ? modelInput : input} />
           </Fold>
-          <CallResult result={result} />
+          <CallResult call={call} />
         </div>
       )}
-      {files?.map((file) => (
+      {files.map((file) => (
         <SharedFile file={file} token={token} key={file.fileId} />
       ))}
     </div>
