@@ -1,9 +1,8 @@
 // The chat as users have it: the example's own server, a real service and a real browser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from '../../packages/console/test/support/axe.ts';
-import { browser, type Page } from '../../packages/console/test/support/browser.ts';
+import { newPage, type Page } from '../../packages/console/test/support/browser.ts';
 import { type Clock, systemClock } from '../../packages/server/src/lib/clock.ts';
-import { failLater } from '../../packages/server/test/support/late-errors.ts';
 import { startTestService, type TestService } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
 
@@ -23,10 +22,9 @@ beforeAll(async () => {
 });
 afterAll(() => chat.process.kill());
 
-/** A browser of its own, and therefore a user of its own. Fails the test on an error of the page. */
+/** A browser of its own, and therefore a user of its own. */
 async function open(address = url): Promise<Page> {
-  const page = await (await (await browser()).newContext({ viewport: { width: 900, height: 800 } })).newPage();
-  page.on('pageerror', failLater);
+  const page = await newPage({ viewport: { width: 900, height: 800 } });
   await page.goto(address);
   return page;
 }
@@ -76,7 +74,6 @@ test('the user approves a call in the page, which then runs it', async () => {
   await expectAccessible(page);
   const [resolved] = (await service.client.approvals.list({ sessionId: sessionOf(page) })).data;
   expect(resolved).toMatchObject({ status: 'approved', resolvedBy: { type: 'end_user' } });
-  await page.context().close();
 });
 
 test('a reload in the middle of a sentence continues it, and shows nothing twice', async () => {
@@ -91,7 +88,6 @@ test('a reload in the middle of a sentence continues it, and shows nothing twice
   // The page works as before.
   await say(page, 'Two');
   await expect.poll(async () => (await replies(page)()).at(-1)).toBe(echo('Two'));
-  await page.context().close();
 });
 
 test('a page that loses its network in the middle of a sentence continues when it is back, and sends what was written meanwhile once', async () => {
@@ -109,7 +105,6 @@ test('a page that loses its network in the middle of a sentence continues when i
   expect(await page.getByRole('alert').count()).toBe(0);
   const { data } = await service.client.sessions.messages(sessionOf(page));
   expect(data.filter(({ role }) => role === 'user')).toHaveLength(3);
-  await page.context().close();
 });
 
 test('a token that expires in the middle of a sentence is replaced', async () => {
@@ -133,7 +128,6 @@ test('a token that expires in the middle of a sentence is replaced', async () =>
   await expect.poll(async () => (await replies(page)()).at(-1)).toBe(echo('Two'));
   expect(tokens).toBe(2);
   expect(await page.getByRole('alert').count()).toBe(0);
-  await page.context().close();
 });
 
 test('the chat of another user does not exist', async () => {
@@ -144,6 +138,4 @@ test('the chat of another user does not exist', async () => {
   await other.getByRole('button', { name: 'New chat' }).click();
   await other.getByText('How can we help?').waitFor();
   expect(await other.getByRole('alert').count()).toBe(0);
-  await other.context().close();
-  await page.context().close();
 });

@@ -51,7 +51,6 @@ test('an agent is created from a template through the form, and the event log na
   });
   const [event] = (await console.service.client.events.list({ resourceId: agent!.agentId })).data;
   expect(event).toMatchObject({ type: 'agent.created', actor: { type: 'user', name: 'Mara Member' } });
-  await page.context().close();
 });
 
 test('the form and the JSON stay in sync, and invalid JSON breaks neither', async () => {
@@ -88,7 +87,6 @@ test('the form and the JSON stay in sync, and invalid JSON breaks neither', asyn
     limits: { maxStepsPerTurn: 7, turnTimeoutSeconds: 600 },
     instructions: '',
   });
-  await page.context().close();
 });
 
 test('the length of a conversation and the model that summarizes it are fields of the form', async () => {
@@ -122,7 +120,6 @@ test('the length of a conversation and the model that summarizes it are fields o
   await page.getByText('Version 3 saved').waitFor();
   const { model, limits } = await newest(agentId);
   expect([model.compaction, limits.compactAtTokens]).toEqual([undefined, null]);
-  await page.context().close();
 });
 
 test('errors appear at their field with the service’s wording, both before a request and from the service’s response', async () => {
@@ -167,7 +164,6 @@ test('errors appear at their field with the service’s wording, both before a r
   await page.getByRole('button', { name: 'Create agent' }).click();
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Base URL').and(page.locator(':focus')).waitFor();
-  await page.context().close();
 });
 
 test('tools of each type are added, described in plain words, reordered and removed with the keyboard', async () => {
@@ -233,7 +229,6 @@ test('tools of each type are added, described in plain words, reordered and remo
     { type: 'agent', name: 'research', description: '', agentId: other.agentId },
   ]);
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('models are chosen from the provider’s list, a tool’s request is tested, and an MCP server’s tools are chosen', async () => {
@@ -344,7 +339,6 @@ test('an agent is tried next to the form, in the environment of the page, and th
   await page.reload();
   await page.getByText('New: again').first().waitFor();
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('a draft is tried without being saved, also before its agent is created', async () => {
@@ -378,7 +372,6 @@ test('a draft is tried without being saved, also before its agent is created', a
   const { data } = await console.service.client.sessions.list({ agentId });
   expect(data).toMatchObject([{ draft: true, environment: 'staging' }]);
   expect((await newest(agentId)).version).toBe(1);
-  await page.context().close();
 });
 
 test('an admin sees which secrets of the definition an environment lacks', async () => {
@@ -398,7 +391,6 @@ test('an admin sees which secrets of the definition an environment lacks', async
   await expectAccessible(page);
   await lacking('ONLY_STAGING').getByRole('link').click();
   await page.waitForURL(/\/environments\/production/);
-  await page.context().close();
 });
 
 test('a schema is written from an example', async () => {
@@ -416,7 +408,6 @@ test('a schema is written from an example', async () => {
     properties: { orderId: { type: 'string' }, cents: { type: 'integer' } },
     required: ['orderId', 'cents'],
   });
-  await page.context().close();
 });
 
 test('on a phone an agent is created with the keyboard alone, one view at a time', async () => {
@@ -447,5 +438,4 @@ test('on a phone an agent is created with the keyboard alone, one view at a time
   await page.keyboard.type('Pocket');
   await page.keyboard.press('Control+s');
   await page.getByRole('heading', { name: 'Pocket' }).waitFor();
-  await page.context().close();
 });

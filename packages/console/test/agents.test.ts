@@ -53,7 +53,6 @@ test('concurrent changes are reported, and overwritten only after they were show
   await console.service.client.agents.update(agentId, { name: 'Theirs' });
   await page.getByText('Version 5 saved').waitFor();
   expect(await name(page).inputValue()).toBe('Theirs');
-  await page.context().close();
 });
 
 test('leaving with unsaved changes asks first', async () => {
@@ -68,7 +67,6 @@ test('leaving with unsaved changes asks first', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
   await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   expect((await newest(agentId)).name).toBe('Helper');
-  await page.context().close();
 });
 
 test('unsaved changes of an agent survive an expired session and a reload of the tab, until they are saved or discarded', async () => {
@@ -141,7 +139,6 @@ test('unsaved changes of an agent survive an expired session and a reload of the
   await page.goto(`${console.origin}/console/${console.organizationId}/agents/new?template=assistant`);
   await create.waitFor();
   expect(await restored.count()).toBe(0);
-  await page.context().close();
 });
 
 test('versions show what changed and who changed it; restoring one saves its content as a new version', async () => {
@@ -172,7 +169,6 @@ test('versions show what changed and who changed it; restoring one saves its con
     instructions: 'Be kind.\nBe short.',
     metadata: {},
   });
-  await page.context().close();
 });
 
 test('the list finds agents beyond its first page by name, model and tool, and shows why turns of the last day failed', async () => {
@@ -230,7 +226,6 @@ test('the list finds agents beyond its first page by name, model and tool, and s
   await page.unroute(/\/api\/v1\/agents\?.*q=parcel/);
   await page.reload();
   await row.waitFor();
-  await page.context().close();
 });
 
 test('archiving an agent asks first; archived agents are listed separately and can’t be changed', async () => {
@@ -249,7 +244,6 @@ test('archiving an agent asks first; archived agents are listed separately and c
   expect(new URL(page.url()).search).toBe('?archived=true');
   await page.getByRole('link', { name: 'Active' }).click();
   await page.getByRole('link', { name: 'Old hand' }).waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('a viewer sees everything and is offered no changes', async () => {
@@ -272,7 +266,6 @@ test('a viewer sees everything and is offered no changes', async () => {
   await page.getByRole('link', { name: 'Version 1' }).click();
   await page.getByLabel('Changes: Everything else').waitFor();
   expect(await page.getByRole('button', { name: /^Go back/ }).count()).toBe(0);
-  await page.context().close();
 });
 
 test('hostile text is shown as text, and no page is wider than a phone', async () => {
@@ -310,7 +303,6 @@ test('hostile text is shown as text, and no page is wider than a phone', async (
   // The editor has an empty element, without a source, next to each code point.
   expect(await page.locator('main img:not(.cm-widgetBuffer)').count()).toBe(0);
   expect(await page.locator('main img[src]').count()).toBe(0);
-  await page.context().close();
 });
 
 test('schemas and the validator are loaded with the agent pages, not with the first page', () => {
@@ -360,5 +352,4 @@ test('a list that is too long to stay current says so, and is loaded again on de
   await page.getByRole('button', { name: 'Reload list' }).click();
   await page.getByRole('row', { name: /^Many and one more/ }).waitFor();
   expect(await hint.count()).toBe(0);
-  await page.context().close();
 });

@@ -93,7 +93,6 @@ test('the filters are in the URL, and decided approvals are listed with who deci
   await page.getByRole('button', { name: 'Remove the filter Session' }).click();
   await expect.poll(() => new URL(page.url()).searchParams.has('sessionId')).toBe(false);
   await console.service.client.approvals.deny(pending);
-  await page.context().close();
 });
 
 test('26 approvals are a line each in groups, with the words of the user, and a selection is decided in two steps', async () => {
@@ -162,7 +161,6 @@ test('26 approvals are a line each in groups, with the words of the user, and a 
   for (const id of groups[1]!) await expect.poll(async () => (await approval(id)).status).toBe('approved');
   await console.service.client.approvals.resolveMany({ operationIds: groups[0]!.slice(2), decision: 'denied' });
   await page.getByText('No pending approvals.').waitFor();
-  await page.context().close();
 });
 
 test('a decision on several is shown at once; what the service refuses, or never hears, is pending again with the reason', async () => {
@@ -207,7 +205,6 @@ test('a decision on several is shown at once; what the service refuses, or never
     'denied',
     'approved',
   ]);
-  await page.context().close();
 });
 
 test('a decision is shown at once; a refused one is pending again with its reason, and takes no focus from where the user went', async () => {
@@ -265,7 +262,6 @@ test('a decision is shown at once; a refused one is pending again with its reaso
     operationIds: left.map(({ operationId }) => operationId),
     decision: 'denied',
   });
-  await page.context().close();
 });
 
 test('those who may not decide an approval see why, cannot select it, and are not notified of it', async () => {
@@ -309,7 +305,6 @@ test('those who may not decide an approval see why, cannot select it, and are no
   const other = await console.open(viewer, '/approvals');
   await other.getByText('No pending approvals.').waitFor();
   expect(await other.getByRole('button', { name: 'Notify me' }).count()).toBe(0);
-  await other.context().close();
 });
 
 test('on a phone a line is two lines high, a tap opens it with large buttons, and a selection has its bar', async () => {
@@ -330,5 +325,4 @@ test('on a phone a line is two lines high, a tap opens it with large buttons, an
   await page.getByLabel('Reason').press('Enter');
   await expect.poll(async () => (await approval(ids[2]!)).status).toBe('denied');
   await console.service.client.approvals.resolveMany({ operationIds: ids, decision: 'denied' });
-  await page.context().close();
 });

@@ -98,7 +98,6 @@ test('the title of every page has the number of pending approvals, and it update
   expect(await page.title()).toBe('(1) Approvals · Signalbox');
   await console.service.client.approvals.deny(operationId);
   await expect.poll(() => page.title()).toBe('Approvals · Signalbox');
-  await page.context().close();
 });
 
 test('with the keyboard alone, Enter opens an approval, A and Enter approve it; D, a reason and Enter deny', async () => {
@@ -140,7 +139,6 @@ test('with the keyboard alone, Enter opens an approval, A and Enter approve it; 
     resolvedBy: { type: 'user', id: member.userId, name: 'Mara Member' },
   });
   expect(refundsOf('order-key-2')).toEqual([]);
-  await page.context().close();
 });
 
 test('Escape goes back without deciding, and disabled shortcuts do nothing', async () => {
@@ -160,7 +158,6 @@ test('Escape goes back without deciding, and disabled shortcuts do nothing', asy
   expect(await page.getByRole('button', { name: 'Approve now' }).count()).toBe(0);
   expect((await approval(operationId)).status).toBe('pending');
   await console.service.client.approvals.deny(operationId);
-  await page.context().close();
 });
 
 test('of two people deciding one approval, the second sees who decided first, and what', async () => {
@@ -187,8 +184,6 @@ test('of two people deciding one approval, the second sees who decided first, an
     .poll(() => approval(operationId))
     .toMatchObject({ status: 'denied', resolvedBy: { name: 'Olga Owner' } });
   expect(refundsOf('order-two')).toEqual([]);
-  await first.context().close();
-  await second.context().close();
 });
 
 test('a decision by someone else is shown in an open page, and the item keeps its place', async () => {
@@ -200,7 +195,6 @@ test('a decision by someone else is shown in an open page, and the item keeps it
   await page.getByText('No pending approvals.').waitFor();
   await page.getByRole('button', { name: 'Hide 1 decided approval' }).click();
   expect(await page.getByRole('article').count()).toBe(0);
-  await page.context().close();
 });
 
 test('an edited input shows errors at their field, and a valid one is what the tool receives', async () => {
@@ -237,7 +231,6 @@ test('an edited input shows errors at their field, and a valid one is what the t
   await expect.poll(() => refundsOf('order-edit')).toEqual([{ order: 'order-edit', cents: 4800 }]);
   await page.getByText('requested: 9900').waitFor();
   expect(await approval(operationId)).toMatchObject({ editedInput: { cents: 4800 }, reason: 'half of it' });
-  await page.context().close();
 });
 
 test('on a phone a double tap decides nothing; an approval can cover the rest of the session', async () => {
@@ -266,7 +259,6 @@ test('on a phone a double tap decides nothing; an approval can cover the rest of
   await expect.poll(() => refundsOf('order-phone')).toHaveLength(1);
   const { data } = await console.service.client.events.list({ sessionId, type: 'approval.resolved' });
   expect(data[0]!.changes).toMatchObject({ scope: ['once', 'session'] });
-  await page.context().close();
 });
 
 test('approving a tool that needs approval once per session says which later calls it allows', async () => {
@@ -280,7 +272,6 @@ test('approving a tool that needs approval once per session says which later cal
   expect(await page.getByRole('checkbox').count()).toBe(0);
   await expectAccessible(page);
   await console.service.client.approvals.deny(operationId);
-  await page.context().close();
 });
 
 test('of two approvers, the first sees why another has to finish, and the other finishes it: on a desktop and a narrow phone', async () => {
@@ -330,7 +321,6 @@ test('one who has approved can join another who edited the input', async () => {
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
   await page.getByText('The call succeeded').waitFor();
   expect(refundsOf(order)).toEqual([{ order, cents: 400 }]);
-  await page.context().close();
 });
 
 test('a click right after the first one does not confirm, and a double click confirms once', async () => {
@@ -352,7 +342,6 @@ test('a click right after the first one does not confirm, and a double click con
   await page.getByText('by you').waitFor();
   expect(decisions).toHaveLength(1);
   await expect.poll(() => refundsOf('order-quick')).toHaveLength(1);
-  await page.context().close();
 });
 
 test('a decision after expiry is reported as too late and names no one', async () => {
@@ -380,7 +369,6 @@ test('a decision after expiry is reported as too late and names no one', async (
   await page.getByLabel('Reason').press('Enter');
   await page.getByText('Too late: the approval expired. Your decision was not used.').waitFor();
   await page.getByText('no decision in time').waitFor();
-  await page.context().close();
 });
 
 test('whatever an agent writes is shown as text: markup, field names, invisible characters, and long texts on demand', async () => {
@@ -414,5 +402,4 @@ test('whatever an agent writes is shown as text: markup, field names, invisible 
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   await expectAccessible(page);
   await console.service.client.approvals.deny(operationId);
-  await page.context().close();
 });

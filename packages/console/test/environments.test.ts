@@ -41,7 +41,6 @@ test('an environment is created and deleted; one in use can’t be deleted, and 
   await client.webhookSubscriptions.delete('testing');
   await remove();
   await row.waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('an admin sets how long ended sessions are kept, on creation and later, and restores the operator’s default', async () => {
@@ -74,7 +73,6 @@ test('an admin sets how long ended sessions are kept, on creation and later, and
   await change('1', '');
   await row.getByText('Operator’s default').waitFor();
   expect(await kept()).toBe(null);
-  await page.context().close();
 });
 
 test('a secret is set for its hosts, is never shown again, and is replaced and deleted', async () => {
@@ -126,7 +124,6 @@ test('a secret is set for its hosts, is never shown again, and is replaced and d
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete secret' }).click();
   await page.getByText('No secrets yet').waitFor();
-  await page.context().close();
 });
 
 test('an environment’s page says what it has, with links to it, and its absence', async () => {
@@ -147,7 +144,6 @@ test('an environment’s page says what it has, with links to it, and its absenc
   await page.getByRole('link', { name: 'nothing sent yet' }).waitFor();
   await page.goto(page.url().replace('counted', 'gone'));
   await page.getByText('No such environment').waitFor();
-  await page.context().close();
 });
 
 test('a member sees no secrets and cannot change retention, and a viewer changes nothing', async () => {
@@ -168,5 +164,4 @@ test('a member sees no secrets and cannot change retention, and a viewer changes
   await seen.getByRole('link', { name: 'production' }).waitFor();
   expect(await seen.getByRole('button', { name: /New environment|Actions for/ }).count()).toBe(0);
   await expect(viewer.client.environments.create({ name: 'mine' })).rejects.toMatchObject({ status: 403 });
-  await seen.context().close();
 });

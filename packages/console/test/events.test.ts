@@ -84,7 +84,6 @@ test('the filters are in the URL, so a reload or a shared link shows the same', 
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await log.getByText('api_key.created').first().waitFor();
   expect(new URL(page.url()).search).toBe('');
-  await page.context().close();
 });
 
 test('a view shows the events of its kind, old and new', async () => {
@@ -98,7 +97,6 @@ test('a view shows the events of its kind, old and new', async () => {
   await console.service.client.keys.create({ name: 'viewed-later', permission: 'read' });
   await records(page).first().getByText('viewed-later').waitFor();
   expect(await records(page).getByText('of-another-kind').count()).toBe(0);
-  await page.context().close();
 });
 
 test('an event opens in full with the keyboard, and user input in it is shown as text', async () => {
@@ -138,7 +136,6 @@ test('an event opens in full with the keyboard, and user input in it is shown as
   expect(await page.title()).toBe('Event log · Signalbox');
   await page.goto(shown);
   await dialog.getByRole('cell', { name, exact: true }).waitFor();
-  await page.context().close();
 });
 
 test('new events appear at the top automatically, but not while the user is scrolled down', async () => {
@@ -166,7 +163,6 @@ test('new events appear at the top automatically, but not while the user is scro
   await console.service.client.agents.create({ name: 'Newcomer', model });
   await records(page).first().getByText('Newcomer').waitFor();
   expect(await records(page).count()).toBe(1);
-  await page.context().close();
 });
 
 test('a long log can be scrolled to its start while only visible rows are in the page', async () => {
@@ -193,7 +189,6 @@ test('a long log can be scrolled to its start while only visible rows are in the
   }
   expect(most).toBeLessThan(60);
   await expectAccessible(page);
-  await page.context().close();
 }, 60_000);
 
 test('a page of the log that failed is requested again only when the user asks for it', async () => {
@@ -219,7 +214,6 @@ test('a page of the log that failed is requested again only when the user asks f
   await page.getByRole('button', { name: 'Show more' }).click();
   await expect.poll(async () => Number(await count())).toBeGreaterThan(shown);
   await page.getByRole('alert').waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('an export is the API’s file, complete or filtered', async () => {
@@ -243,7 +237,6 @@ test('an export is the API’s file, complete or filtered', async () => {
   const csv = await exported('CSV');
   const direct = await console.service.client.events.download({ format: 'csv' });
   expect(csv).toEqual({ name: 'events.csv', text: await new Response(direct).text() });
-  await page.context().close();
 });
 
 test('the browser verifies the hash chain and names an event that was tampered with', async () => {
@@ -269,7 +262,6 @@ test('the browser verifies the hash chain and names an event that was tampered w
     .first()
     .waitFor();
   await tamper('Test');
-  await page.context().close();
 });
 
 test('a rebuilt log fails against the checkpoint that this browser verified before', async () => {
@@ -283,7 +275,6 @@ test('a rebuilt log fails against the checkpoint that this browser verified befo
   await page.getByText('verified the log up to event 2').waitFor();
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
   await page.getByText('The event log is not intact at event 2').waitFor();
-  await page.context().close();
 });
 
 test('if the browser can’t compute hashes, the page says why and what to use instead', async () => {
@@ -294,7 +285,6 @@ test('if the browser can’t compute hashes, the page says why and what to use i
   await page.getByText('opened over http').waitFor();
   await page.getByText('signalbox events verify').waitFor();
   expect(await page.getByRole('button', { name: 'Verify', exact: true }).count()).toBe(0);
-  await page.context().close();
 });
 
 test('a viewer can read, export and verify the log', async () => {
@@ -303,7 +293,6 @@ test('a viewer can read, export and verify the log', async () => {
   await records(page).first().waitFor();
   await page.getByRole('button', { name: 'Export' }).click();
   await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'CSV' }).click()]);
-  await page.context().close();
 });
 
 test('a row says which agent was changed and how, and on a phone a failure leaves room for what failed', async () => {
@@ -318,5 +307,4 @@ test('a row says which agent was changed and how, and on a phone a failure leave
   const title = records(page).getByText('A turn failed').locator('xpath=ancestor-or-self::strong').first();
   await title.waitFor();
   expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
-  await page.context().close();
 });

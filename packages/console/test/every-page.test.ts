@@ -110,7 +110,6 @@ test('every page has a title and one heading, fits 360 to 1440 px, passes axe in
     }
     expect(await problemsOfStops(page), path).toEqual([]);
   }
-  await page.context().close();
 }, 300_000);
 
 /** What a screen reader can jump to on the pages that people open most. There may be more. */
@@ -163,7 +162,6 @@ test('a screen reader finds the parts of the main pages by name, in the order of
     const found = async () => [...new Set(await partsOf(page))].filter((part) => expected.includes(part));
     await expect.poll(found, { message: path, timeout: 30_000 }).toEqual(expected);
   }
-  await page.context().close();
 }, 120_000);
 
 test('a viewer sees every page or the reason why not, and no page makes a request that is refused', async () => {
@@ -179,7 +177,6 @@ test('a viewer sees every page or the reason why not, and no page makes a reques
     expect(await page.getByRole('alert').count(), path).toBe(0);
   }
   expect(refused).toEqual([]);
-  await page.context().close();
 }, 120_000);
 
 test('pages open in any order and can use each other’s cached data', async () => {
@@ -194,7 +191,6 @@ test('pages open in any order and can use each other’s cached data', async () 
     await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
     await page.getByText('Loading…').first().waitFor({ state: 'detached' });
   }
-  await page.context().close();
 }, 120_000);
 
 test('with the longest names, every page fits 360 to 1440 px, and a row keeps its height and its title', async () => {
@@ -290,5 +286,4 @@ test('with the longest names, every page fits 360 to 1440 px, and a row keeps it
       expect(whole, `${path} at ${width}`).toBeLessThanOrEqual(width);
     }
   }
-  await page.context().close();
 }, 120_000);

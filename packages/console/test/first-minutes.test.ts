@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService, watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { consoleDir } from './support/console-dir.ts';
 
 let service: TestService;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 test('the first user opens the setup link, runs an agent, approves a call, sees the webhooks and creates a key', async () => {
-  const page = await (await browser()).newPage({ viewport: { width: 360, height: 740 } });
+  const page = await newPage({ viewport: { width: 360, height: 740 } });
   const link = service.setupLink!;
   watchSecret(new URL(link).hash.slice(1));
   await page.goto(link);
@@ -60,12 +60,10 @@ test('the first user opens the setup link, runs an agent, approves a call, sees 
   expect((await service.clientWith(secret).me()).permission).toBe('write');
   await expectAccessible(page);
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-  await page.close();
 });
 
 test('the setup link works once', async () => {
-  const page = await (await browser()).newPage();
+  const page = await newPage();
   await page.goto(service.setupLink!);
   await page.getByText('This link was used, withdrawn or has expired. Ask for a new one.').waitFor();
-  await page.close();
 });

@@ -27,7 +27,6 @@ test('the environment is in the URL of every page that is opened, and the browse
   await places.getByRole('link', { name: 'Overview' }).click();
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   expect(environment()).toBe(null);
-  await page.context().close();
 });
 
 test('the navigation has names, then icons with names, then a bar at the bottom whose More opens it', async () => {
@@ -53,7 +52,6 @@ test('the navigation has names, then icons with names, then a bar at the bottom 
   await link.waitFor({ state: 'hidden' });
   await page.getByRole('navigation', { name: 'Most used pages' }).getByRole('link', { name: 'Sessions' }).click();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-  await page.context().close();
 });
 
 test('an environment that does not exist is said to be missing, and one click shows all', async () => {
@@ -63,7 +61,6 @@ test('an environment that does not exist is said to be missing, and one click sh
   await page.getByRole('button', { name: 'Show all environments' }).click();
   await page.getByText('There is no environment gone.').waitFor({ state: 'detached' });
   expect(new URL(page.url()).searchParams.get('environment')).toBe(null);
-  await page.context().close();
 });
 
 test('a theme that is chosen in one place is chosen in the menu, and in other tabs', async () => {
@@ -79,7 +76,6 @@ test('a theme that is chosen in one place is chosen in the menu, and in other ta
     await tab.getByRole('menuitemcheckbox', { name: 'Theme: dark', checked: true }).waitFor();
     await tab.keyboard.press('Escape');
   }
-  await page.context().close();
 });
 
 test('times and rows are shown as the person chose, also after a reload', async () => {
@@ -104,7 +100,6 @@ test('times and rows are shown as the person chose, also after a reload', async 
   await page.reload();
   await expect.poll(shown).toContain(there.format(at));
   expect(await height()).toBe(36);
-  await page.context().close();
 });
 
 test('times are entered in the zone in which they are shown, and both name it', async () => {
@@ -134,14 +129,12 @@ test('times are entered in the zone in which they are shown, and both name it', 
   await page.getByLabel('Time zone').selectOption('UTC');
   // Without a reload.
   await expect.poll(() => range.textContent()).toMatch(/^Since Jan 31, 2026, 12:00:00 AM UTC$/);
-  await page.context().close();
 });
 
 test('dates are in English like the console, with the hours that the person is used to', async () => {
   const page = await console.open(console.owner, '/environments', { timezoneId: 'UTC', locale: 'de-DE' });
   const time = page.getByRole('row', { name: /^staging/ }).getByRole('time');
   await expect.poll(() => time.getAttribute('title')).toMatch(/^[A-Z][a-z]{2} \d+, \d{4}, \d\d:\d\d:\d\d$/);
-  await page.context().close();
 });
 
 test('a deletion is shown at once, and what was deleted returns if the service refuses', async () => {
@@ -166,7 +159,6 @@ test('a deletion is shown at once, and what was deleted returns if the service r
   await page.getByRole('dialog').getByRole('alert').waitFor();
   await page.keyboard.press('Escape');
   await row.waitFor();
-  await page.context().close();
 });
 
 test('without a connection the frame says so, stays, and can still be used on every width', async () => {
@@ -182,7 +174,6 @@ test('without a connection the frame says so, stays, and can still be used on ev
   await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
   await page.context().setOffline(false);
   await page.getByText('You are offline.').waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('the backdrop of a dialog is as dark beside the page, where its scrollbar would be', async () => {
@@ -201,7 +192,6 @@ test('the backdrop of a dialog is as dark beside the page, where its scrollbar w
   const [inPage, beside] = await colors();
   expect(inPage).not.toBe(before);
   expect(beside).toBe(inPage);
-  await page.context().close();
 });
 
 test('nothing moves for people who asked for less motion', async () => {
@@ -211,5 +201,4 @@ test('nothing moves for people who asked for less motion', async () => {
   await menu.waitFor();
   const duration = await menu.evaluate((element) => getComputedStyle(element).animationDuration);
   expect(Number.parseFloat(duration)).toBeLessThanOrEqual(0.001);
-  await page.context().close();
 });

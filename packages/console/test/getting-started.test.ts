@@ -59,7 +59,6 @@ test('someone who began with a program finds the guide, and steps check themselv
   await client.agents.create({ name: 'Another', model: 'scripted/x' });
   await expect.poll(() => asked.filter((url) => /\/agents\?.*limit=100$/.test(url)).length).toBeGreaterThan(0);
   expect(asked.filter((url) => /\/agents\?limit=1$/.test(url))).toEqual([]);
-  await page.context().close();
 });
 
 test('dismissing it removes it for that person only, until the person wants it back', async () => {
@@ -89,7 +88,6 @@ test('dismissing it removes it for that person only, until the person wants it b
   await page.getByRole('menuitem', { name: 'Getting started' }).click();
   await page.getByRole('heading', { name: 'Getting started', level: 1 }).waitFor();
   await entry.waitFor();
-  await page.context().close();
 });
 
 test('the bar above a page links to the call that a program would make, or to the whole reference', async () => {
@@ -102,7 +100,6 @@ test('the bar above a page links to the call that a program would make, or to th
   await reference.getByRole('heading', { name: 'Create an agent' }).waitFor();
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
   await expect.poll(() => link.getAttribute('href')).toBe('/docs');
-  await page.context().close();
 });
 
 test('a viewer, who cannot follow the steps, has no entry for them', async () => {
@@ -110,7 +107,6 @@ test('a viewer, who cannot follow the steps, has no entry for them', async () =>
   const page = await console.open(viewer);
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   expect(await page.getByRole('link', { name: 'Getting started' }).count()).toBe(0);
-  await page.context().close();
 });
 
 test('while it can’t be read what is done, no step is said to be next and none is counted', async () => {
@@ -128,5 +124,4 @@ test('while it can’t be read what is done, no step is said to be next and none
   expect(await page.getByText(/steps done/).count()).toBe(0);
   expect(await page.getByRole('img', { name: /steps done/ }).count()).toBe(0);
   expect(await page.locator('[aria-current="step"]').count()).toBe(0);
-  await page.context().close();
 });

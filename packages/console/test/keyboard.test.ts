@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 import { expectTrapped, hasFocus, tabTo } from './support/keyboard.ts';
 
@@ -48,8 +48,7 @@ async function press(target: Locator): Promise<void> {
 }
 
 test('by keys alone one signs in, creates a key and an agent, opens a session, approves a call, and filters sessions', async () => {
-  const context = await (await browser()).newContext({ viewport: { width: 1440, height: 900 } });
-  const page = await context.newPage();
+  const page = await newPage({ viewport: { width: 1440, height: 900 } });
   await page.goto(`${console.origin}/console`);
   await heading(page, 'Sign in').waitFor();
   await tabTo(page.getByLabel('Email'));
@@ -115,7 +114,6 @@ test('by keys alone one signs in, creates a key and an agent, opens a session, a
   await page.keyboard.press('j');
   await page.keyboard.press('Enter');
   await heading(page, /Refund desk/).waitFor();
-  await context.close();
 });
 
 test('by keys alone a webhook secret is rotated, the palette and the menus are used, and each gives the focus back', async () => {
@@ -170,7 +168,6 @@ test('by keys alone a webhook secret is rotated, the palette and the menus are u
   await page.keyboard.press('Enter');
   await page.keyboard.press('Tab');
   expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
-  await page.context().close();
 });
 
 /** Opens each, checks it in both schemes, closes it with Escape, and expects the focus where it was. */
@@ -221,7 +218,6 @@ test('every menu and popover passes axe in light and dark, closes with Escape, a
     }
   }
   expect(done.size).toBeGreaterThan(10);
-  await page.context().close();
 }, 300_000);
 
 /** The page, what opens its dialog, and the item if that is a menu. */
@@ -290,7 +286,6 @@ test('every dialog passes axe in light and dark, closes with Escape unless it sh
   await press(page.getByRole('button', { name: 'I’ve saved it' }));
   await page.locator('dialog').waitFor({ state: 'detached' });
   await expect.poll(() => hasFocus(opener)).toBe(true);
-  await page.context().close();
 }, 300_000);
 
 test('Escape asks before it discards what was typed in a dialog, and closes an untouched one at once', async () => {
@@ -330,7 +325,6 @@ test('Escape asks before it discards what was typed in a dialog, and closes an u
   await page.keyboard.type('Nightly');
   await press(form.getByRole('button', { name: 'Cancel' }));
   await page.locator('dialog').waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('the chosen step of a trace has a ring, and its drawer passes axe and gives the focus back', async () => {
@@ -353,7 +347,6 @@ test('the chosen step of a trace has a ring, and its drawer passes axe and gives
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   await expect.poll(() => hasFocus(steps)).toBe(true);
-  await page.context().close();
 });
 
 test('after a deletion a toast confirms it, and the focus is on the next row, or else on the heading of the list', async () => {
@@ -412,7 +405,6 @@ test('after a deletion a toast confirms it, and the focus is on the next row, or
   await confirm('Withdraw', 'Invitation withdrawn');
   await page.getByText('No pending invitations').waitFor();
   await expectFocus(page.getByRole('heading', { name: 'Invitations' }));
-  await page.context().close();
 });
 
 test('going back from what was opened by keyboard focuses its row, and from what was clicked the heading', async () => {
@@ -438,5 +430,4 @@ test('going back from what was opened by keyboard focuses its row, and from what
   await heading(page, /The plate is broken/).waitFor();
   await page.goBack();
   await expect.poll(() => hasFocus(heading(page, 'Sessions'))).toBe(true);
-  await page.context().close();
 });

@@ -44,7 +44,6 @@ test('a key is created, works, is shown once, stops working when rotated, and is
   await page.getByRole('button', { name: 'Delete key' }).click();
   await page.getByText('billing service', { exact: true }).waitFor({ state: 'detached' });
   await expect(console.service.clientWith(next).me()).rejects.toMatchObject({ code: 'token_revoked' });
-  await page.context().close();
 });
 
 test('after a rotation with a grace period the page shows the old secret until it is ended, and both work', async () => {
@@ -72,7 +71,6 @@ test('after a rotation with a grace period the page shows the old secret until i
   await row.getByText(/works until/).waitFor({ state: 'detached' });
   await expect(console.service.clientWith(secret!).me()).rejects.toMatchObject({ code: 'token_rotated' });
   expect((await console.service.clientWith(next).me()).permission).toBe('read');
-  await page.context().close();
 });
 
 test('a key is given chosen scopes and an agent, the form says what it can do, and warns of one that runs and decides', async () => {
@@ -113,7 +111,6 @@ test('a key is given chosen scopes and an agent, the form says what it can do, a
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Read all but keys and secrets').waitFor();
   expect((await console.service.clientWith(secret).me()).apiKey).toMatchObject({ permission: 'read', agents: null });
-  await page.context().close();
 });
 
 test('limits are set, shown with what is used of them, and removed', async () => {
@@ -142,7 +139,6 @@ test('limits are set, shown with what is used of them, and removed', async () =>
   await row.getByText('max. 1,200/min').waitFor({ state: 'detached' });
   const { data } = await console.service.client.keys.list();
   expect(data.find(({ name }) => name === 'limited')).toMatchObject({ requestsPerMinute: null, maxCostUsdPerDay: 2.5 });
-  await page.context().close();
 });
 
 test('invalid input is reported at its field and creates no key', async () => {
@@ -165,7 +161,6 @@ test('invalid input is reported at its field and creates no key', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const { data } = await console.service.client.keys.list();
   expect(data.map(({ name }) => name)).not.toContain('narrow');
-  await page.context().close();
 });
 
 test('a key created elsewhere appears automatically, and hostile names are shown as text', async () => {
@@ -180,7 +175,6 @@ test('a key created elsewhere appears automatically, and hostile names are shown
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
   }
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('only admins see keys', async () => {
@@ -189,7 +183,6 @@ test('only admins see keys', async () => {
   await page.getByText('Only admins can manage API keys.').waitFor();
   expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
   await expect(member.client.keys.list()).rejects.toMatchObject({ code: 'insufficient_permission' });
-  await page.context().close();
 });
 
 test('allowed origins are listed and replaced, and what is not an origin is refused beside the field', async () => {
@@ -205,7 +198,6 @@ test('allowed origins are listed and replaced, and what is not an origin is refu
   await page.getByRole('listitem').filter({ hasText: 'https://*.example.org' }).waitFor();
   const { allowedOrigins } = await console.service.client.organization.get();
   expect(allowedOrigins).toEqual(['https://app.example.com', 'https://*.example.org']);
-  await page.context().close();
 });
 
 test('no cell of the list is cut at 1440 pixels, and amounts are aligned at their end', async () => {
@@ -229,5 +221,4 @@ test('no cell of the list is cut at 1440 pixels, and amounts are aligned at thei
     expect(cut, permission).toEqual([]);
     expect(await row.getByText('$0.00 of $2.50').evaluate((cell) => getComputedStyle(cell).textAlign)).toBe('right');
   }
-  await page.context().close();
 });

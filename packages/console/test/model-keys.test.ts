@@ -30,7 +30,6 @@ test('a missing key is in the overview and on the page of its session, with a li
   await page.getByText('Turn failed').first().waitFor();
   await page.getByRole('link', { name: 'Set the key in production' }).click();
   await page.waitForURL(/\/environments\/production$/);
-  await page.context().close();
 });
 
 test('a viewer sees who sets the key, and no link', async () => {
@@ -40,5 +39,4 @@ test('a viewer sees who sets the key, and no link', async () => {
   await page.goto(`${new URL(page.url()).origin}/console/${console.organizationId}/sessions/${sessionId}`);
   await page.getByText('An admin sets it under Environments.').waitFor();
   expect(await page.getByRole('link', { name: 'Set the key in production' }).count()).toBe(0);
-  await page.context().close();
 });

@@ -63,13 +63,11 @@ test('an empty installation links to Getting started until there is an agent or 
   // Names are shown as text.
   await page.getByText(`Test created an agent: ${hostile}`).waitFor();
   expect(await page.locator('main :is(img, b)').count()).toBe(0);
-  await page.context().close();
 });
 
 test('usage without a model call costs nothing, as on the overview', async () => {
   const page = await console.open(viewer, '/usage');
   await page.getByRole('region', { name: 'Total' }).getByText('$0.00', { exact: true }).waitFor();
-  await page.context().close();
 });
 
 test('pending approvals, figures and problems update without a reload, and an approval is decided in place', async () => {
@@ -134,7 +132,6 @@ test('pending approvals, figures and problems update without a reload, and an ap
   expect(await chart.getAttribute('aria-valuetext')).toContain('Median –');
   await owners.getByRole('radio', { name: '7 d' }).check({ force: true });
   await expect.poll(() => new URL(owners.url()).search).toContain('range=7d');
-  await owners.context().close();
 });
 
 test('a failing webhook is shown with a link, and marked in the navigation of every page', async () => {
@@ -152,7 +149,6 @@ test('a failing webhook is shown with a link, and marked in the navigation of ev
   await expectAccessible(page);
   await client.webhookSubscriptions.delete('staging');
   await places.getByRole('link', { name: 'Webhooks', exact: true }).waitFor();
-  await page.context().close();
 });
 
 test('a budget that was used up in a day that has ended, and alerted only after it, is shown with what was spent then', async () => {
@@ -187,7 +183,6 @@ test('a budget that was used up in a day that has ended, and alerted only after 
   await expectAccessible(page);
   for (const name of ['in-time', 'too-late']) await client.budgets.delete(name);
   await needs.filter({ hasText: 'too-late' }).waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('tokens and cost by day match the usage report, in the chart and in its table', async () => {
@@ -211,7 +206,6 @@ test('tokens and cost by day match the usage report, in the chart and in its tab
   await cost.getByRole('cell', { name: /^\$\d/ }).last().waitFor();
   expect(Number((await cost.getByRole('cell').last().textContent())!.slice(1))).toBeCloseTo(today.costUsd!, 2);
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('while the oldest approval loads, or if it can’t be loaded, the overview never says that there is none', async () => {
@@ -232,7 +226,6 @@ test('while the oldest approval loads, or if it can’t be loaded, the overview 
   fails.resolve();
   await page.getByRole('alert').waitFor();
   expect(await none.count()).toBe(0);
-  await page.context().close();
 });
 
 test('that everything fails is said once, and one button tries all of it again', async () => {
@@ -255,7 +248,6 @@ test('that everything fails is said once, and one button tries all of it again',
   await page.getByRole('region', { name: 'Needs attention' }).waitFor();
   await page.getByRole('region', { name: 'Latest events' }).getByRole('listitem').first().waitFor();
   await page.getByRole('heading', { name: 'Cost by model' }).waitFor();
-  await page.context().close();
 });
 
 test('the figures of the navigation are of the environment that is shown, change with it, and are asked once', async () => {
@@ -299,7 +291,6 @@ test('the figures of the navigation are of the environment that is shown, change
   expect([...new Set(asked)].filter((environment) => environment !== 'production')).toEqual(['staging', 'all']);
   expect(asked.length).toBeLessThanOrEqual(3);
   await client.webhookSubscriptions.delete('staging');
-  await page.context().close();
 });
 
 test('during an upgrade, pages open with what a node of the release before answers, which counts no failed schedules', async () => {
@@ -317,5 +308,4 @@ test('during an upgrade, pages open with what a node of the release before answe
   await expect.poll(() => answers.length).toBe(1);
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
-  await page.context().close();
 });

@@ -97,7 +97,6 @@ test('everything is found by a few letters, with the keyboard alone, and a paste
   await go('staging secrets', /^staging/, '/environments/staging');
   // Its page says what is in it; the other pages still show all.
   expect(new URL(page.url()).searchParams.get('environment')).toBe(null);
-  await page.context().close();
 });
 
 test('requests follow a pause and are cancelled by the next letter, and a search that fails stops nothing', async () => {
@@ -116,7 +115,6 @@ test('requests follow a pause and are cancelled by the next letter, and a search
   expect(asked.length).toBeLessThan(6);
   await page.keyboard.press('Enter');
   await expect.poll(() => pathOf(page)).toBe(`/agents/${agentId}`);
-  await page.context().close();
 });
 
 test('g and a letter go to a page, ? lists the keys of the page, / searches, and none of them works in a field', async () => {
@@ -161,7 +159,6 @@ test('g and a letter go to a page, ? lists the keys of the page, / searches, and
   await page.keyboard.press('Control+k');
   await box(page).waitFor();
   expect(await sheet.count()).toBe(0);
-  await page.context().close();
 });
 
 test('the palette offers nobody what their role can’t do, and fits a phone', async () => {
@@ -182,5 +179,4 @@ test('the palette offers nobody what their role can’t do, and fits a phone', a
   await expectAccessible(page);
   await page.getByRole('option', { name: 'Sessions' }).first().tap();
   await expect.poll(() => pathOf(page)).toBe('/sessions');
-  await page.context().close();
 });

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 
 let console: TestConsole;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 async function newBrowserPage(): Promise<Page> {
-  return await (await (await browser()).newContext()).newPage();
+  return await newPage();
 }
 
 async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
@@ -34,7 +34,6 @@ test('signing in leads to the page that was asked for; a wrong password reveals 
   watchSecret(cookie!.value);
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax' });
   expect(await page.evaluate('document.cookie')).toBe('');
-  await page.context().close();
 });
 
 test('signing in never redirects to another site', async () => {
@@ -81,8 +80,6 @@ test('signing out applies to every tab, and signing out everywhere to every brow
   await here.getByRole('heading', { name: 'Sign in' }).waitFor();
   await there.reload();
   await there.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await here.context().close();
-  await there.context().close();
 });
 
 test('an admin invites, changes a role and removes a member, with immediate effect in open pages', async () => {
@@ -124,8 +121,6 @@ test('an admin invites, changes a role and removes a member, with immediate effe
   await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor({ state: 'detached' });
   await hers.reload();
   await hers.getByRole('heading', { name: 'Sign in' }).or(hers.getByText('You are not in an organization')).waitFor();
-  await hers.context().close();
-  await page.context().close();
 });
 
 test('a member of two organizations switches between them and sees only the data of each', async () => {
@@ -143,7 +138,6 @@ test('a member of two organizations switches between them and sees only the data
   await page.getByRole('button', { name: 'Organization: Acme' }).waitFor();
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('Test', { exact: true }).waitFor();
-  await page.context().close();
 });
 
 test('hostile names and user agents are shown as text on every page', async () => {
@@ -195,7 +189,6 @@ test('a passkey is added and signs in, without a password', async () => {
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await page.getByRole('button', { name: /^Petra/ }).waitFor();
-  await page.context().close();
 });
 
 test('a second link opened in the same tab replaces the first', async () => {
@@ -215,7 +208,6 @@ test('a second link opened in the same tab replaces the first', async () => {
   expect(page.url()).not.toContain('#');
   await page.reload();
   await page.getByText('as admin').waitFor();
-  await page.context().close();
 });
 
 test('every button in a table row has an accessible name that identifies the row', async () => {
@@ -242,7 +234,6 @@ test('every button in a table row has an accessible name that identifies the row
     );
     expect(new Set(names).size, names.join()).toBe(names.length);
   }
-  await page.context().close();
 });
 
 test('changing the password keeps the page signed in and signs out other browsers', async () => {
@@ -265,6 +256,4 @@ test('changing the password keeps the page signed in and signs out other browser
   await page.getByRole('table').getByText('after-password').waitFor();
   await other.reload();
   await other.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await other.context().close();
-  await page.context().close();
 });

@@ -80,7 +80,6 @@ test('the example runs without a key, with the keyboard alone, and a reload lose
   await page.getByRole('menuitem', { name: 'Start over' }).click();
   await page.getByRole('button', { name: 'Restore the last one' }).click();
   await over(page, 'A');
-  await page.context().close();
 });
 
 test('several messages are turns of one session, and more messages continue the same conversation', async () => {
@@ -102,7 +101,6 @@ test('several messages are turns of one session, and more messages continue the 
   for (const text of ['Heard one.', 'Heard two.']) await output(page, 'A').getByText(text).waitFor();
   const [last, first] = (await drafts()).filter((one) => one.agentId === agentId);
   expect(last).toMatchObject({ turn: 3, forkedFrom: { sessionId: first!.sessionId, turn: 2 } });
-  await page.context().close();
 });
 
 test('what a run says is above the composer from its first word', async () => {
@@ -152,7 +150,6 @@ test('a draft is saved as a version of its agent or as a new agent, and a newer 
   await column(page, 'A').getByText('from version 1').waitFor();
   const { data } = await client.agents.list();
   expect(data.find(({ name }) => name === 'Other desk')).toMatchObject({ instructions: 'Mine.' });
-  await page.context().close();
 });
 
 test('a turn of a session is repeated with what its tools returned, and no tool runs', async () => {
@@ -210,7 +207,6 @@ test('a turn of a session is repeated with what its tools returned, and no tool 
   const [fork] = (await drafts()).filter((one) => one.forkedFrom?.sessionId === sessionId);
   expect(fork).toMatchObject({ draft: true, turn: 2, forkedFrom: { turn: 1 }, agentId });
   expect(await output(page, 'A').getByText('Hello.').count()).toBe(0);
-  await page.context().close();
 });
 
 test('three columns run at once: a long answer, a model that fails and a definition that is refused', async () => {
@@ -247,7 +243,6 @@ test('three columns run at once: a long answer, a model that fails and a definit
     await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
   ).toBeLessThanOrEqual(0);
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('runs that are created at the same moment are all shown', async () => {
@@ -276,7 +271,6 @@ test('runs that are created at the same moment are all shown', async () => {
   await message(page).fill('Go');
   await runAll(page);
   for (const letter of ['A', 'B']) await over(page, letter);
-  await page.context().close();
 });
 
 test('a run continues while the page is closed, and Stop ends it', async () => {
@@ -294,7 +288,6 @@ test('a run continues while the page is closed, and Stop ends it', async () => {
   await output(again, 'A').getByText('word').first().waitFor();
   await again.getByRole('button', { name: 'Stop' }).click();
   await over(again, 'A', 'cancelled');
-  await again.context().close();
 });
 
 test('on a phone columns are tabs, and a viewer reads why nothing runs', async () => {
@@ -309,5 +302,4 @@ test('on a phone columns are tabs, and a viewer reads why nothing runs', async (
     await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
   ).toBeLessThanOrEqual(0);
   await expectAccessible(page);
-  await page.context().close();
 });

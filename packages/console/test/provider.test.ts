@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configOf, type OidcProvider, startOidcProvider } from '../../server/test/support/oidc-provider.ts';
 import { watchSecret } from '../../server/test/support/service.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 
 let provider: OidcProvider;
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 async function newBrowserPage(path: string): Promise<Page> {
-  const page = await (await (await browser()).newContext()).newPage();
+  const page = await newPage();
   await page.goto(path.startsWith('http') ? path : `${console.origin}/console${path}`);
   return page;
 }
@@ -38,7 +38,6 @@ test('an invited person joins with the provider, and later signs in with it to t
   await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
   await again.getByRole('heading', { name: 'Environments' }).waitFor();
   expect(new URL(again.url()).searchParams.get('environment')).toBe('staging');
-  await again.context().close();
 });
 
 test.each([
@@ -71,5 +70,4 @@ test('a signed-in user connects the provider to their account and disconnects it
   await again.getByRole('menuitem', { name: 'Your account' }).click();
   await again.getByRole('button', { name: 'Disconnect Acme accounts' }).click();
   await again.getByRole('button', { name: 'Connect with Acme accounts' }).waitFor();
-  await again.context().close();
 });

@@ -2,10 +2,10 @@
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { consoleDir } from './support/console-dir.ts';
 
 let service: TestService;
@@ -15,13 +15,10 @@ beforeAll(async () => {
 
 /** A page of the reference, and what the browser blocked, reported, or asked of other hosts. */
 async function openReference(hash: string, options: object = {}): Promise<{ page: Page; complaints: string[] }> {
-  const context = await (await browser()).newContext(options);
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
+  const page = await newPage(options);
   const complaints: string[] = [];
   page.on('request', (request) => request.url().startsWith(service.url) || complaints.push(request.url()));
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
   await page.goto(`${service.url}/docs${hash}`);
   await page.getByRole('heading', { name: 'Signalbox' }).waitFor();
   return { page, complaints };

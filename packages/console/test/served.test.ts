@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { consoleDir } from './support/console-dir.ts';
 
 // With what most pages need.
@@ -86,7 +86,7 @@ test('the first load has no editor, charts, Markdown or schemas: pages load them
 });
 
 test('two fonts are loaded ahead, and those of other scripts when a page contains them', async () => {
-  const page = await (await browser()).newPage();
+  const page = await newPage();
   const fonts: string[] = [];
   page.on('request', (request) => request.url().endsWith('.woff2') && fonts.push(request.url().split('/').at(-1)!));
   await page.goto(`${service.url}/console`);
@@ -96,7 +96,6 @@ test('two fonts are loaded ahead, and those of other scripts when a page contain
   expect(names()).toEqual(['inter-latin', 'jetbrains-mono-latin']);
   await page.getByLabel('Email').fill('Київ');
   await expect.poll(names).toContain('inter-cyrillic');
-  await page.close();
 });
 
 test('assets are compressed as the browser accepts, cached as immutable, and decompress to the same bytes', async () => {
@@ -171,17 +170,15 @@ test('missing files give a 404 problem, and no path escapes the console’s dire
 });
 
 test('opening the console contacts only the service, and the browser blocks nothing', async () => {
-  const page = await (await browser()).newPage();
+  const page = await newPage();
   const hosts = new Set<string>();
   const complaints: string[] = [];
   page.on('request', (request) => hosts.add(new URL(request.url()).origin));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(error.message));
   await page.goto(`${service.url}/console`);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   expect([...hosts]).toEqual([service.url]);
   expect(complaints).toEqual([]);
-  await page.close();
 });
 
 test('without a built console, its URLs say how to build it', async () => {

@@ -106,7 +106,6 @@ test('Back undoes a view, a filter and all filters that were cleared at once, an
   expect(page.url()).toMatch(/sessions$/);
   await page.goBack();
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
-  await page.context().close();
 });
 
 test('drafts are marked in the list, whatever their agent is called, and can be left out or shown alone', async () => {
@@ -228,7 +227,6 @@ test('the smallest cost is shown in full', async () => {
   const cell = rows(page).getByText('<$0.0001');
   await cell.waitFor();
   expect(await cell.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
-  await page.context().close();
 });
 
 test('how long a session worked is shown once the service has counted it, although there is no event then', async () => {
@@ -245,7 +243,6 @@ test('how long a session worked is shown once the service has counted it, althou
   });
   await page.getByRole('link', { name: 'Sessions' }).click();
   await rows(page).getByText('57 ms').waitFor();
-  await page.context().close();
 });
 
 test('a session that is not there is said once, with a link to the list', async () => {
@@ -254,7 +251,6 @@ test('a session that is not there is said once, with a link to the list', async 
   expect(await page.getByText(/not found/i).count()).toBe(0);
   await page.getByRole('link', { name: 'All sessions' }).click();
   await table(page).waitFor();
-  await page.context().close();
 });
 
 const MANY = 10_000;

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { watchSecret } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
 
 let console: TestConsole;
@@ -32,8 +32,7 @@ test('a link that a member creates shows the conversation to anyone, follows it,
   const link = (await page.getByRole('region', { name: 'The new link' }).locator('pre').textContent())!;
   watchSecret(new URL(link).hash.slice(1));
 
-  const context = await (await browser()).newContext({ viewport: { width: 360, height: 740 } });
-  const visitor = await context.newPage();
+  const visitor = await newPage({ viewport: { width: 360, height: 740 } });
   const hosts = new Set<string>();
   const urls: string[] = [];
   visitor.on('request', (request) => {
@@ -58,5 +57,4 @@ test('a link that a member creates shows the conversation to anyone, follows it,
   expect([...hosts]).toEqual([console.origin]);
   // The secret is in no address that a server sees.
   expect(urls.filter((url) => url.includes('sbs_') && !url.startsWith(`${console.origin}/console/share#`))).toEqual([]);
-  await context.close();
 });

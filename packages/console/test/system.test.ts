@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { startTestService } from '../../server/test/support/service.ts';
 import { expectAccessible } from './support/axe.ts';
-import { browser } from './support/browser.ts';
+import { newPage } from './support/browser.ts';
 import { consoleDir } from './support/console-dir.ts';
 import { clearPictures, comparePicture, isWriting } from './support/pictures.ts';
 
@@ -14,20 +14,15 @@ const isPinned = process.platform === 'linux' && process.arch === 'x64' && !proc
 let page: Page;
 beforeAll(async () => {
   const service = await startTestService({ consoleDir });
-  const context = await (await browser()).newContext({
+  page = await newPage({
     viewport: { width: 960, height: 900 },
     reducedMotion: 'reduce',
     locale: 'en',
     timezoneId: 'UTC',
   });
-  page = await context.newPage();
-  const problems: string[] = [];
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('console', (message) => /content security policy/i.test(message.text()) && problems.push(message.text()));
   await page.goto(`${service.url}/console/_system`);
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.evaluate('document.fonts.ready');
-  return () => expect(problems).toEqual([]);
 });
 
 const specimens = () =>

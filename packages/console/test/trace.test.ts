@@ -58,7 +58,6 @@ test('a link to a step of an early turn shows its row, and j and k move to its n
   await page.keyboard.press('k');
   await page.keyboard.press('k');
   await drawer.getByText('Turn 2', { exact: false }).first().waitFor();
-  await page.context().close();
 });
 
 test('a turn of 400 calls has less than 100 rows in the page, and keys reach each of them', async () => {
@@ -77,7 +76,6 @@ test('a turn of 400 calls has less than 100 rows in the page, and keys reach eac
   await grid(page).locator('[role="row"][aria-rowindex="421"][data-active="true"]').waitFor();
   expect(await rows()).toBeLessThan(100);
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('a trace grows while the session runs, and shows what waits, on a phone as well', async () => {
@@ -105,5 +103,4 @@ test('a trace grows while the session runs, and shows what waits, on a phone as 
     .poll(() => page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
     .toBeLessThanOrEqual(0);
   await expectAccessible(page);
-  await page.context().close();
 });

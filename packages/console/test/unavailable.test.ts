@@ -190,5 +190,4 @@ test('a page whose requests are not answered says so once, and sends them again 
   await slow.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('region', { name: 'Needs attention' }).waitFor();
   await slow.waitFor({ state: 'detached' });
-  await page.context().close();
 });

@@ -31,7 +31,6 @@ test('a budget is created, shown with what is spent of it, changed and deleted',
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete budget' }).click();
   await page.getByText('No budgets yet').waitFor();
-  await page.context().close();
 });
 
 test('a new budget replaces none: its name is refused at the field if there is one, or if it is malformed', async () => {
@@ -69,7 +68,6 @@ test('a new budget replaces none: its name is refused at the field if there is o
   await page.getByRole('row').filter({ hasText: 'daily' }).waitFor();
   await create.click();
   expect(await name.inputValue()).toBe('');
-  await page.context().close();
 });
 
 test('usage is reported by day, agent, environment and model, and an unknown cost is not shown as zero', async () => {
@@ -163,5 +161,4 @@ test('the days of a period are typed with the keyboard, and one that is left unf
   await page.keyboard.press('Delete');
   await page.getByLabel('Last day (UTC)').focus();
   expect(await day.inputValue()).toBe('2025-12-15');
-  await page.context().close();
 });

@@ -87,7 +87,6 @@ test('a webhook is added with the keyboard; its secret verifies deliveries, is s
   const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
   expect((await webhooks.verify(body, headers, secret)).sessionId).toBe('ses_test');
   expect(await page.content()).not.toContain(bare);
-  await page.context().close();
 });
 
 test('rotating a secret shows each next step until the receiver has accepted the new one', async () => {
@@ -132,7 +131,6 @@ test('rotating a secret shows each next step until the receiver has accepted the
   const { confirmedSecretVersion, previousSecretExpiresAt } = await made.get(name);
   expect(confirmedSecretVersion).toBe(2);
   await now.locator(`time[datetime="${previousSecretExpiresAt}"]`).first().waitFor();
-  await page.context().close();
 });
 
 test('a failing receiver is explained with its response as text; once fixed it gets what was queued, and a resend sends everything again', async () => {
@@ -176,7 +174,6 @@ test('a failing receiver is explained with its response as text; once fixed it g
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
-  await page.context().close();
 });
 
 test('a disabled webhook says why, queues deliveries, and sends them when it is enabled', async () => {
@@ -198,7 +195,6 @@ test('a disabled webhook says why, queues deliveries, and sends them when it is 
   await page.getByText('Deliveries are queued. Enable the webhook').waitFor();
   await page.getByRole('button', { name: 'Enable webhook' }).click();
   await page.getByText('Deliveries are queued. Enable the webhook').waitFor({ state: 'detached' });
-  await page.context().close();
 });
 
 test('an exhausted delivery says what the receiver is missing, and its session is resent from there', async () => {
@@ -229,7 +225,6 @@ test('an exhausted delivery says what the receiver is missing, and its session i
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
-  await page.context().close();
 });
 
 test('a blocked webhook says why and how to fix it', async () => {
@@ -243,7 +238,6 @@ test('a blocked webhook says why and how to fix it', async () => {
   await page.getByText('or rotate the secret with a grace period of 0 seconds').waitFor();
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByText('1 webhook subscription that cannot send').waitFor();
-  await page.context().close();
 });
 
 test('a degraded webhook says since when it fails, when it is retried and when it will be disabled, and then how to enable it', async () => {
@@ -270,7 +264,6 @@ test('a degraded webhook says since when it fails, when it is retried and when i
   await page.getByText('Disabled because the receiver failed for 5 days').waitFor();
   await page.getByRole('button', { name: 'Enable webhook' }).click();
   await page.getByText('nothing sent yet').waitFor();
-  await page.context().close();
 });
 
 test('a delivery that waits because the receiver fails says so, and that it is sent after the next probe', async () => {
@@ -295,7 +288,6 @@ test('a delivery that waits because the receiver fails says so, and that it is s
   await page.getByRole('dialog', { name: 'Delivery' }).getByText('waits for the next probe').waitFor();
   await webhookSubscriptions.update(name, { status: 'paused' });
   await row.getByText('waits until the webhook is enabled').waitFor();
-  await page.context().close();
 });
 
 test('the URL is changed, an invalid one is refused at its field, and deleting asks first', async () => {
@@ -327,7 +319,6 @@ test('the URL is changed, an invalid one is refused at its field, and deleting a
   await page.getByRole('button', { name: 'Delete webhook' }).click();
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
   await expect(console.service.client.webhookSubscriptions.get(name)).rejects.toMatchObject({ code: 'not_found' });
-  await page.context().close();
 });
 
 test('delivery filters are in the URL, so a reload or a shared link shows the same', async () => {
@@ -358,7 +349,6 @@ test('delivery filters are in the URL, so a reload or a shared link shows the sa
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
   }
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('the test receiver shows deliveries as they arrive and that they are verified', async () => {
@@ -377,7 +367,6 @@ test('the test receiver shows deliveries as they arrive and that they are verifi
   await page.getByText('verified', { exact: true }).first().waitFor();
   await page.getByText(`"sessionId"`).first().waitFor();
   await expectAccessible(page);
-  await page.context().close();
 });
 
 test('a viewer sees everything and can change nothing', async () => {
@@ -400,7 +389,6 @@ test('a viewer sees everything and can change nothing', async () => {
   await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({
     code: 'insufficient_permission',
   });
-  await page.context().close();
 });
 
 test('the page of an environment without a webhook offers to add one, and that of no environment leads to the list', async () => {
@@ -425,5 +413,4 @@ test('the page of an environment without a webhook offers to add one, and that o
   await page.getByRole('heading', { name: 'No such environment' }).waitFor();
   await page.getByRole('link', { name: 'All webhooks' }).click();
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
-  await page.context().close();
 });

@@ -5,14 +5,13 @@ import { Signalbox } from '@signalbox/client';
 import type { Account } from '@signalbox/contract/console';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { failLater } from '../../../server/test/support/late-errors.ts';
 import {
   startTestService,
   type TestService,
   type TestServiceOptions,
   watchSecret,
 } from '../../../server/test/support/service.ts';
-import { browser } from './browser.ts';
+import { newPage } from './browser.ts';
 import { consoleDir } from './console-dir.ts';
 
 export interface Person {
@@ -64,26 +63,13 @@ export async function startConsole(options: TestServiceOptions = {}): Promise<Te
       return await join(origin, new URL(link!).hash.slice(1), { name, email });
     },
     async open(person, path = '', contextOptions = {}) {
-      const context = await (await browser()).newContext(contextOptions);
+      const page = await newPage(contextOptions);
       const [name = '', value = ''] = person.cookie.split(/=(.*)/s);
-      await context.addCookies([{ name, value, url: origin }]);
-      const page = await context.newPage();
-      watch(page);
+      await page.context().addCookies([{ name, value, url: origin }]);
       await page.goto(`${origin}/console/${inOrganization}${path}`);
       return page;
     },
   };
-}
-
-/** Fails the test on anything that a page throws or that the browser refuses because of the policy. */
-function watch(page: Page): void {
-  page.on('pageerror', (error) => {
-    failLater(new Error(`${page.url()} threw ${error.stack}`));
-  });
-  page.on('console', (message) => {
-    const text = message.text();
-    if (/content security policy/i.test(text)) failLater(new Error(`${page.url()}: ${text}`));
-  });
 }
 
 /** A call outside /api/v1, as the console sends it, without a browser. */

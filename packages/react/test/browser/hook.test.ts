@@ -48,7 +48,6 @@ test('two components that are mounted twice show one session over one stream, an
   await expect.poll(() => page.getByRole('status').innerText()).toBe('idle 4');
   expect(server.requests.filter((one) => one.startsWith('POST'))).toHaveLength(2);
   expect(streams()).toHaveLength(1);
-  await page.context().close();
 });
 
 test('a component that is removed in the middle of a text has all of it when it is shown again', async () => {
@@ -61,7 +60,6 @@ test('a component that is removed in the middle of a text has all of it when it 
   expect((await lines(page)())[0]).toBe('user: Hello');
   await expect.poll(lines(page)).toEqual(['user: Hello', `assistant: ${words}`]);
   expect(streams()).toHaveLength(1);
-  await page.context().close();
 });
 
 test('a page that gets the id of the session that it opened shows the same, and one that drops it begins a new one', async () => {
@@ -77,7 +75,6 @@ test('a page that gets the id of the session that it opened shows the same, and 
   await say(page, 'Something else');
   await expect.poll(lines(page)).toEqual(['user: Something else', `assistant: ${words}`]);
   expect(await page.locator('form').getAttribute('data-session')).not.toBe(first);
-  await page.context().close();
 });
 
 test('a reload in the middle of a word shows the text to its end', async () => {
@@ -87,7 +84,6 @@ test('a reload in the middle of a word shows the text to its end', async () => {
   await page.getByText('w10').waitFor();
   await page.reload();
   await expect.poll(lines(page)).toEqual(['user: Go', `assistant: ${words}`]);
-  await page.context().close();
 });
 
 test('a page is rendered on a server without a request, and the browser takes it over', async () => {
@@ -99,5 +95,4 @@ test('a page is rendered on a server without a request, and the browser takes it
   expect(server.requests).toEqual([]);
   const page = await open({ agent: agentId, session: sessionId });
   await expect.poll(lines(page)).toEqual(['user: Go', `assistant: ${words}`]);
-  await page.context().close();
 });

@@ -10,8 +10,7 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import type { Page } from 'playwright-core';
 import { build } from 'vite';
-import { browser } from '../../../console/test/support/browser.ts';
-import { failLater } from '../../../server/test/support/late-errors.ts';
+import { newPage } from '../../../console/test/support/browser.ts';
 
 export interface PageServer {
   readonly url: string;
@@ -75,13 +74,10 @@ export async function servePage(service: { url: string; adminKey: string }): Pro
     requests,
     markup: '',
     async open(query) {
-      const opened = await (await (await browser()).newContext()).newPage();
-      opened.on('pageerror', failLater);
-      opened.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type()) && !/Failed to load resource/.test(message.text())) {
-          failLater(new Error(message.text()));
-        }
-      });
+      const opened = await newPage(
+        {},
+        (message) => ['error', 'warning'].includes(message.type()) && !/Failed to load resource/.test(message.text()),
+      );
       await opened.goto(`${page.url}/?${new URLSearchParams(query)}`);
       return opened;
     },

@@ -34,7 +34,6 @@ test('text is shown while it is written, and the next message continues the sess
   await say(page, 'Grass?');
   await expect.poll(async () => (await lines(page)()).slice(2)).toEqual(['user: Grass?', 'assistant: Green.']);
   expect((await world.client.sessions.get(sessionOf(page))).turn).toBe(2);
-  await page.context().close();
 });
 
 test('a reload in the middle of a text continues it, shows nothing twice and interrupts nothing', async () => {
@@ -49,7 +48,6 @@ test('a reload in the middle of a text continues it, shows nothing twice and int
   await expect.poll(status(page)).toBe('ready');
   expect(await lines(page)()).toEqual(['user: The sky?', 'assistant: It is blue.']);
   expect(await world.client.sessions.get(sessionOf(page))).toMatchObject({ turn: 1, stopReason: 'endTurn' });
-  await page.context().close();
 });
 
 test('a call that a button approves after a reload runs once', async () => {
@@ -63,7 +61,6 @@ test('a call that a button approves after a reload runs once', async () => {
   await expect.poll(lines(page)).toEqual(all);
   await expect.poll(status(page)).toBe('ready');
   expect(world.refunds).toEqual([{ cents: 4900 }]);
-  await page.context().close();
 });
 
 test('stop interrupts the turn, and the chat continues with the next message', async () => {
@@ -80,5 +77,4 @@ test('stop interrupts the turn, and the chat continues with the next message', a
   await say(page, 'Short, please');
   const all = ['user: Talk', 'assistant: Endless', 'user: Short, please', 'assistant: Short.'];
   await expect.poll(lines(page)).toEqual(all);
-  await page.context().close();
 });

@@ -3,7 +3,6 @@ import { afterAll, afterEach, vi } from 'vitest';
 import { processorMs } from '../../../../scripts/processor-time.ts';
 import { endFile } from './at-file-end.ts';
 import { takeLastLines } from './last-lines.ts';
-import { throwLateErrors } from './late-errors.ts';
 
 const here = globalThis as { signalboxProcessorMs?: number };
 
@@ -31,7 +30,4 @@ afterAll(async () => {
   vi.unstubAllGlobals();
   vi.resetConfig();
   await endFile();
-  throwLateErrors();
 });
-
-afterEach(throwLateErrors);
