@@ -88,17 +88,41 @@ test.each([
   expect(String(world.requests.at(-1)!.messages.at(-1)!.content)).toContain(told);
 });
 
-test('the first of two decisions counts', async () => {
+test.each(['continues', 'has ended'])('the first of two decisions counts, if the turn %s meanwhile', async (turn) => {
   const { agent } = agentOf();
-  world.next({ toolCalls: [{ name: 'refund', arguments: { cents: 2 } }] }, { text: 'I see.' });
+  world.next({ toolCalls: [{ name: 'refund', arguments: { cents: 2 } }] });
+  const finish = world.nextInTwo('I ', { text: 'see.' });
   agent.addMessage(user('Refund'));
   await agent.runAgent();
   const interruptId = agent.pendingInterrupts[0]!.id;
   await world.client.approvals.deny(interruptId);
-  await agent.runAgent({ resume: [{ interruptId, status: 'resolved', payload: { approved: true } }] });
+  if (turn === 'has ended') await ended(agent, finish);
+  const run = agent.runAgent({ resume: [{ interruptId, status: 'resolved', payload: { approved: true } }] });
+  finish();
+  await run;
   expect(world.refunds).toEqual([]);
   expect(shown(agent.messages).at(-1)).toBe('assistant: I see.');
 });
+
+test('the first of two results of a client tool counts, if the turn has ended meanwhile', async () => {
+  const { agent } = agentOf();
+  world.next({ toolCalls: [{ name: 'where', arguments: {} }] });
+  const finish = world.nextInTwo('In ', { text: 'Cork.' });
+  agent.addMessage(user('Where am I?'));
+  await agent.runAgent();
+  const [toolCallId] = (await world.client.sessions.get(agent.sessionId!)).waitingFor!.toolCallIds;
+  await world.client.sessions.sendToolResult(agent.sessionId!, { toolCallId: toolCallId!, output: 'Cork' });
+  await ended(agent, finish);
+  agent.addMessage({ id: 'late', role: 'tool', toolCallId: toolCallId!, content: 'Dublin' });
+  await agent.runAgent();
+  expect(shown(agent.messages).at(-1)).toBe('assistant: In Cork.');
+});
+
+/** Finishes the response of the model, and waits for the end of the turn. */
+async function ended({ sessionId }: SignalboxAgent, finish: () => void): Promise<void> {
+  finish();
+  await expect.poll(async () => (await world.client.sessions.get(sessionId!)).status).toBe('idle');
+}
 
 test('the client runs the calls of client tools, and the next run sends their results', async () => {
   const { agent } = agentOf();

@@ -206,7 +206,9 @@ export class SignalboxAgent extends AbstractAgent {
       const sent = await client.sessions.sendMessage(sessionId, { content, onBusy });
       return this.#begun(threadId, sent.session, await turnOfMessage(client, sent), last, before.cursor);
     }
-    if (answered.size === 0 && !isActive(before)) {
+    // An answer that came after another one has no effect. The run then shows what became of the turn, which may have ended.
+    const isAnswer = resume.length > 0 || last?.role === 'tool';
+    if (!isAnswer && !isActive(before)) {
       throw new Error('The input has nothing for the session, and no turn is running');
     }
     const { turn, cursor } = before;
