@@ -30,12 +30,14 @@ const BATCHES = 100;
 const documented = [
   // A node stops, or waits for its database.
   /^503 /,
+  // The client repeats a POST whose connection broke with its node, while the database still runs the first one.
+  /^409 idempotency_in_progress POST /,
   // Only one of two approvers who disagree decides.
-  /^409 POST \S+\/approvals\//,
+  /^409 \w+ POST \S+\/approvals\//,
   // A worker asks for the next step of a turn that has none.
-  /^409 POST \S+\/worker_turns\/claim$/,
+  /^409 turn_lost POST \S+\/worker_turns\/claim$/,
   // The time passed while the node was down.
-  /^400 POST \S+\/schedules$/,
+  /^400 invalid_request POST \S+\/schedules$/,
 ];
 
 /** What a migration does while its node is killed, in order: `keep` is a transaction that makes it wait there. */
@@ -58,7 +60,7 @@ let database: TestDatabase;
 let last: Release;
 let next: Release;
 let nodes: Nodes;
-/** What the clients were told that is not a success: status and path. */
+/** Each response to the clients that is not a success: status, error code and path. */
 const refusals: string[] = [];
 
 beforeAll(async () => {
@@ -193,6 +195,12 @@ async function killDuringMigrations(during: readonly (typeof stages)[number][]):
 
 async function noteRefusals(...[url, init]: Parameters<typeof fetch>): Promise<Response> {
   const response = await fetch(url, init);
-  if (response.status >= 400) refusals.push(`${response.status} ${init?.method ?? 'GET'} ${url}`);
+  if (response.status >= 400) {
+    const { code } = (await response
+      .clone()
+      .json()
+      .catch(() => ({}))) as { code?: string };
+    refusals.push(`${response.status} ${code} ${init?.method ?? 'GET'} ${url}`);
+  }
   return response;
 }
