@@ -112,6 +112,17 @@ async function isPostgres(pid: number, cluster: string): Promise<boolean> {
   return basename(stdout.trim()).startsWith('postgres');
 }
 
+/** Linux takes the directory of a process that ends before the process itself. A zombie has ended. */
+async function isEnding(pid: number): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const code = await fs.readlink(`/proc/${pid}/cwd`).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code,
+  );
+  const stat = await fs.readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  return code === 'ENOENT' && stat !== undefined && !/\) [ZX] /.test(stat);
+}
+
 /**
  * Starts a server and waits until it accepts connections. Null if another server has the cluster.
  * Throws DiskFull, UserUnsuitable, or PostgresFailed with the server's output.
@@ -202,7 +213,7 @@ export async function stopServer(setup: Setup, pid: number): Promise<void> {
   signal(pid, 'SIGINT');
   const limit = AbortSignal.timeout(FAST_SHUTDOWN_LIMIT_MS);
   let immediate = false;
-  while (isAlive(pid) && (await isPostgres(pid, setup.cluster))) {
+  while (isAlive(pid) && ((await isPostgres(pid, setup.cluster)) || (await isEnding(pid)))) {
     if (limit.aborted && !immediate) {
       signal(pid, 'SIGQUIT');
       immediate = true;
