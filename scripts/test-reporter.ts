@@ -87,7 +87,7 @@ function processorLines(files: readonly TestModule[]): () => string[] {
   return () => {
     const all = processorMs();
     if (all === undefined) return [];
-    const rest = all - postgres - used.reduce((sum, { ms }) => sum + ms, 0);
+    const rest = Math.max(0, all - postgres - used.reduce((sum, { ms }) => sum + ms, 0));
     const texts = [...parts, ['the shared PostgreSQL', postgres] as const, ['vitest and the rest', rest] as const].map(
       ([name, ms]) => `${name} ${seconds(ms)}`,
     );

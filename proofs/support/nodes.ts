@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { Signalbox } from '@signalbox/client';
 import { nodeOf } from '../../packages/server/test/support/database-state.ts';
+import { programFile } from '../../packages/server/test/support/programs.ts';
 
-const current = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
+const current = await programFile('command');
 
 // How often a call may meet an unavailable node or database: for minutes.
 const MAX_RETRIES = 30;

@@ -8,12 +8,12 @@ import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { processesOfDatabase } from '../../bench/support/cpu-quota.ts';
 import { ask } from '../../packages/embedded-postgres/test/support/ask.ts';
 import { findEmbeddedPostgres } from '../../packages/server/src/db/embedded.ts';
 import { createKeyOnHost, readConfig } from '../../packages/server/src/main.ts';
+import { programFile } from '../../packages/server/test/support/programs.ts';
 
 export interface WatchedService {
   url: string;
@@ -64,7 +64,7 @@ export async function startWatchedService(
     ...settings,
   };
   const log = await open(logFile, 'w');
-  const child = fork(fileURLToPath(new URL('watched-process.ts', import.meta.url)), {
+  const child = fork(await programFile('watched'), {
     cwd: directory,
     // `kill -USR2` writes a heap snapshot into the directory.
     execArgv: ['--expose-gc', '--heapsnapshot-signal=SIGUSR2', ...flags],

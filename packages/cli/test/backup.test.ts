@@ -6,15 +6,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { findPostgres } from '../../embedded-postgres/src/index.ts';
+import { programFile } from '../../server/test/support/programs.ts';
 
 // Processes take seconds to start on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 const masterKey = Buffer.alloc(32, 3).toString('hex');
 const children = new Set<ChildProcess>();
 

@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
 import { nouns } from '../src/commands.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 const execute = promisify(execFile);
 
 let directory: string;

@@ -7,12 +7,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { Event } from '@signalbox/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { chainOf } from '../../client/test/event-records.ts';
+import { programFile } from '../../server/test/support/programs.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 const apiKey = 'sbk_test_secret';
 const log = chainOf(40);
 const last = `40:${log[39]!.hash}`;

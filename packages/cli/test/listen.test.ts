@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { type Chunk, Signalbox, webhooks } from '@signalbox/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 let base: string;
 let service: Running;
 let env: Record<string, string>;

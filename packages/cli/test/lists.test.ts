@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
 import { nouns } from '../src/commands.ts';
 import { runCli } from './support/cli.ts';
 
 // A process takes seconds to start on a busy machine.
 vi.setConfig({ testTimeout: 240_000 });
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 const evil = '\u001b]0;owned\u0007\u001b[2J\r\n\u202e山田\u2028😈'.repeat(3);
 
 /** A service with `count` sessions in pages; `onPage` can hold back or cut a page. */

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
 import { onTerminal } from './support/terminal.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 const apiKey = 'sbk_right_secret';
 
 let home: string;

@@ -6,14 +6,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 
 // A process takes seconds to start on a busy machine, and each of these tests starts several.
 vi.setConfig({ testTimeout: 240_000 });
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 
 let service: TestService;
 beforeAll(async () => {

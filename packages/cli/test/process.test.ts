@@ -1,36 +1,60 @@
 // The real command in its own processes, as a person and a process manager use it.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Chunk, Signalbox } from '@signalbox/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { programFile } from '../../server/test/support/programs.ts';
+import { runCli } from './support/cli.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const command = await programFile('command');
 
 let base: string;
 let dataDir: string;
 let running: Running[];
 let secrets: string[];
+/** An installation that was started and stopped, and its first key: creating one takes seconds of processor time. */
+let prepared: { base: string; apiKey: string };
 
-beforeEach(async () => {
+async function begin(): Promise<void> {
   base = await fs.mkdtemp(join(tmpdir(), 'sb-'));
   dataDir = join(base, 'data');
   running = [];
   secrets = [];
-});
+}
 
-afterEach(async () => {
+async function end(): Promise<void> {
   for (const { child } of running) child.kill('SIGKILL');
   await Promise.all(running.map(({ ended }) => ended));
   await stopLeftPostgres();
   const printed = running.map(({ output }) => output.stdout + output.stderr).join('');
   for (const secret of secrets) expect(printed).not.toContain(secret);
+}
+
+beforeAll(async () => {
+  await begin();
+  const service = await start();
+  prepared = { base, apiKey: await createKey() };
+  service.child.kill('SIGINT');
+  await service.ended;
+  await end();
+});
+afterAll(() => fs.rm(prepared.base, { recursive: true, force: true }));
+beforeEach(begin);
+afterEach(async () => {
+  await end();
   await fs.rm(base, { recursive: true, force: true });
 });
+
+/** Starts a copy of the prepared installation. */
+async function startPrepared() {
+  execFileSync('cp', ['-a', join(prepared.base, 'data'), dataDir]);
+  secrets.push(prepared.apiKey);
+  return { ...(await start()), apiKey: prepared.apiKey };
+}
 
 interface Running {
   child: ChildProcess;
@@ -180,7 +204,7 @@ test('a key can be created while the service is stopped, and a wrong directory c
   expect(nowhere.stderr).toMatch(/^signalbox: There is no Signalbox in .*\n$/);
   await expect(fs.stat(dataDir)).rejects.toThrow('ENOENT');
 
-  const service = await start();
+  const service = await startPrepared();
   service.child.kill('SIGINT');
   await service.ended;
   const apiKey = await createKey();
@@ -198,7 +222,7 @@ test('a key can be created while the service is stopped, and a wrong directory c
 });
 
 test('users are invited, reset and removed on the host, and only stdout has the links', async () => {
-  const service = await start();
+  const service = await startPrepared();
   const { origin } = new URL(service.url);
   const users = async (...args: string[]) => {
     const { code, stdout, stderr } = await finish(['users', ...args]);
@@ -255,8 +279,7 @@ test('users are invited, reset and removed on the host, and only stdout has the 
 });
 
 test('a second Ctrl-C stops the service at once, and the next start has all data', async () => {
-  const service = await start();
-  const apiKey = await createKey();
+  const { apiKey, ...service } = await startPrepared();
   const client = new Signalbox({ apiKey, baseUrl: service.url });
   // A turn that takes minutes: stopping waits for it for a few seconds.
   const { agentId } = await client.agents.create({ name: 'slow', model: talker(100, 10_000) });
@@ -272,8 +295,7 @@ test('a second Ctrl-C stops the service at once, and the next start has all data
 });
 
 test('after kill -9 in the middle of a turn, the next start completes it, and a resumed stream misses nothing', async () => {
-  const first = await start();
-  const apiKey = await createKey();
+  const { apiKey, ...first } = await startPrepared();
   const client = new Signalbox({ apiKey, baseUrl: first.url, maxRetries: 20 });
   const { agentId } = await client.agents.create({ name: 'talker', model: talker(40, 25) });
   const { sessionId } = await client.sessions.open({
@@ -337,7 +359,7 @@ test('a port in use gives one line that says what to do, before anything is crea
 });
 
 test('a data directory in use gives one line, and the service that uses it keeps running', async () => {
-  const service = await start();
+  const service = await startPrepared();
   const { code, stderr } = await finish(['start', '--port', '0']);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^signalbox: .* is in use by another running Signalbox\. .*\n$/);
@@ -345,7 +367,7 @@ test('a data directory in use gives one line, and the service that uses it keeps
 });
 
 test('a service whose log is not read any more says so on standard error, and continues', async () => {
-  const service = await start();
+  const service = await startPrepared();
   service.child.stdout!.destroy();
   // Each is a line of the log.
   const ask = async () => (await fetch(`${service.url}/api/v1/me`)).status;
@@ -377,7 +399,7 @@ test('wrong options give a line for each problem, and nothing is created', async
   expect(stderr.trim().split('\n')).toHaveLength(3);
   expect(stderr).not.toContain('short');
   for (const args of [['start', '--prot', '1'], ['start', 'now'], ['strat'], ['keys', 'make']]) {
-    const wrong = await finish(args);
+    const wrong = await runCli(args, { env: { SIGNALBOX_DATA_DIR: dataDir } });
     expect(wrong.code, args.join(' ')).toBe(2);
     expect(wrong.stderr).toMatch(/^signalbox: .*See: signalbox .*\n$/);
   }
@@ -385,14 +407,16 @@ test('wrong options give a line for each problem, and nothing is created', async
 });
 
 test('help and version go to stdout', async () => {
+  const whole = await finish(['--help']);
+  expect(whole).toMatchObject({ code: 0, stderr: '' });
+  expect((await runCli(['--help'])).stdout).toBe(whole.stdout);
   for (const args of [
-    ['--help'],
     ['start', '--help'],
     ['keys', 'create', '--help'],
     ['keys', '--help'],
     ['users', '--help'],
     ['--version'],
   ]) {
-    expect(await finish(args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/./) });
+    expect(await runCli(args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/./) });
   }
 });

@@ -1,9 +1,9 @@
 // Runs the command on a terminal of its own, as a person sees it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { programFile } from '../../../server/test/support/programs.ts';
 
-const command = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const command = await programFile('command');
 
 export interface OnTerminal {
   /** Everything that the terminal showed. */
