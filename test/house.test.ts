@@ -172,7 +172,7 @@ test('only schemas/ compiles schemas and patterns of users, because it can stop 
     'packages/server/src/tools/tool/redact.ts': 'secrets, each character escaped',
     'packages/server/src/journal/cursor.ts': 'a constant',
     'packages/server/src/keys/secret.ts': 'constants',
-    'packages/console/src/text-format.ts': 'constants',
+    'packages/console/src/lib/text-format.ts': 'constants',
   };
   expect(uses(sources, /\bRegExp\(/, patterns)).toEqual([]);
   const folder = 'packages/server/src/schemas/';

@@ -7,13 +7,13 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './account.ts';
-import { applyDensity } from './density.ts';
+import { queryClient } from './data/account.ts';
+import { applyDensity } from './lib/density.ts';
+import { startTheme } from './lib/theme.ts';
 import { router } from './router.tsx';
-import { startTheme } from './theme.ts';
 import { Toasts } from './ui/toast.tsx';
 import { Tooltips } from './ui/tooltip.tsx';
-import { reloadIfUpgraded } from './unavailable.tsx';
+import { reloadIfUpgraded } from './ui/unavailable.tsx';
 
 startTheme();
 applyDensity();

@@ -9,9 +9,10 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { accountQuery, queryClient } from './account.ts';
-import { rememberedEnvironment } from './frame/environment.tsx';
+import { accountQuery, queryClient } from './data/account.ts';
+import { rememberedEnvironment } from './data/environment.tsx';
 import { Shell } from './frame/shell.tsx';
+import { environmentPattern, textIn } from './lib/search-params.ts';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search-params.ts';
 import { approvalsSearch } from './pages/approvals/search-params.ts';
 import { eventsSearch } from './pages/events/search-params.ts';
@@ -21,9 +22,8 @@ import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params
 import { compareSearch, sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
 import { usageSearch } from './pages/usage/search-params.ts';
 import { subscriptionSearch } from './pages/webhooks/search-params.ts';
-import { environmentPattern, textIn } from './search-params.ts';
 import { SkeletonRows } from './ui/skeleton.tsx';
-import { FailedPage, FailedPageOfOrganization, NotFoundPage, NotFoundPageOfOrganization } from './unavailable.tsx';
+import { FailedPage, FailedPageOfOrganization, NotFoundPage, NotFoundPageOfOrganization } from './ui/unavailable.tsx';
 
 const root = createRootRoute({ component: Outlet });
 

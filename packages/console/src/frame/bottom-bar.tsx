@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { CircleCheckBig, House, Menu, MessagesSquare } from 'lucide-react';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from '../data/organization.tsx';
 import { PendingCount } from './navigation.tsx';
 
 /** On a phone, the pages that people open most, within reach of a thumb. */

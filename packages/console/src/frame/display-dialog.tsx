@@ -1,5 +1,5 @@
-import { chooseDensity, useDensity } from '../density.ts';
-import { chooseTimeSettings, type TimeSettings, useTimeSettings } from '../time-settings.ts';
+import { chooseDensity, useDensity } from '../lib/density.ts';
+import { chooseTimeSettings, type TimeSettings, useTimeSettings } from '../lib/time-settings.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Select } from '../ui/field.tsx';

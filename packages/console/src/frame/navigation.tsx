@@ -1,14 +1,14 @@
 // The pages at the side: with their names if there is room, else as icons.
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useGettingStarted } from '../getting-started.ts';
-import { useOrganization } from '../organization.tsx';
-import { type Failing, useIsFailing, usePending } from '../overview.tsx';
-import { capped } from '../text-format.ts';
+import { useGettingStarted } from '../data/getting-started.ts';
+import { useOrganization } from '../data/organization.tsx';
+import { type Failing, useIsFailing, usePending } from '../data/overview.tsx';
+import { places } from '../data/places.ts';
+import { capped } from '../lib/text-format.ts';
+import { useIsRail } from '../lib/width.ts';
 import { Tooltip } from '../ui/tooltip.tsx';
-import { places } from './places.ts';
 import { ProgressRing } from './progress-ring.tsx';
-import { useIsRail } from './width.ts';
 
 export function Navigation() {
   const { organizationId, may } = useOrganization();

@@ -1,7 +1,7 @@
 import type { Account } from '@signalbox/contract/console';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronsUpDown } from 'lucide-react';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from '../data/organization.tsx';
 import { Menu } from '../ui/menu.tsx';
 
 export function OrganizationSwitch({ account }: { account: Account }) {

@@ -1,13 +1,13 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { signOut } from '../account.ts';
-import { useGettingStarted } from '../getting-started.ts';
-import { useOrganization } from '../organization.tsx';
-import { chooseTheme, type Theme } from '../theme.ts';
+import { signOut } from '../data/account.ts';
+import { useGettingStarted } from '../data/getting-started.ts';
+import { useOrganization } from '../data/organization.tsx';
+import { chooseTheme, type Theme } from '../lib/theme.ts';
+import { useTheme } from '../lib/use-theme.ts';
 import { Avatar } from '../ui/avatar.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { useToast } from '../ui/toast.tsx';
-import { useTheme } from '../use-theme.ts';
 import { DisplayDialog } from './display-dialog.tsx';
 
 const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };

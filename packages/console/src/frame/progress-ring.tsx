@@ -1,4 +1,4 @@
-import { useProgress } from '../getting-started.ts';
+import { useProgress } from '../data/getting-started.ts';
 
 const RADIUS = 6;
 const LENGTH = 2 * Math.PI * RADIUS;

@@ -23,19 +23,19 @@ import {
   Webhook,
 } from 'lucide-react';
 import { useMemo } from 'react';
-import { signOut } from '../account.ts';
-import { useAgents } from '../agent-names.ts';
-import { useEnvironmentNames } from '../environment-names.ts';
-import { useChooseEnvironment } from '../frame/environment.tsx';
-import { places } from '../frame/places.ts';
-import { useApiQuery, useOrganization } from '../organization.tsx';
+import { signOut } from '../data/account.ts';
+import { useAgents } from '../data/agent-names.ts';
+import { useChooseEnvironment } from '../data/environment.tsx';
+import { useEnvironmentNames } from '../data/environment-names.ts';
+import { useApiQuery, useOrganization } from '../data/organization.tsx';
+import { places } from '../data/places.ts';
+import { recentPlaces } from '../data/recent.ts';
+import { toolTitle } from '../lib/text-format.ts';
+import { chooseTheme } from '../lib/theme.ts';
+import { useTheme } from '../lib/use-theme.ts';
 import { inputLine } from '../pages/approvals/groups.ts';
 import { open } from '../shortcuts/opened.ts';
-import { toolTitle } from '../text-format.ts';
-import { chooseTheme } from '../theme.ts';
-import { useTheme } from '../use-theme.ts';
 import type { PaletteItem } from './item.ts';
-import { recentPlaces } from './recent.ts';
 
 // A longer list is searched on its own page.
 const MOST = 200;
@@ -49,7 +49,7 @@ async function some<T>(list: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** Read once when the palette opens, and kept current by events (live.ts). */
+/** Read once when the palette opens, and kept current by events (frame/live.ts). */
 function useSome<T>(noun: string, list: (client: Signalbox) => AsyncIterable<T>, enabled = true): readonly T[] {
   return useApiQuery([noun, 'palette'], (client) => some(list(client)), { enabled }).data ?? [];
 }

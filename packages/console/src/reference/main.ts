@@ -1,7 +1,7 @@
 // The API reference at /docs, and in the site of the documentation: Scalar (decision 44) over openapi.json. Nothing is loaded from another host, and what
 // the reader types stays in this page's memory.
 import scalarUrl from 'virtual:scalar';
-import { chosenTheme } from '../theme.ts';
+import { chosenTheme } from '../lib/theme.ts';
 import { isCodeIn, nameIn, scrollToCode, slugOf } from './anchors.ts';
 import type { OpenApiDocument } from './document.ts';
 import './reference.css';

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from '../data/organization.tsx';
 import { Notice } from './notice.tsx';
 import { Page } from './page.tsx';
 

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from '../data/organization.tsx';
 
 /** Leads to the events that say who changed this resource. */
 export function ChangeHistory({ resourceId }: { resourceId: string }) {

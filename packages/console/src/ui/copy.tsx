@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import { escapeInvisible } from '../text-format.ts';
+import { escapeInvisible } from '../lib/text-format.ts';
 import { Button } from './button.tsx';
 import { writeClipboard } from './clipboard.ts';
 import { useToast } from './toast.tsx';

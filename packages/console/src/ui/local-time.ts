@@ -1,5 +1,5 @@
 // The times of inputs, which say no time zone: they are in the one in which the console shows times.
-import { timeSettings } from '../time-settings.ts';
+import { timeSettings } from '../lib/time-settings.ts';
 
 const DAY_MS = 86_400_000;
 

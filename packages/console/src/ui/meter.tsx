@@ -1,4 +1,4 @@
-import { percent } from '../text-format.ts';
+import { percent } from '../lib/text-format.ts';
 
 // From here on, the limit is near.
 const NEAR = 0.8;

@@ -1,6 +1,6 @@
 import { SignalboxError } from '@signalbox/client';
 import { type ReactNode, useState } from 'react';
-import { counted } from '../text-format.ts';
+import { counted } from '../lib/text-format.ts';
 import { Button } from './button.tsx';
 
 export function Notice({

@@ -1,9 +1,9 @@
 import { NotFoundError } from '@signalbox/client';
 import type { RouteName } from '@signalbox/contract';
 import { type ReactNode, useEffect } from 'react';
-import { useHeading } from '../frame/crumbs.tsx';
-import { usePending } from '../overview.tsx';
-import { capped } from '../text-format.ts';
+import { useHeading } from '../data/crumbs.tsx';
+import { usePending } from '../data/overview.tsx';
+import { capped } from '../lib/text-format.ts';
 import { ErrorNotice } from './notice.tsx';
 import { SkeletonCards } from './skeleton.tsx';
 import { WithSlowNotice } from './slow.tsx';

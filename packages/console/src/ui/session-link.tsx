@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from '../data/organization.tsx';
 
 /** A link to a session, shown as the end of its id. */
 export function SessionLink({ sessionId }: { sessionId: string }) {

@@ -2,8 +2,8 @@
 import { Link, type LinkComponentProps, useRouter } from '@tanstack/react-router';
 import { ArrowDown, ArrowUp, Columns3 } from 'lucide-react';
 import { type ReactNode, type RefObject, useCallback, useEffect, useId, useRef, useState } from 'react';
-import { noteOpened, takeOpened } from '../frame/returning.ts';
-import { counted } from '../text-format.ts';
+import { noteOpened, takeOpened } from '../lib/returning.ts';
+import { counted } from '../lib/text-format.ts';
 import { Button } from './button.tsx';
 import { Menu } from './menu.tsx';
 import { ErrorNotice } from './notice.tsx';

@@ -1,6 +1,6 @@
 // Untrusted text from agents, tools and users: always shown as text, with invisible characters made visible.
 import { Fragment, type ReactNode, useId, useState } from 'react';
-import { codePoint, splitInvisible } from '../text-format.ts';
+import { codePoint, splitInvisible } from '../lib/text-format.ts';
 import { Button } from './button.tsx';
 
 // Fits a phone's screen above the buttons.

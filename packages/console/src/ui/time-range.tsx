@@ -1,7 +1,7 @@
 // A range of time for lists and charts: the last hours or days, or between two times. In the URL it is one parameter.
 import { CalendarRange } from 'lucide-react';
 import { type FormEvent, useState } from 'react';
-import { useTimeSettings } from '../time-settings.ts';
+import { useTimeSettings } from '../lib/time-settings.ts';
 import { Button } from './button.tsx';
 import { DateTimeField, textsOf } from './field.tsx';
 import { instantOf, localOf } from './local-time.ts';

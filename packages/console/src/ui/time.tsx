@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
-import { timeSettings, useTimeSettings } from '../time-settings.ts';
+import { timeSettings, useTimeSettings } from '../lib/time-settings.ts';
 
 /** The current time, by one timer for all that show it, so that they agree. */
 function createTicker(everyMs: number) {
@@ -95,7 +95,7 @@ const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = 
 ];
 
 /**
- * A time as the person chose (time-settings.ts), with the exact one as a tooltip: relative, which is a date if it is more than 30
+ * A time as the person chose (lib/time-settings.ts), with the exact one as a tooltip: relative, which is a date if it is more than 30
  * days away, or as a date and time.
  */
 export function Time({ at, absent = 'never' }: { at: string | null; absent?: string }) {

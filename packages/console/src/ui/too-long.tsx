@@ -1,5 +1,5 @@
-import { MAX_LIVE_ROWS } from '../organization.tsx';
-import { counted } from '../text-format.ts';
+import { MAX_LIVE_ROWS } from '../data/organization.tsx';
+import { counted } from '../lib/text-format.ts';
 import { Button } from './button.tsx';
 
 /** Above a list of which so much is loaded that it is not kept current. */

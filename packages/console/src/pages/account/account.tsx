@@ -1,8 +1,8 @@
 import type { Passkey, SignIn } from '@signalbox/contract/console';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { accountQuery, consoleCall } from '../../account.ts';
-import { useOrganization } from '../../organization.tsx';
+import { accountQuery, consoleCall } from '../../data/account.ts';
+import { useOrganization } from '../../data/organization.tsx';
 import { Avatar } from '../../ui/avatar.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -15,8 +15,8 @@ import { Setting } from '../../ui/setting.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { addPasskey, listPasskeys, removePasskey } from '../sign-in/passkeys.ts';
 import { ProviderButtons } from '../sign-in/provider.tsx';
-import { addPasskey, listPasskeys, removePasskey } from './passkeys.ts';
 
 const signInsQuery = queryOptions({
   queryKey: ['sign-ins'],

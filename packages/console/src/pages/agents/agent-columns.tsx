@@ -1,7 +1,7 @@
 // The columns of the list of agents: what it is, what it did in the last 24 hours, and when it changed.
 import type { Agent, AnalyticsGroup } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { capped, counted } from '../../text-format.ts';
+import { capped, counted } from '../../lib/text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Bone } from '../../ui/skeleton.tsx';

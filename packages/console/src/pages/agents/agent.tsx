@@ -1,7 +1,7 @@
 import type { Agent } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Missing } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';

@@ -1,5 +1,5 @@
 import type { Agent } from '@signalbox/client';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 
 export function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }) {

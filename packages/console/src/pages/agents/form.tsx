@@ -1,7 +1,7 @@
 // An agent as a form. Every field is bound to a path of the draft; fields that the form does not have are in the JSON next to it.
 import { agentDefaults } from '@signalbox/contract';
 import type { ReactNode } from 'react';
-import { counted } from '../../text-format.ts';
+import { counted } from '../../lib/text-format.ts';
 import { schemaOfOutputs } from '../../ui/editor/schema-of-schemas.ts';
 import { duration } from '../../ui/time.tsx';
 import type { Definition } from './definition.ts';

@@ -1,7 +1,7 @@
 // The edits of an agent that are not saved. The tab of the browser keeps them through a reload and an expired session, until they are
 // saved or discarded.
 import { useEffect, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 
 /** `form` is an id. Another user who signs in does not get them. */
 export function useKeptEdits<T>(form: string): { key: string; kept: T | undefined } {

@@ -2,8 +2,8 @@
 import type { Signalbox } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment, useDeferredValue, useMemo } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { useDraft } from './draft.tsx';
 import { type NeededSecret, secretsOf } from './secrets-of.ts';

@@ -3,9 +3,9 @@ import type { ModelList } from '@signalbox/client';
 import { calledProviders, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useOrganization } from '../../organization.tsx';
+import { useEnvironment } from '../../data/environment.tsx';
+import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
+import { useOrganization } from '../../data/organization.tsx';
 
 export type OfferedModel = ModelList['models'][number];
 

@@ -3,7 +3,7 @@
 import type { ModelList } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Field } from '../../ui/field.tsx';
 import { visible } from '../../ui/text.tsx';
 import { type ModelGroup, type OfferedModel, useModelLists } from './model-lists.ts';

@@ -1,5 +1,5 @@
 // The search parameters of these pages.
-import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 
 export interface AgentsSearch {
   archived?: true;

@@ -1,6 +1,6 @@
 // The fields of a tool, by its type.
 
-import { useAgents } from '../../agent-names.ts';
+import { useAgents } from '../../data/agent-names.ts';
 import { schemaOfInputs } from '../../ui/editor/schema-of-schemas.ts';
 import { Checkbox } from '../../ui/field.tsx';
 import { ApprovalField } from './approval-field.tsx';

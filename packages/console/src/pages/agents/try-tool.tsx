@@ -1,8 +1,8 @@
 // Tries a tool of the draft without a session: the request of an `http` tool, the list of an MCP server.
 import type { HttpTool, McpTool, ToolTest } from '@signalbox/client';
 import { useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeEditor } from '../../ui/code-editor.tsx';
 import { Code, Json } from '../../ui/copy.tsx';

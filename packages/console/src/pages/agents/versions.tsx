@@ -8,7 +8,7 @@ import {
   useList,
   useMorePages,
   useOrganization,
-} from '../../organization.tsx';
+} from '../../data/organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';

@@ -1,6 +1,6 @@
 // The columns of the list of decided approvals: first what was to be done, then what became of it and by whom.
 import type { Approval } from '@signalbox/client';
-import { toolTitle } from '../../text-format.ts';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import type { Column } from '../../ui/table.tsx';

@@ -1,7 +1,7 @@
 // Which agent and session ask for an approval, since when, and until when.
 import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time, useNow } from '../../ui/time.tsx';

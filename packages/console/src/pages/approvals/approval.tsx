@@ -2,8 +2,8 @@
 import type { Approval } from '@signalbox/client';
 import { useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { useApiQuery } from '../../organization.tsx';
-import { toolTitle } from '../../text-format.ts';
+import { useApiQuery } from '../../data/organization.tsx';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Missing } from '../../ui/empty-state.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { Await, Page } from '../../ui/page.tsx';
@@ -16,7 +16,7 @@ import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
 import { useApprovalShortcuts } from './shortcuts.ts';
 
-// The event log reports changes (live.ts). Polling covers what it misses.
+// The event log reports changes (frame/live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {

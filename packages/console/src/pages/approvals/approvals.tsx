@@ -2,7 +2,7 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { CircleCheckBig } from 'lucide-react';
 import { useMemo } from 'react';
-import { type ListQuery, useList, useOrganization } from '../../organization.tsx';
+import { type ListQuery, useList, useOrganization } from '../../data/organization.tsx';
 import { ShortcutsButton } from '../../shortcuts/open-sheet.tsx';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
@@ -15,7 +15,7 @@ import { NotifyButton } from './notify-button.tsx';
 import type { ApprovalsSearch } from './search-params.ts';
 import './inbox.css';
 
-// The event log reports changes (live.ts). Polling covers what it misses.
+// The event log reports changes (frame/live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalsPage() {

@@ -1,5 +1,5 @@
 import type { Approval } from '@signalbox/client';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';

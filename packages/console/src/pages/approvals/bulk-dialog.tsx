@@ -1,7 +1,7 @@
 // The second step of a decision on several calls: what they have in common, and what differs.
 import type { Approval } from '@signalbox/client';
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
-import { counted, toolTitle } from '../../text-format.ts';
+import { counted, toolTitle } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { TextField } from '../../ui/field.tsx';

@@ -2,8 +2,8 @@
 import { type Approval, type ResolveApprovals, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { useToast } from '../../ui/toast.tsx';
 
 export type BulkDecision = Pick<ResolveApprovals, 'decision' | 'reason'>;

@@ -1,7 +1,7 @@
 // The outcome of an approved call: whether it ran, its result, and the status of the session.
 import type { Approval, Session, Signalbox, ToolResultChunk, TurnOperation } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { duration, Time } from '../../ui/time.tsx';
 import { SessionLink } from './approval-source.tsx';

@@ -1,7 +1,7 @@
 // The second step of a decision: its details and the button that confirms it.
 import type { Approval, ResolveApproval } from '@signalbox/client';
 import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
-import { toolTitle } from '../../text-format.ts';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';

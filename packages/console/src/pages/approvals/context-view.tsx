@@ -1,6 +1,6 @@
 import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { LongText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 

@@ -4,8 +4,8 @@
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useRef, useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
-import { toolTitle } from '../../text-format.ts';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ApproversInfo } from './approvers.tsx';

@@ -1,7 +1,7 @@
 import type { Approval } from '@signalbox/client';
 import { ChevronDown, ChevronRight } from 'lucide-react';
 import { useEffect, useId, useRef, useState } from 'react';
-import { toolTitle } from '../../text-format.ts';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { AgentName } from './approval-source.tsx';

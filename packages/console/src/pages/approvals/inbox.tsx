@@ -2,9 +2,9 @@
 import type { Approval } from '@signalbox/client';
 import { CircleCheckBig, X } from 'lucide-react';
 import { useRef, useState } from 'react';
-import type { ListQuery } from '../../organization.tsx';
-import { useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import type { ListQuery } from '../../data/organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';

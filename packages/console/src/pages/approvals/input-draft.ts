@@ -1,5 +1,5 @@
 // An input that the user edits: as a form if each field is a text, number, boolean or null; else as JSON.
-import { escapeInvisible, splitInvisible } from '../../text-format.ts';
+import { escapeInvisible, splitInvisible } from '../../lib/text-format.ts';
 
 /** A JSON object, not an array. */
 export type Fields = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { Bell, BellOff, BellRing } from 'lucide-react';
-import { switchNotifications, useNotificationState } from '../../notifications.ts';
-import { useOrganization } from '../../organization.tsx';
+import { switchNotifications, useNotificationState } from '../../data/notifications.ts';
+import { useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Tooltip } from '../../ui/tooltip.tsx';

@@ -1,6 +1,6 @@
 import type { Approval } from '@signalbox/client';
 import { useEffect, useRef } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';

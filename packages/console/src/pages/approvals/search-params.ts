@@ -1,4 +1,4 @@
-import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
+import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 
 /** The filters of the inbox in the URL; without a status, the pending approvals. */
 export interface ApprovalsSearch {

@@ -1,9 +1,9 @@
 // The dialogs to set a budget and to delete one.
 import type { OrganizationBudget } from '@signalbox/client';
 import { useState } from 'react';
-import { agentOption, useAgents } from '../../agent-names.ts';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useApiMutation } from '../../organization.tsx';
+import { agentOption, useAgents } from '../../data/agent-names.ts';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../ui/field.tsx';
 import { refusal } from '../../ui/form.ts';

@@ -2,10 +2,10 @@
 import type { OrganizationBudget } from '@signalbox/client';
 import { Wallet } from 'lucide-react';
 import { useState } from 'react';
-import { useAgentName } from '../../agent-names.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { money } from '../../text-format.ts';
+import { useAgentName } from '../../data/agent-names.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { money } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';

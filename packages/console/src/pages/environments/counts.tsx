@@ -1,6 +1,6 @@
 // What an environment has. The lists are the same for all environments, so they are requested once.
-import { useApiQuery } from '../../organization.tsx';
-import { capped } from '../../text-format.ts';
+import { useApiQuery } from '../../data/organization.tsx';
+import { capped } from '../../lib/text-format.ts';
 import { Bone } from '../../ui/skeleton.tsx';
 import { WebhookState } from '../webhooks/health.tsx';
 

@@ -1,7 +1,7 @@
 // Creating, changing and deleting an environment.
 import type { Environment } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';

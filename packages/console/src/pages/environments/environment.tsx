@@ -1,8 +1,8 @@
 // One environment: what runs in it, what it is connected to, and its secrets.
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { capped } from '../../text-format.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { capped } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';

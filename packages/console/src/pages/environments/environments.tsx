@@ -1,7 +1,7 @@
 import type { Environment } from '@signalbox/client';
 import { Server } from 'lucide-react';
 import { useState } from 'react';
-import { useList, useOrganization } from '../../organization.tsx';
+import { useList, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Menu } from '../../ui/menu.tsx';

@@ -3,7 +3,7 @@ import type { EnvironmentSecret } from '@signalbox/client';
 import { ownProviders } from '@signalbox/contract';
 import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
-import { inList, useApiMutation, useList } from '../../organization.tsx';
+import { inList, useApiMutation, useList } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';

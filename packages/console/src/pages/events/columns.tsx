@@ -1,6 +1,6 @@
 // The columns of the event log: what happened, who did it, and when.
 import type { Event } from '@signalbox/client';
-import { actionParts } from '../../event-text.ts';
+import { actionParts } from '../../lib/event-text.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { RowTitle } from '../../ui/row-title.tsx';
 import type { Column } from '../../ui/table.tsx';

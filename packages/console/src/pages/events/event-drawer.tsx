@@ -1,9 +1,9 @@
 import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
-import { actionText } from '../../event-text.ts';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useAgentNames } from '../../data/agent-names.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { actionText } from '../../lib/event-text.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Drawer } from '../../ui/drawer.tsx';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventKinds } from '../../event-text.ts';
+import { eventKinds } from '../../lib/event-text.ts';
 import { groupTypes } from './event-groups.ts';
 
 // A new type of event goes into a view, or is added here deliberately.

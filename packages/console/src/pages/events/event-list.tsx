@@ -1,8 +1,8 @@
 import type { EventFilters } from '@signalbox/client';
 import { ScrollText } from 'lucide-react';
 import { useMemo } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
-import { useOrganization } from '../../organization.tsx';
+import { useAgentNames } from '../../data/agent-names.ts';
+import { useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { NoMatches } from '../../ui/empty-state.tsx';
 import { Table } from '../../ui/table.tsx';

@@ -1,10 +1,10 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
-import { useChangeSearch } from '../../change-search.ts';
-import { eventKinds } from '../../event-text.ts';
-import { ExportMenu } from '../../export-menu.tsx';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
+import { useChangeSearch } from '../../lib/change-search.ts';
+import { eventKinds } from '../../lib/event-text.ts';
 import { Button } from '../../ui/button.tsx';
+import { ExportMenu } from '../../ui/export-menu.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SavedViews, type View } from '../../ui/saved-views.tsx';
 import { EventDrawer } from './event-drawer.tsx';

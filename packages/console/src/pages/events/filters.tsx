@@ -1,5 +1,5 @@
-import { eventKinds } from '../../event-text.ts';
-import { sessionIdPattern, withFilter } from '../../search-params.ts';
+import { eventKinds } from '../../lib/event-text.ts';
+import { sessionIdPattern, withFilter } from '../../lib/search-params.ts';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { TimeRange } from '../../ui/time-range.tsx';
 import type { EventsSearch } from './search-params.ts';

@@ -1,5 +1,5 @@
 import type { EventFilters, EventType } from '@signalbox/client';
-import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
+import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 import { currentTime } from '../../ui/time.tsx';
 import { type Range, readRange, timesOf } from '../../ui/time-range.tsx';
 
@@ -25,7 +25,7 @@ export function eventsSearch(search: Record<string, unknown>): EventsSearch {
   const range = readRange(search.range) ?? readRange(`${since}/${until}`);
   return {
     ...oneOf(search, 'group', eventGroups),
-    // Only the page knows the types (event-text.ts); this file is part of the first load.
+    // Only the page knows the types (lib/event-text.ts); this file is part of the first load.
     ...(textIn(search, 'type', /^[a-z_]+\.[a-z_]+$/) as { type?: EventType }),
     ...textIn(search, 'actorId', /^.{1,100}$/),
     ...textIn(search, 'resourceId', /^.{1,200}$/),

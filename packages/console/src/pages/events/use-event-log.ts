@@ -5,7 +5,7 @@
 import type { Event, EventFilters, Signalbox } from '@signalbox/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 
 const PAGE_ROWS = 250;
 // Combines events that arrive together into one update.

@@ -2,8 +2,8 @@
 import { type EventCheckpoint, type EventVerification, type Signalbox, verifyEvents } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';

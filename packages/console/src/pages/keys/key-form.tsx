@@ -2,9 +2,9 @@
 import type { ApiKey, ApiKeyWithSecret, Permission, Scope } from '@signalbox/client';
 import { scopes as allScopes, scopeFacts, scopesOfPermission } from '@signalbox/contract';
 import { useState } from 'react';
-import { agentOption, useAgentNames, useAgents } from '../../agent-names.ts';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useApiMutation } from '../../organization.tsx';
+import { agentOption, useAgentNames, useAgents } from '../../data/agent-names.ts';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Disclosure } from '../../ui/disclosure.tsx';
 import { Choices, Select, TextArea, TextField } from '../../ui/field.tsx';

@@ -1,9 +1,9 @@
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { KeyRound } from 'lucide-react';
 import { useState } from 'react';
-import { useAgentNames } from '../../agent-names.ts';
-import { useApiMutation, useList } from '../../organization.tsx';
-import { useOpenNew } from '../../palette/open-new.ts';
+import { useAgentNames } from '../../data/agent-names.ts';
+import { useOpenNew } from '../../data/open-new.ts';
+import { useApiMutation, useList } from '../../data/organization.tsx';
 import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';

@@ -1,7 +1,7 @@
 // The dialogs of a rotation: to begin one, and to end its grace period early.
 import type { ApiKey, ApiKeyWithSecret } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices } from '../../ui/field.tsx';
 import { Time } from '../../ui/time.tsx';

@@ -1,6 +1,6 @@
 // The web pages that may use session tokens, which programs create with API keys.
 import { useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextArea } from '../../ui/field.tsx';

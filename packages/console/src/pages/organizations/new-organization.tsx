@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
-import { accountQuery, becomeAccount, consoleCall, signOut } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall, signOut } from '../../data/account.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
 import { useForm } from '../../ui/form.ts';

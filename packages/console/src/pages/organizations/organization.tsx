@@ -1,6 +1,6 @@
 // The settings of the organization itself.
 import { Link } from '@tanstack/react-router';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';

@@ -1,9 +1,9 @@
 // Budgets that need attention: those near their limit, and those of which nobody heard in time.
 import type { Event, OrganizationBudget } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { money } from '../../text-format.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { money } from '../../lib/text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { inDays } from '../../ui/time.tsx';
 

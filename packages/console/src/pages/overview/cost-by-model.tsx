@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { money } from '../../text-format.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { money } from '../../lib/text-format.ts';
 import { Await } from '../../ui/page.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { Unpriced } from '../usage/day-charts.tsx';

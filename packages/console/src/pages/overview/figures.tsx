@@ -1,7 +1,7 @@
 import type { AnalyticsPoint, AnalyticsSum } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../../organization.tsx';
-import { money, percent, shortNumber } from '../../text-format.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { money, percent, shortNumber } from '../../lib/text-format.ts';
 import { Figure } from '../../ui/figure.tsx';
 import { duration } from '../../ui/time.tsx';
 import { number } from '../sessions/session-text.ts';

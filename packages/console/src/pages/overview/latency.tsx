@@ -1,9 +1,9 @@
 import type { AnalyticsGroup, AnalyticsPoint } from '@signalbox/client';
 import type { AnalyticsStep } from '@signalbox/contract';
-import { useAgentName } from '../../agent-names.ts';
-import { units, usePointLabel } from '../../analytics-time.ts';
-import { useOrganization } from '../../organization.tsx';
-import { percent } from '../../text-format.ts';
+import { useAgentName } from '../../data/agent-names.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { percent } from '../../lib/text-format.ts';
+import { units, usePointLabel } from '../../ui/analytics-time.ts';
 import { LineChart } from '../../ui/chart.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
 import { PlainText } from '../../ui/text.tsx';

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
-import { useAgentNames } from '../../agent-names.ts';
-import { eventText } from '../../event-text.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useAgentNames } from '../../data/agent-names.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { eventText } from '../../lib/event-text.ts';
 import { Await } from '../../ui/page.tsx';
 import { SkeletonRows } from '../../ui/skeleton.tsx';
 import { PlainText } from '../../ui/text.tsx';

@@ -1,11 +1,11 @@
 // What needs a person, and how it goes: figures of a period, pending approvals and problems, cost and latency, the latest events.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useChangeSearch } from '../../change-search.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { useOverview } from '../../overview.tsx';
-import { withFilter } from '../../search-params.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { useOverview } from '../../data/overview.tsx';
+import { useChangeSearch } from '../../lib/change-search.ts';
+import { withFilter } from '../../lib/search-params.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';

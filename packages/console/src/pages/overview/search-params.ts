@@ -1,4 +1,4 @@
-import { oneOf } from '../../search-params.ts';
+import { oneOf } from '../../lib/search-params.ts';
 
 export const ranges = ['1h', '24h', '7d', '30d'] as const;
 export type OverviewRange = (typeof ranges)[number];

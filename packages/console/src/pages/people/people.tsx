@@ -1,7 +1,7 @@
 import type { Invitation, Member, Role } from '@signalbox/client';
 import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
-import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useList, useOrganization } from '../../data/organization.tsx';
 import { AdminsOnly } from '../../ui/admins-only.tsx';
 import { Avatar } from '../../ui/avatar.tsx';
 import { Badge } from '../../ui/badge.tsx';

@@ -2,7 +2,7 @@
 import type { Agent, Draft } from '@signalbox/client';
 import { BookOpen, Copy, Save, Trash2, UserPlus } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';

@@ -1,6 +1,6 @@
 // The input that all columns share: messages in their order, the environment, and the buttons that run and stop.
 import { Play, Plus, Square, X } from 'lucide-react';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
 import { Button } from '../../ui/button.tsx';
 import { emptyMessage, type Message, type Playground } from './state.ts';
 

@@ -1,7 +1,7 @@
 // Chooses the version that a column starts from.
 import { useState } from 'react';
-import { agentOption, useAgents } from '../../agent-names.ts';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { agentOption, useAgents } from '../../data/agent-names.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Select } from '../../ui/field.tsx';
 import { columnOf, readVersion } from './entry.ts';

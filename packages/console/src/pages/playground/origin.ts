@@ -1,5 +1,5 @@
 // The turn that the playground repeats: what its session said then, and what that took.
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
 import type { Compared } from './comparison.tsx';
 import { messagesOfTurn, readTurn } from './entry.ts';
 import { measuresOf } from './measures.ts';

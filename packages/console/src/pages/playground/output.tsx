@@ -3,7 +3,7 @@ import type { Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, FlaskConical, ShieldQuestion, Wrench } from 'lucide-react';
 import { memo, useEffect } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Markdown } from '../../ui/markdown/markdown.tsx';

@@ -1,7 +1,7 @@
 // Saves what a column runs: as a version of its agent, or as a new agent.
 import type { Agent } from '@signalbox/client';
 import { useRef, useState } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';

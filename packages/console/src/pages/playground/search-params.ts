@@ -1,4 +1,4 @@
-import { agentIdPattern, sessionIdPattern, textIn } from '../../search-params.ts';
+import { agentIdPattern, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 
 /** What to open: a version of an agent, or a turn of a session. Without any, what was open before. */
 export interface PlaygroundSearch {

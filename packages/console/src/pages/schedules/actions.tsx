@@ -1,7 +1,7 @@
 // The actions on a schedule: edit, pause, enable, delete.
 import type { Schedule } from '@signalbox/client';
 import { useState } from 'react';
-import { inList, useApiMutation, useOrganization } from '../../organization.tsx';
+import { inList, useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { errorText } from '../../ui/notice.tsx';

@@ -1,7 +1,7 @@
 // The next times of a cron expression, as the service computes them.
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 
 const PAUSE_MS = 250;

@@ -1,5 +1,5 @@
 import { Play } from 'lucide-react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice, errorText } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';

@@ -1,10 +1,10 @@
 // The form to create or edit a schedule.
 import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
-import { useAgents } from '../../agent-names.ts';
-import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiMutation } from '../../organization.tsx';
+import { useAgents } from '../../data/agent-names.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiMutation } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Disclosure } from '../../ui/disclosure.tsx';

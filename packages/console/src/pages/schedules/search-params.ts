@@ -1,5 +1,5 @@
 import type { ScheduleStatus } from '@signalbox/client';
-import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../search-params.ts';
+import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../lib/search-params.ts';
 
 export interface SchedulesSearch {
   status?: ScheduleStatus;

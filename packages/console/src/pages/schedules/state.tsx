@@ -2,8 +2,8 @@
 import type { LastScheduleRun, Schedule } from '@signalbox/client';
 import { maxFailedRuns } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';

@@ -4,7 +4,7 @@ import { type Session, SignalboxError } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { CircleCheck, CircleX, FlaskConical, Link2, type LucideIcon, Share2, Shrink, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';

@@ -11,8 +11,8 @@ import {
   useRef,
   useState,
 } from 'react';
-import { useOrganization } from '../../organization.tsx';
-import { sizeText } from '../../text-format.ts';
+import { useOrganization } from '../../data/organization.tsx';
+import { sizeText } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import './attachments.css';

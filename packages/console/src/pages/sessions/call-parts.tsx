@@ -1,7 +1,7 @@
 // The parts of a tool call that a session and a shared conversation have in common.
 import { ChevronRight, Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { toolTitle } from '../../text-format.ts';
+import { toolTitle } from '../../lib/text-format.ts';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { Fold, gistOf, ValueView } from './call-values.tsx';
 import type { CallEntry } from './conversation.ts';

@@ -3,7 +3,7 @@ import type { Approval, Session, TurnOperation } from '@signalbox/client';
 import { isOver } from '@signalbox/client/conversation';
 import { Link } from '@tanstack/react-router';
 import { lazy, memo, Suspense, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';

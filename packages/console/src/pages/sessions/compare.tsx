@@ -1,8 +1,8 @@
 // Two sessions with the same beginning, next to each other: a fork and its origin, or two forks of one session.
 import type { Session } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';

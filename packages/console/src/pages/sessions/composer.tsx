@@ -1,6 +1,6 @@
 import type { Session } from '@signalbox/client';
 import { type KeyboardEvent, useRef, useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';

@@ -4,7 +4,7 @@ import { isOver } from '@signalbox/client/conversation';
 import { Link } from '@tanstack/react-router';
 import { Bot, Link2, Split, UserRound } from 'lucide-react';
 import { Fragment, lazy, memo, type RefObject, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';

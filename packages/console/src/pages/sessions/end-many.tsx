@@ -1,8 +1,8 @@
 // Closing and cancelling the sessions that are selected, or one of them by the menu of its row.
 import type { ListedSession, Signalbox } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { useToast } from '../../ui/toast.tsx';

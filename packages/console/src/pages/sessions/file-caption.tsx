@@ -2,8 +2,8 @@
 import { type FilePart, SignalboxError } from '@signalbox/client';
 import { Download } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import { save } from '../../save-file.ts';
-import { sizeText } from '../../text-format.ts';
+import { save } from '../../lib/save-file.ts';
+import { sizeText } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';

@@ -2,7 +2,7 @@
 // a time is drawn (pdf-view.tsx) if the user asks for it. Everything else is a download.
 import type { FilePart, Signalbox } from '@signalbox/client';
 import { lazy, Suspense, useEffect, useState } from 'react';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { FileCaption, isGone } from './file-caption.tsx';

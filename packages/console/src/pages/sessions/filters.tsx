@@ -1,6 +1,6 @@
 // The filters of the list of sessions. They are in the URL, so that they can be bookmarked and shared.
-import { agentOption, useAgents } from '../../agent-names.ts';
-import { sessionIdPattern, withFilter } from '../../search-params.ts';
+import { agentOption, useAgents } from '../../data/agent-names.ts';
+import { sessionIdPattern, withFilter } from '../../lib/search-params.ts';
 import { type Filter, FilterBar } from '../../ui/filter-bar.tsx';
 import { TimeRange } from '../../ui/time-range.tsx';
 import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search-params.ts';

@@ -2,8 +2,8 @@
 import type { ForkSession, Session } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices, Select, TextArea } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';

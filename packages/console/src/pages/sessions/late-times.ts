@@ -1,8 +1,8 @@
-// The service counts how long a session worked up to two seconds after the turn, and writes no event then (live.ts).
+// The service counts how long a session worked up to two seconds after the turn, and writes no event then (frame/live.ts).
 import type { ListedSession } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 
 const AGAIN_MS = 2500;
 // Later than that it is not expected.

@@ -1,9 +1,9 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { agentOption, useAgents } from '../../agent-names.ts';
-import { preferredEnvironment, useEnvironmentNames } from '../../environment-names.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { agentOption, useAgents } from '../../data/agent-names.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Disclosure } from '../../ui/disclosure.tsx';
 import { Checkbox, Field, Select, TextField } from '../../ui/field.tsx';

@@ -8,7 +8,7 @@ import {
   operationIdPattern,
   sessionIdPattern,
   textIn,
-} from '../../search-params.ts';
+} from '../../lib/search-params.ts';
 import { currentTime } from '../../ui/time.tsx';
 import { type Range, readRange, timesOf } from '../../ui/time-range.tsx';
 

@@ -1,5 +1,5 @@
-import { useApiQuery } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useApiQuery } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { filtersOf, type SessionSearch } from './search-params.ts';
 
 /** How many sessions match, at the end of the row of filters. */

@@ -1,7 +1,7 @@
 // What the environment's webhook subscription delivered of a session.
 import type { Session, WebhookDelivery } from '@signalbox/client';
 import { Webhook } from 'lucide-react';
-import { useList, useOrganization } from '../../organization.tsx';
+import { useList, useOrganization } from '../../data/organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';

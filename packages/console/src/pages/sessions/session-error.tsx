@@ -1,7 +1,7 @@
 import type { Session } from '@signalbox/client';
 import { modelKeyErrors } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Retry } from './actions.tsx';

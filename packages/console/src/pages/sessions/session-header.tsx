@@ -2,9 +2,9 @@
 import type { Agent, Session, SessionTurn } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
-import { UNSAVED } from '../../agent-names.ts';
-import { type ListQuery, useApiQuery, useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { UNSAVED } from '../../data/agent-names.ts';
+import { type ListQuery, useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { IdChip } from '../../ui/id-chip.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';

@@ -1,6 +1,6 @@
 // The states of a session in words.
 import type { Session, SessionTurn } from '@signalbox/client';
-import { counted } from '../../text-format.ts';
+import { counted } from '../../lib/text-format.ts';
 
 export type StopReason = NonNullable<SessionTurn['stopReason']>;
 type ModelCallUsage = NonNullable<SessionTurn['operations'][number]['usage']>;

@@ -2,7 +2,7 @@
 import type { Session, SessionTurn } from '@signalbox/client';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useMemo, useRef } from 'react';
-import { type ListQuery, useList, useMorePages } from '../../organization.tsx';
+import { type ListQuery, useList, useMorePages } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
 import { Composer } from './composer.tsx';

@@ -1,7 +1,7 @@
 // Links by which anyone can read a session: creating one, and revoking those that there are.
 import type { Session, SessionShare } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation, useList } from '../../organization.tsx';
+import { useApiMutation, useList } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';

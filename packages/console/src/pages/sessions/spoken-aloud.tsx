@@ -1,6 +1,6 @@
 import type { Approval } from '@signalbox/client';
 import { useEffect, useRef, useState } from 'react';
-import { toolTitle } from '../../text-format.ts';
+import { toolTitle } from '../../lib/text-format.ts';
 import { operationIdOf } from './conversation.ts';
 import type { Followed } from './follow.ts';
 

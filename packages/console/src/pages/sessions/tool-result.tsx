@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
-import { toolTitle } from '../../text-format.ts';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
+import { toolTitle } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Choices, TextArea } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';

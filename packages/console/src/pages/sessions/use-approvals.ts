@@ -1,7 +1,7 @@
 // The approvals of a session's calls.
 import type { Approval } from '@signalbox/client';
 import { useMemo } from 'react';
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
 
 // The approvals of the newest calls. In a longer session, older pending approvals are read separately.
 const MAX_APPROVALS = 500;

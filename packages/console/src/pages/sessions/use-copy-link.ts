@@ -1,4 +1,4 @@
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { writeClipboard } from '../../ui/clipboard.ts';
 import { useToast } from '../../ui/toast.tsx';
 

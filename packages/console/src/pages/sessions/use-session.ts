@@ -2,7 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useOrganization } from '../../data/organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
 // Combines chunks that arrive together into one update.

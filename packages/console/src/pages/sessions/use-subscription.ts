@@ -1,4 +1,4 @@
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
 
 /** Whether the environment has a webhook subscription. */
 export function useHasSubscription(environment: string) {

@@ -4,7 +4,7 @@ import { type FilePart, SignalboxError } from '@signalbox/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Bot, UserRound } from 'lucide-react';
 import { useState } from 'react';
-import { consoleCall } from '../../account.ts';
+import { consoleCall } from '../../data/account.ts';
 import { Badge, Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';

@@ -4,7 +4,7 @@ import { SignalboxError } from '@signalbox/client';
 import type { Account, Link } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall } from '../../data/account.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { useForm } from '../../ui/form.ts';

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall } from '../../data/account.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
 import { useForm } from '../../ui/form.ts';
@@ -21,7 +21,7 @@ export function SignInPage() {
   async function signInWithPasskey() {
     setError(undefined);
     try {
-      const passkeys = await import('../account/passkeys.ts');
+      const passkeys = await import('./passkeys.ts');
       if (await passkeys.signInWithPasskey()) enter(from);
     } catch (problem) {
       setError(problem);

@@ -1,6 +1,6 @@
 import type { ApiKeyWithSecret } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/copy.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';

@@ -1,6 +1,6 @@
 import type { ReceivedWebhook } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useList, useOrganization } from '../../organization.tsx';
+import { useList, useOrganization } from '../../data/organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';

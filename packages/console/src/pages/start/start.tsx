@@ -3,8 +3,8 @@
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
 import { BookOpen, Bot, FlaskConical, type LucideIcon, Users } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { useGettingStarted, useProgress } from '../../getting-started.ts';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { useGettingStarted, useProgress } from '../../data/getting-started.ts';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/copy.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';

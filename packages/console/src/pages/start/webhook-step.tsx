@@ -1,4 +1,4 @@
-import { useApiMutation, useApiQuery } from '../../organization.tsx';
+import { useApiMutation, useApiQuery } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';

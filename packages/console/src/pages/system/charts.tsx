@@ -1,6 +1,6 @@
 import { providerFacts } from '@signalbox/contract';
 import type { ReactNode } from 'react';
-import { counted, money } from '../../text-format.ts';
+import { counted, money } from '../../lib/text-format.ts';
 import { BarChart, LineChart, type Point } from '../../ui/chart.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { duration } from '../../ui/time.tsx';

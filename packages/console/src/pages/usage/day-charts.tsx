@@ -1,6 +1,6 @@
 import type { UsageReport } from '@signalbox/client';
 import { ChartColumn } from 'lucide-react';
-import { counted, money } from '../../text-format.ts';
+import { counted, money } from '../../lib/text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { number } from '../sessions/session-text.ts';

@@ -1,5 +1,5 @@
 import type { UsageReport, UsageSum } from '@signalbox/client';
-import { percent, shortNumber } from '../../text-format.ts';
+import { percent, shortNumber } from '../../lib/text-format.ts';
 import { Figure } from '../../ui/figure.tsx';
 import { inDays } from '../../ui/time.tsx';
 import { costText } from '../sessions/session-text.ts';

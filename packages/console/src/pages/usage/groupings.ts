@@ -1,5 +1,5 @@
 import type { UsageGroup, UsageReport } from '@signalbox/client';
-import { useAgentName } from '../../agent-names.ts';
+import { useAgentName } from '../../data/agent-names.ts';
 
 export const groupings: Record<UsageReport['groupBy'], string> = {
   day: 'Day',

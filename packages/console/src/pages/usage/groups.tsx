@@ -3,7 +3,7 @@ import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
 import type { LinkComponentProps } from '@tanstack/react-router';
 import { ChartColumn } from 'lucide-react';
 import { useState } from 'react';
-import { useOrganization } from '../../organization.tsx';
+import { useOrganization } from '../../data/organization.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Meter } from '../../ui/meter.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';

@@ -1,5 +1,5 @@
 import type { UsageReport } from '@signalbox/client';
-import { oneOf, textIn } from '../../search-params.ts';
+import { oneOf, textIn } from '../../lib/search-params.ts';
 
 export const periods = ['7', '30', '90', '365', 'month', 'last-month', 'custom'] as const;
 export type Period = (typeof periods)[number];

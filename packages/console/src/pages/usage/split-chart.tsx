@@ -1,6 +1,6 @@
 import type { UsageReport } from '@signalbox/client';
 import type { ReactNode } from 'react';
-import { money } from '../../text-format.ts';
+import { money } from '../../lib/text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
 
 // A sixth color is for all others.

@@ -1,10 +1,10 @@
 // The usage of the organization, over all sessions, including deleted ones.
 import type { UsageReport } from '@signalbox/client';
 import { useSearch } from '@tanstack/react-router';
-import { useChangeSearch } from '../../change-search.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useApiQuery } from '../../organization.tsx';
-import { withFilter } from '../../search-params.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
+import { useChangeSearch } from '../../lib/change-search.ts';
+import { withFilter } from '../../lib/search-params.ts';
 import { Select } from '../../ui/field.tsx';
 import { FilterBar } from '../../ui/filter-bar.tsx';
 import { Await, Page } from '../../ui/page.tsx';

@@ -1,7 +1,8 @@
 // How the receiver did in the last 24 hours: accepted and failed requests, and how long it took to respond.
-import { units, usePointLabel } from '../../analytics-time.ts';
-import { useApiQuery } from '../../organization.tsx';
-import { percent } from '../../text-format.ts';
+
+import { useApiQuery } from '../../data/organization.tsx';
+import { percent } from '../../lib/text-format.ts';
+import { units, usePointLabel } from '../../ui/analytics-time.ts';
 import { BarChart, LineChart } from '../../ui/chart.tsx';
 import { Await } from '../../ui/page.tsx';
 import { duration } from '../../ui/time.tsx';

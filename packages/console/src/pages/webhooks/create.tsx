@@ -1,7 +1,7 @@
 import type { ChunkType } from '@signalbox/client';
 import { useState } from 'react';
-import { preferredEnvironment } from '../../environment-names.ts';
-import { useApiMutation } from '../../organization.tsx';
+import { preferredEnvironment } from '../../data/environment-names.ts';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Disclosure } from '../../ui/disclosure.tsx';
 import { Checkbox, Choices, Select, TextField } from '../../ui/field.tsx';

@@ -1,7 +1,7 @@
 import type { WebhookDeliveryWithAttempts } from '@signalbox/client';
 import { useState } from 'react';
-import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
-import { counted } from '../../text-format.ts';
+import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { counted } from '../../lib/text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Drawer } from '../../ui/drawer.tsx';

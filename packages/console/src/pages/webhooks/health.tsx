@@ -2,7 +2,7 @@
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';

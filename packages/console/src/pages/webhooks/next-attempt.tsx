@@ -1,6 +1,6 @@
 import type { WebhookDelivery, WebhookSubscription } from '@signalbox/client';
 import type { ReactNode } from 'react';
-import { useApiQuery } from '../../organization.tsx';
+import { useApiQuery } from '../../data/organization.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 
 /** When a delivery is retried: while its destination is probed, not before the next probe. */

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices, DateTimeField, TextField } from '../../ui/field.tsx';
 import { refusal } from '../../ui/form.ts';

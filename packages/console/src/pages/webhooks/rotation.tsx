@@ -1,7 +1,7 @@
 // The signing secret: whether the receiver knows the new one, and its rotation without lost deliveries.
 import type { WebhookSubscription } from '@signalbox/client';
 import { type ReactNode, useState } from 'react';
-import { useApiMutation } from '../../organization.tsx';
+import { useApiMutation } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';

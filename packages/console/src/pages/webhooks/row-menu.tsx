@@ -1,5 +1,5 @@
 import type { WebhookSubscription } from '@signalbox/client';
-import { inList, useApiMutation } from '../../organization.tsx';
+import { inList, useApiMutation } from '../../data/organization.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { errorText } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '@signalbox/client';
-import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../lib/search-params.ts';
 
 /** The search parameters of a subscription's page; `status` and `sessionId` filter deliveries. */
 export interface SubscriptionSearch {

@@ -1,7 +1,7 @@
 import type { ChunkType, WebhookSubscription } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { ChunkTypes, DestinationFields, useDestination } from './create.tsx';

@@ -1,9 +1,9 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useChangeSearch } from '../../change-search.ts';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useApiQuery, useOrganization } from '../../data/organization.tsx';
+import { useChangeSearch } from '../../lib/change-search.ts';
 import { Button } from '../../ui/button.tsx';
 import { ChangeHistory } from '../../ui/change-history.tsx';
 import { Missing } from '../../ui/empty-state.tsx';

@@ -1,5 +1,5 @@
 import type { WebhookAttempt, WebhookSubscription } from '@signalbox/client';
-import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { duration } from '../../ui/time.tsx';

@@ -1,10 +1,10 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
-import { useEnvironment } from '../../frame/environment.tsx';
-import { useList, useOrganization } from '../../organization.tsx';
-import { useOpenNew } from '../../palette/open-new.ts';
+import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironmentNames } from '../../data/environment-names.ts';
+import { useOpenNew } from '../../data/open-new.ts';
+import { useList, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Table } from '../../ui/table.tsx';

@@ -7,7 +7,7 @@ import {
   ViewPlugin,
   WidgetType,
 } from '@codemirror/view';
-import { codePoint, unseenCharacters } from '../../text-format.ts';
+import { codePoint, unseenCharacters } from '../../lib/text-format.ts';
 
 class CodePoint extends WidgetType {
   readonly text: string;

@@ -1,7 +1,7 @@
 // Which columns a table shows: those that the person chose, as far as there is room. The browser remembers the choice for each table.
 import type { ReactNode } from 'react';
 import { useSyncExternalStore } from 'react';
-import { useIsDesktop, useIsPhone, useIsWide } from '../../frame/width.ts';
+import { useIsDesktop, useIsPhone, useIsWide } from '../../lib/width.ts';
 import { columnsThatFit } from './fit.ts';
 
 export interface Column<T> {

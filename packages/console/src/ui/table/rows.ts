@@ -1,7 +1,7 @@
 // Which rows of a table are in the page: all of a short one, those on the screen of a long one.
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useLayoutEffect, useState } from 'react';
-import { useRowPx } from '../../density.ts';
+import { useRowPx } from '../../lib/density.ts';
 
 /** A longer table has only the rows near the screen. */
 const ALL_ROWS = 100;

@@ -1,7 +1,7 @@
 import type { OperationDetails } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
-import { useOrganization } from '../../../organization.tsx';
+import { useOrganization } from '../../../data/organization.tsx';
 import { IdChip } from '../../../ui/id-chip.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration, ExactTime } from '../../../ui/time.tsx';

@@ -4,7 +4,7 @@
 import type { SessionTurn, TurnOperation } from '@signalbox/client';
 import { ChevronRight, ZoomIn, ZoomOut } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { toolTitle } from '../../../text-format.ts';
+import { toolTitle } from '../../../lib/text-format.ts';
 import { Status } from '../../../ui/badge.tsx';
 import { PlainText } from '../../../ui/text.tsx';
 import { duration } from '../../../ui/time.tsx';

@@ -1,5 +1,5 @@
 import type { OperationDetails, SessionTurn } from '@signalbox/client';
-import { counted } from '../../../text-format.ts';
+import { counted } from '../../../lib/text-format.ts';
 import { Json } from '../../../ui/copy.tsx';
 import { LongText, PlainText } from '../../../ui/text.tsx';
 import { Content, Part } from './step-parts.tsx';

@@ -1,5 +1,5 @@
 import type { OperationDetails } from '@signalbox/client';
-import { sizeText } from '../../../text-format.ts';
+import { sizeText } from '../../../lib/text-format.ts';
 import { LongText } from '../../../ui/text.tsx';
 import { Body, Content, Headers, Part, Value } from './step-parts.tsx';
 

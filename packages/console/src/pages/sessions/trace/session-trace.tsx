@@ -2,7 +2,7 @@ import type { Session, SessionTurn } from '@signalbox/client';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { createPortal } from 'react-dom';
-import { type ListQuery, useApiQuery } from '../../../organization.tsx';
+import { type ListQuery, useApiQuery } from '../../../data/organization.tsx';
 import { ErrorNotice } from '../../../ui/notice.tsx';
 import { SkeletonRows } from '../../../ui/skeleton.tsx';
 import { sessionSearch } from '../search-params.ts';

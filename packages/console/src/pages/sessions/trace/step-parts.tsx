@@ -1,7 +1,7 @@
 // What the tabs of a step are made of. All of it is untrusted text.
 import type { MessagePart, SentRequest } from '@signalbox/client';
 import type { ReactNode } from 'react';
-import { toolTitle } from '../../../text-format.ts';
+import { toolTitle } from '../../../lib/text-format.ts';
 import { Json } from '../../../ui/copy.tsx';
 import { LongText, PlainText } from '../../../ui/text.tsx';
 

@@ -1,6 +1,6 @@
 // What the shown turns add up to, and what the colors of their bars mean.
 import type { SessionTurn } from '@signalbox/client';
-import { counted } from '../../../text-format.ts';
+import { counted } from '../../../lib/text-format.ts';
 import { duration } from '../../../ui/time.tsx';
 import { number, shortCost } from '../session-text.ts';
 import { workingMs } from '../working.ts';

@@ -2,9 +2,9 @@
 import type { Event, Signalbox } from '@signalbox/client';
 import { type QueryClient, type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { noteRefusal } from './account.ts';
-import { useOrganization } from './organization.tsx';
-import { currentTime } from './ui/time.tsx';
+import { noteRefusal } from '../data/account.ts';
+import { useOrganization } from '../data/organization.tsx';
+import { currentTime } from '../ui/time.tsx';
 
 /** The queries to invalidate after an event, by the first part of its type. */
 const stale: Record<string, readonly string[]> = {

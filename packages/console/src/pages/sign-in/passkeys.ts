@@ -7,7 +7,7 @@ import {
   startAuthentication,
   startRegistration,
 } from '@simplewebauthn/browser';
-import { becomeAccount, consoleCall } from '../../account.ts';
+import { becomeAccount, consoleCall } from '../../data/account.ts';
 
 export function listPasskeys(): Promise<Passkey[]> {
   return consoleCall('GET /auth/passkey/list-user-passkeys');

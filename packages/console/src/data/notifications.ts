@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { useOrganization } from './organization.tsx';
 import { useOverview } from './overview.tsx';
-import { counted } from './text-format.ts';
+import { counted } from '../lib/text-format.ts';
 
 const STORED = 'signalbox.notifications';
 // Approvals of one step arrive together: one notification.

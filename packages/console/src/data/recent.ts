@@ -1,7 +1,7 @@
 // The last pages of single things that were opened: agents, sessions, approvals … For the palette, by organization, in this browser.
 import { useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from './organization.tsx';
 
 export interface RecentPlace {
   /** Below the organization: `/agents/agt_…`. */

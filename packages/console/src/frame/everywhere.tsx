@@ -2,16 +2,16 @@
 // at once, also without a network.
 import { useNavigate } from '@tanstack/react-router';
 import { type ComponentType, useEffect, useState } from 'react';
-import { places } from '../frame/places.ts';
-import { useOrganization } from '../organization.tsx';
-import { useRecentPlaces } from '../palette/recent.ts';
+import { useOrganization } from '../data/organization.tsx';
+import { places } from '../data/places.ts';
+import { useRecentPlaces } from '../data/recent.ts';
+import { open, useOpened } from '../shortcuts/opened.ts';
+import { useShortcutKeys, useShortcuts } from '../shortcuts/registry.ts';
 import { useToast } from '../ui/toast.tsx';
-import { open, useOpened } from './opened.ts';
-import { useShortcutKeys, useShortcuts } from './registry.ts';
 
 const load = {
   palette: async () => (await import('../palette/palette.tsx')).Palette,
-  sheet: async () => (await import('./sheet.tsx')).ShortcutSheet,
+  sheet: async () => (await import('../shortcuts/sheet.tsx')).ShortcutSheet,
 };
 
 const words = { palette: 'search', sheet: 'list of shortcuts' };

@@ -12,7 +12,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react';
-import { observedFetch } from './reachability.ts';
+import { observedFetch } from '../lib/reachability.ts';
 
 export interface Organization extends Membership {
   client: Signalbox;
@@ -59,7 +59,7 @@ export function useOrganization(): Organization {
 }
 
 /**
- * A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). `keeps`: while a changed key
+ * A query of the API. The first part of the key is the noun by which events invalidate it (frame/live.ts). `keeps`: while a changed key
  * loads, the data is that of the key before, unless it is of another environment. `until`: once this is true of the data, nothing asks
  * for it again.
  */

@@ -1,11 +1,11 @@
 // Downloads everything that matches the filters of a list, not only what is loaded.
 import { Download } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import { blobOf, save } from './save-file.ts';
-import { Button } from './ui/button.tsx';
-import { Menu } from './ui/menu.tsx';
-import { errorText } from './ui/notice.tsx';
-import { useToast } from './ui/toast.tsx';
+import { blobOf, save } from '../lib/save-file.ts';
+import { Button } from './button.tsx';
+import { Menu } from './menu.tsx';
+import { errorText } from './notice.tsx';
+import { useToast } from './toast.tsx';
 
 export type ExportFormat = 'csv' | 'jsonl';
 

@@ -3,12 +3,12 @@
 import { SignalboxError } from '@signalbox/client';
 import { FileQuestion } from 'lucide-react';
 import { type ComponentType, type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
-import { isServiceUp, useIsReachable } from './reachability.ts';
-import { ButtonLink } from './ui/button.tsx';
-import { EmptyState } from './ui/empty-state.tsx';
-import { ErrorNotice } from './ui/notice.tsx';
-import { Page } from './ui/page.tsx';
-import { StandalonePage } from './ui/standalone-page.tsx';
+import { isServiceUp, useIsReachable } from '../lib/reachability.ts';
+import { ButtonLink } from './button.tsx';
+import { EmptyState } from './empty-state.tsx';
+import { ErrorNotice } from './notice.tsx';
+import { Page } from './page.tsx';
+import { StandalonePage } from './standalone-page.tsx';
 
 const reloadedKey = 'signalbox.reloaded';
 

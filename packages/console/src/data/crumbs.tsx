@@ -3,7 +3,7 @@ import type { RouteName } from '@signalbox/contract';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
 import { createContext, type ReactNode, useContext, useEffect, useId, useMemo, useRef, useState } from 'react';
-import { useOrganization } from '../organization.tsx';
+import { useOrganization } from './organization.tsx';
 import { placeOf } from './places.ts';
 
 interface OpenPage {

@@ -2,8 +2,8 @@
 // choice in each organization.
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { ChevronsUpDown, Layers } from 'lucide-react';
-import { useEnvironmentNames } from '../environment-names.ts';
-import { useOrganization } from '../organization.tsx';
+import { useEnvironmentNames } from './environment-names.ts';
+import { useOrganization } from './organization.tsx';
 import { Button } from '../ui/button.tsx';
 import { Menu } from '../ui/menu.tsx';
 import { Notice } from '../ui/notice.tsx';

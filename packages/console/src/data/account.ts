@@ -3,7 +3,7 @@
 import { type ErrorCode, SignalboxError, TimeoutError } from '@signalbox/client';
 import type { Account, ConsoleBody, ConsoleCall, ConsoleResult } from '@signalbox/contract/console';
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
-import { noteFailure, observedFetch } from './reachability.ts';
+import { noteFailure, observedFetch } from '../lib/reachability.ts';
 
 /** After a refusal the user may be signed out, removed or have another role, so the account is read again. */
 export function noteRefusal(error: unknown): void {
@@ -22,7 +22,7 @@ export const queryClient: QueryClient = new QueryClient({
   mutationCache: new MutationCache({ onError: noteError }),
   defaultOptions: {
     queries: {
-      // The event log reports changes (live.ts). This covers what it misses.
+      // The event log reports changes (frame/live.ts). This covers what it misses.
       staleTime: 30_000,
       // The client has already retried if that made sense.
       retry: false,

@@ -1,7 +1,7 @@
 // The times of points in charts of analytics.
 import type { AnalyticsStep } from '@signalbox/contract';
-import { useTimeSettings } from './time-settings.ts';
-import { formatter } from './ui/time.tsx';
+import { useTimeSettings } from '../lib/time-settings.ts';
+import { formatter } from './time.tsx';
 
 const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const labels: Record<AnalyticsStep, (instant: Date) => string> = {

@@ -1,10 +1,10 @@
 // What waits for people and what fails now. The tab's title and the navigation of every page show it for the environment of the page.
 import type { Overview, Signalbox } from '@signalbox/client';
 import { createContext, type ReactNode, useContext } from 'react';
-import { useEnvironment } from './frame/environment.tsx';
+import { useEnvironment } from './environment.tsx';
 import { useApiQuery } from './organization.tsx';
 
-// The event log reports changes (live.ts), but not that a webhook or a schedule fails, or that a delivery waits.
+// The event log reports changes (frame/live.ts), but not that a webhook or a schedule fails, or that a delivery waits.
 const AGAIN_MS = 60_000;
 
 /** Of one environment, or of all. Everything that shows it shares its requests. */
