@@ -176,6 +176,38 @@ const layers = [
   'platform.ts',
 ];
 
+// Those of the console. A folder in a page's or in ui/ is a part of it.
+const consoleLayers = [
+  'main.tsx',
+  'router.tsx',
+  'frame',
+  'palette',
+  'pages/overview',
+  'pages/playground',
+  'pages/environments',
+  'pages/start',
+  'pages/agents',
+  'pages/usage',
+  'pages/schedules',
+  'pages/webhooks',
+  'pages/share',
+  'pages/keys',
+  'pages/sessions',
+  'pages/organizations',
+  'pages/account',
+  'pages/sign-in',
+  'pages/approvals',
+  'pages/events',
+  'pages/budgets',
+  'pages/people',
+  'pages/system',
+  'shortcuts',
+  'ui',
+  'data',
+  'reference',
+  'lib',
+];
+
 /** They have the types of what every part of a node receives, and are below all of them. */
 const namesTypesFromAbove = ['packages/server/src/platform.ts', 'packages/server/src/lib/context.ts'];
 
@@ -197,6 +229,24 @@ test('each folder of the server is a layer and imports only from layers below it
   });
   expect(wrong).toEqual([]);
   expect(layers.filter((layer) => !server.some(({ file }) => layerOf(file) === layer))).toEqual([]);
+});
+
+test('each folder of the console is a layer and imports only from layers below it', () => {
+  const layer = (file: string) => {
+    const [first = '', second = ''] = file.replace('packages/console/src/', '').split('/');
+    return first === 'pages' ? `pages/${second}` : first;
+  };
+  const own = sources.filter(({ file }) => file.startsWith('packages/console/src/'));
+  const wrong = own.flatMap((source) => {
+    const place = consoleLayers.indexOf(layer(source.file));
+    expect(place, `${source.file} is in a folder that has a place`).not.toBe(-1);
+    return importsOf(source)
+      .filter((file) => file.startsWith('packages/console/src/') && !file.endsWith('.css'))
+      .filter((file) => consoleLayers.indexOf(layer(file)) < place)
+      .map((file) => `${source.file} → ${file}`);
+  });
+  expect(wrong).toEqual([]);
+  expect(consoleLayers.filter((one) => !own.some(({ file }) => layer(file) === one))).toEqual([]);
 });
 
 test('the picture that docs/architecture.md opens with has every layer', () => {

@@ -10,7 +10,7 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { accountQuery, queryClient } from './data/account.ts';
-import { rememberedEnvironment } from './data/environment.tsx';
+import { rememberedEnvironment } from './data/environment.ts';
 import { Shell } from './frame/shell.tsx';
 import { environmentPattern, textIn } from './lib/search-params.ts';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search-params.ts';

@@ -1,7 +1,7 @@
 // What waits for people and what fails now. The tab's title and the navigation of every page show it for the environment of the page.
 import type { Overview, Signalbox } from '@signalbox/client';
 import { createContext, type ReactNode, useContext } from 'react';
-import { useEnvironment } from './environment.tsx';
+import { useEnvironment } from './environment.ts';
 import { useApiQuery } from './organization.tsx';
 
 // The event log reports changes (frame/live.ts), but not that a webhook or a schedule fails, or that a delivery waits.

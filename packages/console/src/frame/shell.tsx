@@ -5,13 +5,13 @@ import { Outlet, useParams, useRouter, useRouterState } from '@tanstack/react-ro
 import { useEffect, useRef, useState } from 'react';
 import { accountQuery } from '../data/account.ts';
 import { CrumbsProvider } from '../data/crumbs.tsx';
-import { NoSuchEnvironment } from '../data/environment.tsx';
 import { useApprovalNotifications } from '../data/notifications.ts';
 import { OrganizationProvider } from '../data/organization.tsx';
 import { OverviewProvider } from '../data/overview.tsx';
 import { useIsReachable } from '../lib/reachability.ts';
 import { useIsOnline } from '../ui/unavailable.tsx';
 import { BottomBar } from './bottom-bar.tsx';
+import { NoSuchEnvironment } from './environment.tsx';
 import { Everywhere } from './everywhere.tsx';
 import { useLive } from './live.ts';
 import { Navigation } from './navigation.tsx';

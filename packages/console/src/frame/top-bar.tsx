@@ -1,7 +1,7 @@
 import { BookOpen } from 'lucide-react';
 import { Crumbs, useOpenPage } from '../data/crumbs.tsx';
-import { EnvironmentSwitch } from '../data/environment.tsx';
 import { Tooltip } from '../ui/tooltip.tsx';
+import { EnvironmentSwitch } from './environment.tsx';
 import { SearchButton } from './search-button.tsx';
 
 /** What every page has above it. */

@@ -25,7 +25,7 @@ import {
 import { useMemo } from 'react';
 import { signOut } from '../data/account.ts';
 import { useAgents } from '../data/agent-names.ts';
-import { useChooseEnvironment } from '../data/environment.tsx';
+import { useChooseEnvironment } from '../data/environment.ts';
 import { useEnvironmentNames } from '../data/environment-names.ts';
 import { useApiQuery, useOrganization } from '../data/organization.tsx';
 import { places } from '../data/places.ts';

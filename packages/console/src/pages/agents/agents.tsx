@@ -2,7 +2,7 @@ import type { Agent } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
 import { useState } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useList, useMorePages, useOrganization } from '../../data/organization.tsx';
 import { useChangeSearch } from '../../lib/change-search.ts';
 import { withFilter } from '../../lib/search-params.ts';

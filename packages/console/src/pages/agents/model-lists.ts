@@ -3,7 +3,7 @@ import type { ModelList } from '@signalbox/client';
 import { calledProviders, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
 import { useOrganization } from '../../data/organization.tsx';
 

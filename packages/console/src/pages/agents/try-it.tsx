@@ -3,7 +3,7 @@ import type { Draft, Environment } from '@signalbox/client';
 import { SignalboxError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { preferredEnvironment } from '../../data/environment-names.ts';
 import { useApiMutation, useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';

@@ -3,7 +3,7 @@ import type { OrganizationBudget } from '@signalbox/client';
 import { Wallet } from 'lucide-react';
 import { useState } from 'react';
 import { useAgentName } from '../../data/agent-names.ts';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { money } from '../../lib/text-format.ts';
 import { Button } from '../../ui/button.tsx';

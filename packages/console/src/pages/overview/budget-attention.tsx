@@ -1,7 +1,7 @@
 // Budgets that need attention: those near their limit, and those of which nobody heard in time.
 import type { Event, OrganizationBudget } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { money } from '../../lib/text-format.ts';
 import { Badge } from '../../ui/badge.tsx';

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { money } from '../../lib/text-format.ts';
 import { Await } from '../../ui/page.tsx';

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useAgentNames } from '../../data/agent-names.ts';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { eventText } from '../../lib/event-text.ts';
 import { Await } from '../../ui/page.tsx';

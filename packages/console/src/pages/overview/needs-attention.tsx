@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { CircleCheck } from 'lucide-react';
 import { Fragment, type ReactNode } from 'react';
 import { useAgentName } from '../../data/agent-names.ts';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { capped, counted } from '../../lib/text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';

@@ -1,7 +1,7 @@
 // What needs a person, and how it goes: figures of a period, pending approvals and problems, cost and latency, the latest events.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { useOverview } from '../../data/overview.tsx';
 import { useChangeSearch } from '../../lib/change-search.ts';

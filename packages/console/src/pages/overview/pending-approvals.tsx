@@ -2,7 +2,7 @@ import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { CircleCheck } from 'lucide-react';
 import { useState } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { capped, toolTitle } from '../../lib/text-format.ts';
 import { Await } from '../../ui/page.tsx';

@@ -4,7 +4,7 @@ import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Columns2, FlaskConical, GitCompare, RotateCcw, Undo2 } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
 import { useOrganization } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';

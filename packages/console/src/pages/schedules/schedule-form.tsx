@@ -2,7 +2,7 @@
 import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useAgents } from '../../data/agent-names.ts';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
 import { useApiMutation } from '../../data/organization.tsx';
 import { Button } from '../../ui/button.tsx';

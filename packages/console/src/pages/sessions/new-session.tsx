@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { agentOption, useAgents } from '../../data/agent-names.ts';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { preferredEnvironment, useEnvironmentNames } from '../../data/environment-names.ts';
 import { useApiMutation, useOrganization } from '../../data/organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';

@@ -1,7 +1,7 @@
 // The usage of the organization, over all sessions, including deleted ones.
 import type { UsageReport } from '@signalbox/client';
 import { useSearch } from '@tanstack/react-router';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useApiQuery } from '../../data/organization.tsx';
 import { useChangeSearch } from '../../lib/change-search.ts';
 import { withFilter } from '../../lib/search-params.ts';

@@ -1,7 +1,7 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useEnvironment } from '../../data/environment.tsx';
+import { useEnvironment } from '../../data/environment.ts';
 import { useEnvironmentNames } from '../../data/environment-names.ts';
 import { useOpenNew } from '../../data/open-new.ts';
 import { useList, useOrganization } from '../../data/organization.tsx';
