@@ -1,6 +1,6 @@
 /** The snapshot of a session, from its sources. Objects that show the same are the same objects, so that components can be memoized. */
-import type { Message, Session } from '../types.generated.ts';
-import type { History } from './history.ts';
+import type { Message } from '../types.generated.ts';
+import type { SessionFollower } from './follower.ts';
 import type { JournalState } from './journal.ts';
 import type { Outbox } from './outbox.ts';
 import { messagesOf, userMessageOf } from './transcript.ts';
@@ -15,14 +15,7 @@ import type {
 } from './types.ts';
 
 export interface Sources {
-  sessionId: string | null;
-  session: Session | null;
-  history: History | null;
-  journal: JournalState;
-  /** The journal has been read as far as it was written when the session was read. */
-  isCaughtUp: boolean;
-  /** Turns from this one on are shown from the journal. */
-  liveFrom: number;
+  follower: SessionFollower;
   outbox: Outbox;
   deciding: ReadonlySet<string>;
   failure: SessionFailure | null;
@@ -57,7 +50,7 @@ export function createView(): (sources: Sources) => SessionSnapshot {
     return shown;
   }
 
-  function settledMessages({ history, liveFrom, outbox }: Sources): readonly SessionMessage[] {
+  function settledMessages({ follower: { history, liveFrom }, outbox }: Sources): readonly SessionMessage[] {
     const of = history?.messages ?? none;
     if (settled?.of !== of || settled.liveFrom !== liveFrom) {
       const messages = messagesOf(
@@ -70,7 +63,7 @@ export function createView(): (sources: Sources) => SessionSnapshot {
   }
 
   /** The turns of the journal, each after its user's message; then messages whose turn has not started. */
-  function liveMessages({ history, journal, liveFrom, outbox }: Sources): SessionMessage[] {
+  function liveMessages({ follower: { history, journal, liveFrom }, outbox }: Sources): SessionMessage[] {
     const starts = new Map<number, UserMessage>();
     for (const message of history?.messages ?? none) {
       const { turn, role } = message;
@@ -96,15 +89,16 @@ export function createView(): (sources: Sources) => SessionSnapshot {
   }
 
   return (sources) => {
-    const { session, history, journal, outbox, isCaughtUp, failure } = sources;
+    const { follower, outbox, failure } = sources;
+    const { sessionId, session, history, journal, isCaughtUp } = follower;
     const live = liveMessages(sources);
     const now = isCaughtUp && journal.status !== null ? journal : session;
-    const status = now?.status ?? (sources.sessionId === null ? 'new' : 'loading');
+    const status = now?.status ?? (sessionId === null ? 'new' : 'loading');
     const last = live.findLast((message): message is AssistantMessage => message.role === 'assistant');
     const turnError = last?.status === 'done' && last.error ? { of: 'turn' as const, ...last.error } : null;
     const isUnanswered = live.at(-1)?.role === 'user' && status !== 'waiting';
     return {
-      sessionId: sources.sessionId,
+      sessionId,
       messages: [...settledMessages(sources), ...live],
       status,
       isBusy:

@@ -59,17 +59,17 @@ const completed = (turn: number, seq: number): Chunk => ({
   seq,
 });
 
-const pacing = { gather: (draw: () => void) => void queueMicrotask(draw), pause: async () => {} };
+const noWait = async () => {};
 
 function follow(client: Signalbox, session: Session) {
-  const following = new Following(client, session, pacing);
+  const following = new Following(client, session, noWait);
   const stop = following.start();
   const lines = () =>
     following.snapshot().entries.map((entry) => (entry.kind === 'call' ? entry.tool : `${entry.kind}: ${entry.text}`));
   return { following, lines, stop };
 }
 
-const ended = (following: Following) => expect.poll(() => following.snapshot().connection).toBe('over');
+const ended = (following: Following) => expect.poll(() => following.snapshot().connection).toBe('closed');
 
 test('a turn that failed is shown from its chunks, continues on the page when it is retried, and is shown once', async () => {
   const transcript = [message('user', 1, text('Hi')), message('assistant', 1, text('Looking. '))];

@@ -3,29 +3,10 @@ import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useApiQuery, useList, useOrganization } from '../../data/organization.tsx';
-import { type Followed, Following, type Pacing } from './follow.ts';
+import { type Followed, Following } from './follow.ts';
 
-// Combines chunks that arrive together into one update.
-const GATHER_MS = 40;
+// Combines changes that arrive together into one read.
 const GATHER_NEWS_MS = 150;
-// The client has already retried for minutes. A browser that comes back online retries at once.
-const PAUSE_MS = 5000;
-
-const pacing: Pacing = {
-  gather: (draw) => void setTimeout(draw, GATHER_MS),
-  pause: (signal) =>
-    new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        removeEventListener('online', done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, PAUSE_MS);
-      addEventListener('online', done);
-      signal.addEventListener('abort', done);
-    }),
-};
 
 export function useSession(sessionId: string) {
   return useApiQuery(['sessions', sessionId], (client) => client.sessions.get(sessionId));
@@ -54,7 +35,7 @@ export interface FollowedSession extends Followed {
 export function useFollowing(session: Session): FollowedSession {
   const { client, organizationId } = useOrganization();
   const queries = useQueryClient();
-  const [following] = useState(() => new Following(client, session, pacing));
+  const [following] = useState(() => new Following(client, session));
   useEffect(() => following.start(), [following]);
   const followed = useSyncExternalStore(following.subscribe, following.snapshot);
   const { sessionId, updatedAt } = session;
