@@ -175,7 +175,8 @@ test('text that is void disappears, and what came before it in the step stays', 
   ];
   expect(shown(await messageOf([...chunks, step(2), text('New.'), completed]))).toEqual([
     'step-start',
-    'text: Kept. New.',
+    'text: Kept. ',
+    'text: New.',
   ]);
 });
 

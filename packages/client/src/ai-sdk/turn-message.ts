@@ -1,17 +1,20 @@
 /**
- * One turn of a session as one assistant message of the AI SDK: turns chunks of the journal into chunks of a UI message stream.
+ * One turn of a session as one assistant message of the AI SDK: turns chunks of the journal into chunks of a UI message stream. What a
+ * chunk means is decided by the reducer of conversations; this writes what differs between two states of the turn.
  *
  * - A **step** of the message holds a response and the tool calls that it requests. A response that continues the text of the
  *   previous one stays in its step, because the journal may later void both at once (`message.reset`).
  * - `message.reset` voids a part of the current step. The AI SDK can only void a whole one (`reset-step`), so the rest of the step
- *   is repeated. For that, each part keeps the chunks that show it.
+ *   is repeated.
  * - **Who acts**: `providerExecuted` is true while the service is responsible for a call, and false from the moment when the page
  *   has to run it. The AI SDK calls `onToolCall` exactly for those.
  *
  * It accepts any sequence of chunks and always writes a valid stream: what refers to something unknown is left out.
  */
 import type { UIMessageChunk } from 'ai';
-import type { Chunk, FilePart, SessionError, StopReason, Usage, WaitingFor } from '../types.generated.ts';
+import { applyToTurn, hasResult, isBeingWritten, newTurn, type TurnState, toolOf } from '../conversation/turn.ts';
+import type { AssistantPart, ReasoningPart, TextPart, ToolPart } from '../conversation/types.ts';
+import type { Chunk, FilePart, StopReason, Usage, WaitingFor } from '../types.generated.ts';
 
 /** What a message of a session has as its `metadata`. */
 export interface SignalboxMetadata {
@@ -30,37 +33,6 @@ export interface SignalboxMetadata {
 /** The URL of a file, for `<img src>` or a link. */
 export type FileUrl = (file: FilePart) => string;
 
-/** A part of the current step. */
-interface Part {
-  /** Where it began in the journal. */
-  seq: number;
-  /** What shows it, without `text-end`; text is in one `text-delta`. */
-  shown: UIMessageChunk[];
-  text?: Text;
-  call?: Call;
-}
-
-interface Text {
-  kind: 'text' | 'reasoning';
-  id: string;
-  text: string;
-  /** Where each delta begins: in the journal, and in `text`. */
-  deltas: { seq: number; at: number }[];
-  isOpen: boolean;
-}
-
-interface Call {
-  toolCallId: string;
-  name: string;
-  /** As JSON; undefined while the model writes it. */
-  input?: string;
-  approvalId?: string;
-  /** Undefined until it is decided. */
-  approved?: boolean;
-  isDone: boolean;
-  part: Part;
-}
-
 type FinishReason = NonNullable<Extract<UIMessageChunk, { type: 'finish' }>['finishReason']>;
 
 // `interrupted` also keeps the AI SDK from continuing the message by itself (`sendAutomaticallyWhen`).
@@ -76,16 +48,14 @@ const finishReasons: Record<Exclude<StopReason, 'error'>, FinishReason> = {
 
 export class TurnMessage {
   readonly #fileUrl: FileUrl;
-  readonly #calls = new Map<string, Call>();
+  #turn: TurnState = newTurn(0);
   #out: UIMessageChunk[] = [];
-  /** Of the current step; undefined before the first one. */
-  #parts: Part[] | undefined;
-  /** The next content belongs to another step. */
+  /** Parts of the turn by their ids, and files, in the order in which they are shown in the current step; undefined before the first one. */
+  #step: (string | FilePart)[] | undefined;
+  /** The next part belongs to another step. */
   #stepEnded = false;
-  #waitingFor: WaitingFor | null = null;
-  #hasEnded = false;
-  #end: { stopReason: StopReason; usage: Usage; output?: unknown; error?: SessionError } | undefined;
-  #sessionEnded: string | undefined;
+  /** The text that is being written: which part it is of, and its id in the stream. */
+  #open: { partId: string; type: 'text' | 'reasoning'; id: string } | undefined;
 
   constructor({ fileUrl }: { fileUrl: FileUrl }) {
     this.#fileUrl = fileUrl;
@@ -93,62 +63,52 @@ export class TurnMessage {
 
   /** What the session still waits for. */
   get awaited(): Pick<WaitingFor, 'operationIds' | 'toolCallIds'> {
-    const { operationIds = [], toolCallIds = [] } = this.#waitingFor ?? {};
-    const decided = new Set(
-      [...this.#calls.values()].map(({ approvalId, approved }) => approved !== undefined && approvalId),
-    );
+    const { waitingFor, parts } = this.#turn;
+    const { operationIds = [], toolCallIds = [] } = waitingFor ?? {};
+    const decided = new Set<string>();
+    for (const part of parts) {
+      if (part.type === 'tool' && part.approval && part.approval.decision !== 'pending') {
+        decided.add(part.approval.operationId);
+      }
+    }
     return {
       operationIds: operationIds.filter((id) => !decided.has(id)),
-      toolCallIds: toolCallIds.filter((id) => !this.#calls.get(id)?.isDone),
+      toolCallIds: toolCallIds.filter((id) => !this.#hasResult(id)),
     };
   }
 
   /** The turn has ended. It continues if it failed and is retried. */
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.#turn.isOver;
   }
 
   /** The chunks of the message for a chunk of the turn. */
   push(chunk: Chunk): UIMessageChunk[] {
     this.#out = [];
+    const before = this.#turn;
+    const after = applyToTurn(before.turn === 0 ? newTurn(chunk.turn) : before, chunk);
+    this.#turn = after;
     switch (chunk.type) {
       case 'step.started':
-        this.#hasEnded = false;
-        if (this.#parts?.some(({ call }) => call)) this.#stepEnded = true;
+        if (this.#step?.some((one) => typeof one === 'string' && toolOf(after, one))) this.#stepEnded = true;
         break;
       case 'message.chunk':
-        this.#text('text', chunk.seq, chunk.delta);
-        break;
       case 'reasoning.chunk':
-        this.#text('reasoning', chunk.seq, chunk.delta);
+        this.#text(before, after, chunk);
         break;
       case 'tool.input.chunk':
-        this.#inputChunk(chunk.seq, chunk.toolCallId, chunk.toolName, chunk.delta);
-        break;
       case 'tool.call':
-        this.#input(chunk.seq, chunk.toolCallId, chunk.tool, chunk.input);
-        break;
       case 'approval.requested':
-        this.#approvalRequested(chunk);
-        break;
       case 'approval.resolved':
-        this.#approvalResolved(chunk);
-        break;
       case 'tool.result':
-        this.#result(chunk);
+        this.#call(before, after, chunk);
         break;
       case 'file.created':
-        this.#file(chunk.seq, chunk.file);
+        this.#add(chunk.file);
+        this.#out.push(this.#shownFile(chunk.file));
         break;
       case 'message.reset':
-        this.#reset(chunk.fromSeq);
-        break;
-      case 'turn.completed':
-        this.#hasEnded = true;
-        this.#end = chunk;
-        break;
-      case 'session.status':
-        this.#status(chunk);
+        this.#reset(before, after);
         break;
       default:
       // Nothing that a message shows, or of a later version of the service.
@@ -159,8 +119,8 @@ export class TurnMessage {
   /** `tool-input-available` of the calls that the page has to run now. */
   callsForPage(toolCallIds: readonly string[]): UIMessageChunk[] {
     return toolCallIds.flatMap((toolCallId) => {
-      const call = this.#calls.get(toolCallId);
-      return call?.input === undefined || call.isDone ? [] : [{ ...available(call), providerExecuted: false }];
+      const call = toolOf(this.#turn, toolCallId);
+      return !call || isBeingWritten(call) || hasResult(call) ? [] : [{ ...available(call), providerExecuted: false }];
     });
   }
 
@@ -168,205 +128,157 @@ export class TurnMessage {
   finish(metadata: SignalboxMetadata | undefined): UIMessageChunk[] {
     this.#out = [];
     this.#closeText();
-    if (this.#parts) this.#out.push({ type: 'finish-step' });
-    const end = this.#hasEnded ? this.#end : undefined;
+    if (this.#step) this.#out.push({ type: 'finish-step' });
+    const { stopReason, usage, output, error, status, waitingFor } = this.#turn;
+    const end = usage && stopReason && { stopReason, usage, ...(output !== undefined && { output }) };
     if (end?.stopReason === 'error') {
-      this.#out.push({ type: 'message-metadata', messageMetadata: { ...metadata, ...ofEnd(end) } });
-      this.#out.push({ type: 'error', errorText: end.error?.message ?? 'The turn failed.' });
+      this.#out.push({ type: 'message-metadata', messageMetadata: { ...metadata, ...end } });
+      this.#out.push({ type: 'error', errorText: error?.message ?? 'The turn failed.' });
     } else if (end) {
       const finishReason = finishReasons[end.stopReason as Exclude<StopReason, 'error'>] ?? 'other';
-      this.#out.push({ type: 'finish', finishReason, messageMetadata: { ...metadata, ...ofEnd(end) } });
+      this.#out.push({ type: 'finish', finishReason, messageMetadata: { ...metadata, ...end } });
     } else {
-      const finishReason = this.#sessionEnded ? 'interrupted' : this.#waitingFor ? 'tool-calls' : 'other';
+      const hasSessionEnded = status === 'completed' || status === 'failed' || status === 'cancelled';
+      const finishReason = hasSessionEnded ? 'interrupted' : waitingFor ? 'tool-calls' : 'other';
       this.#out.push({ type: 'finish', finishReason, ...(metadata && { messageMetadata: metadata }) });
     }
     return this.#out;
   }
 
-  #status({ status, waitingFor }: Extract<Chunk, { type: 'session.status' }>): void {
-    this.#waitingFor = status === 'waiting' ? waitingFor : null;
-    this.#hasEnded = status !== 'waiting' && status !== 'running';
-    if (status === 'completed' || status === 'failed' || status === 'cancelled') this.#sessionEnded = status;
+  #hasResult(id: string): boolean {
+    const call = toolOf(this.#turn, id);
+    return call !== undefined && hasResult(call);
   }
 
-  /** Adds a part to the current step, or to the next one if that has ended. */
-  #add(seq: number, shown: UIMessageChunk[]): Part {
+  /** Begins a part of the current step, or of the next one if that has ended. */
+  #add(part: string | FilePart): void {
     this.#closeText();
-    if (this.#parts && this.#stepEnded) {
+    if (this.#step && this.#stepEnded) {
       this.#out.push({ type: 'finish-step' });
-      this.#parts = undefined;
+      this.#step = undefined;
     }
     this.#stepEnded = false;
-    if (!this.#parts) this.#out.push({ type: 'start-step' });
-    const part: Part = { seq, shown };
-    this.#parts ??= [];
-    this.#parts.push(part);
-    this.#out.push(...shown);
-    return part;
+    if (!this.#step) this.#out.push({ type: 'start-step' });
+    this.#step ??= [];
+    this.#step.push(part);
   }
 
-  #show(part: Part, chunk: UIMessageChunk): void {
-    this.#closeText();
-    part.shown.push(chunk);
-    this.#out.push(chunk);
+  /** Services before `step.started`: a response follows results in a new step. */
+  #endStepAfterResults(): void {
+    if (this.#step?.some((one) => typeof one === 'string' && this.#hasResult(one))) this.#stepEnded = true;
   }
 
-  #text(kind: 'text' | 'reasoning', seq: number, delta: string): void {
-    // Services before `step.started`: a response follows results in a new step.
-    if (this.#parts?.some(({ call }) => call?.isDone)) this.#stepEnded = true;
-    const last = this.#stepEnded ? undefined : this.#parts?.at(-1)?.text;
-    let text = last?.isOpen && last.kind === kind ? last : undefined;
-    if (!text) {
-      text = { kind, id: `${kind}-${seq}`, text: '', deltas: [], isOpen: true };
-      this.#add(seq, [{ type: `${kind}-start`, id: text.id }]).text = text;
+  #text(before: TurnState, after: TurnState, { seq, delta }: { seq: number; delta: string }): void {
+    const part = after.parts.at(-1);
+    if (before.parts === after.parts || !part || part.type === 'tool') return;
+    const { type } = part;
+    if (!before.parts.some(({ id }) => id === part.id)) {
+      this.#endStepAfterResults();
+      this.#add(part.id);
     }
-    text.deltas.push({ seq, at: text.text.length });
-    text.text += delta;
-    this.#out.push({ type: `${kind}-delta`, id: text.id, delta });
+    if (this.#open?.partId !== part.id) {
+      this.#closeText();
+      this.#open = { partId: part.id, type, id: `${type}-${seq}` };
+      this.#out.push({ type: `${type}-start`, id: this.#open.id });
+    }
+    this.#out.push({ type: `${type}-delta`, id: this.#open.id, delta });
   }
 
   #closeText(): void {
-    const text = this.#parts?.at(-1)?.text;
-    if (!text?.isOpen) return;
-    text.isOpen = false;
-    this.#out.push({ type: `${text.kind}-end`, id: text.id });
+    if (this.#open) this.#out.push({ type: `${this.#open.type}-end`, id: this.#open.id });
+    this.#open = undefined;
   }
 
-  #begin(seq: number, toolCallId: string, name: string, first: UIMessageChunk): Call {
-    const part = this.#add(seq, [first]);
-    const call: Call = { toolCallId, name, isDone: false, part };
-    part.call = call;
-    this.#calls.set(toolCallId, call);
-    return call;
-  }
-
-  #inputChunk(seq: number, toolCallId: string, toolName: string, delta: string): void {
-    let call = this.#calls.get(toolCallId);
-    if (!call) {
-      if (this.#parts?.some(({ call: other }) => other?.isDone)) this.#stepEnded = true;
-      const first = { type: 'tool-input-start', toolCallId, toolName, providerExecuted: true } as const;
-      call = this.#begin(seq, toolCallId, toolName, first);
-    }
-    if (call.input === undefined && !call.isDone) {
-      this.#show(call.part, { type: 'tool-input-delta', toolCallId, inputTextDelta: delta });
-    }
-  }
-
-  /** The call with its input; an approver can have changed it. */
-  #input(seq: number, toolCallId: string, name: string, input: unknown): Call {
-    const json = JSON.stringify(input) ?? 'null';
-    const known = this.#calls.get(toolCallId);
+  #call(before: TurnState, after: TurnState, { type, toolCallId }: Chunk & { toolCallId: string }): void {
+    const [known, call] = [toolOf(before, toolCallId), toolOf(after, toolCallId)];
+    if (!call || known === call) return;
     if (!known) {
-      const chunk = available({ toolCallId, name, input: json });
-      const call = this.#begin(seq, toolCallId, name, chunk);
-      call.input = json;
-      return call;
+      if (type === 'tool.input.chunk') this.#endStepAfterResults();
+      this.#add(toolCallId);
     }
-    if (!known.isDone && known.input !== json) {
-      known.input = json;
-      this.#show(known.part, available(known));
-    }
-    return known;
+    this.#closeText();
+    this.#out.push(...shownOf(known, call));
   }
 
-  #approvalRequested(chunk: Extract<Chunk, { type: 'approval.requested' }>): void {
-    const { operationId, toolCallId, expiresAt, by } = chunk;
-    const call = this.#input(chunk.seq, toolCallId, chunk.name, chunk.input);
-    if (call.isDone || call.approvalId) return;
-    call.approvalId = operationId;
-    this.#show(call.part, {
-      type: 'tool-approval-request',
-      approvalId: operationId,
-      toolCallId,
-      approvalDescriptor: { expiresAt, ...(by && { by }) },
-    });
-  }
-
-  #approvalResolved({
-    operationId,
-    toolCallId,
-    decision,
-    reason,
-  }: Extract<Chunk, { type: 'approval.resolved' }>): void {
-    const call = this.#calls.get(toolCallId);
-    if (!call || call.isDone || call.approvalId !== operationId || call.approved !== undefined) return;
-    call.approved = decision === 'approved';
-    const why = reason ?? (decision === 'expired' || decision === 'cancelled' ? decision : undefined);
-    this.#show(call.part, {
-      type: 'tool-approval-response',
-      approvalId: operationId,
-      approved: call.approved,
-      ...(why !== undefined && { reason: why }),
-    });
-  }
-
-  #result(chunk: Extract<Chunk, { type: 'tool.result' }>): void {
-    const { toolCallId, output, error } = chunk;
-    let call = this.#calls.get(toolCallId);
-    if (!call?.isDone && chunk.tool !== undefined) {
-      call = this.#input(chunk.seq, toolCallId, chunk.tool, chunk.input ?? null);
-    }
-    if (!call || call.isDone) return;
-    call.isDone = true;
-    if (call.approved === false) {
-      this.#show(call.part, { type: 'tool-output-denied', toolCallId });
-    } else if (error === undefined) {
-      this.#show(call.part, {
-        type: 'tool-output-available',
-        toolCallId,
-        output: output ?? null,
-        providerExecuted: true,
-      });
-    } else {
-      this.#show(call.part, { type: 'tool-output-error', toolCallId, errorText: error, providerExecuted: true });
-    }
-  }
-
-  #file(seq: number, file: FilePart): void {
-    const { mediaType } = file;
-    const url = this.#fileUrl(file);
-    this.#add(seq, [{ type: 'file', url, mediaType, providerMetadata: metadataOfFile(file) }]);
-  }
-
-  #reset(fromSeq: number): void {
-    const parts = this.#parts ?? [];
-    // Only what the model has shown: a call that was requested stays.
-    if (!parts.some(({ text, call, seq }) => (text?.deltas.at(-1)?.seq ?? (isWritten(call) ? 0 : seq)) >= fromSeq))
-      return;
+  #reset(before: TurnState, after: TurnState): void {
+    const isVoid = (one: string | FilePart) =>
+      typeof one === 'string' && lengthOf(before, one) !== lengthOf(after, one);
+    if (!this.#step?.some(isVoid)) return;
     this.#out.push({ type: 'reset-step' });
-    this.#parts = parts.filter(({ seq, text, call, shown }) => {
-      if (text) return this.#repeatText(text, shown, fromSeq);
-      if (seq >= fromSeq && call && !isWritten(call)) return this.#calls.delete(call.toolCallId) && false;
-      this.#out.push(...shown);
-      return true;
-    });
-  }
-
-  /** Returns false if all of it is void. */
-  #repeatText(text: Text, shown: UIMessageChunk[], fromSeq: number): boolean {
-    const end = text.deltas.findIndex(({ seq }) => seq >= fromSeq);
-    if (end >= 0) {
-      text.text = text.text.slice(0, text.deltas[end]!.at);
-      text.deltas.length = end;
+    this.#step = this.#step.filter((one) => typeof one !== 'string' || partOf(after, one));
+    const open = this.#open;
+    this.#open = undefined;
+    for (const one of this.#step) {
+      const part = typeof one === 'string' ? partOf(after, one)! : one;
+      if (part.type === 'file') this.#out.push(this.#shownFile(part));
+      else if (part.type === 'tool') this.#out.push(...shownOf(undefined, part));
+      else this.#repeat(part, open?.partId === part.id);
     }
-    if (text.deltas.length === 0) return false;
-    this.#out.push(...shown, { type: `${text.kind}-delta`, id: text.id, delta: text.text });
-    if (!text.isOpen) this.#out.push({ type: `${text.kind}-end`, id: text.id });
-    return true;
+  }
+
+  #repeat({ id: partId, type, text }: TextPart | ReasoningPart, isOpen: boolean): void {
+    const id = `${type}-again-${partId}`;
+    this.#open = { partId, type, id };
+    this.#out.push({ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text });
+    if (!isOpen) this.#closeText();
+  }
+
+  #shownFile(file: FilePart): UIMessageChunk {
+    const { mediaType } = file;
+    return { type: 'file', url: this.#fileUrl(file), mediaType, providerMetadata: metadataOfFile(file) };
   }
 }
 
-/** The model has requested the call; before that, it was writing the input. */
-function isWritten(call: Call | undefined): boolean {
-  return call?.input !== undefined;
+/** What shows a call as it is, to a page that knows it as it was before. */
+function shownOf(before: ToolPart | undefined, call: ToolPart): UIMessageChunk[] {
+  const { id: toolCallId, tool: toolName, approval, inputText, output, error } = call;
+  const shown: UIMessageChunk[] = [];
+  if (isBeingWritten(call)) {
+    if (!before) shown.push({ type: 'tool-input-start', toolCallId, toolName, providerExecuted: true });
+    const inputTextDelta = inputText!.slice(before?.inputText?.length ?? 0);
+    if (inputTextDelta !== '') shown.push({ type: 'tool-input-delta', toolCallId, inputTextDelta });
+  } else if (!before || isBeingWritten(before) || jsonOf(before.input) !== jsonOf(call.input)) {
+    shown.push(available(call));
+  }
+  if (approval && !before?.approval) {
+    const { operationId: approvalId, expiresAt, by } = approval;
+    const approvalDescriptor = { expiresAt, ...(by && { by }) };
+    shown.push({ type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor });
+  }
+  if (approval && approval.decision !== 'pending' && (before?.approval?.decision ?? 'pending') === 'pending') {
+    const { operationId: approvalId, decision } = approval;
+    const reason = approval.reason ?? (decision === 'expired' || decision === 'cancelled' ? decision : undefined);
+    const approved = decision === 'approved';
+    shown.push({ type: 'tool-approval-response', approvalId, approved, ...(reason !== undefined && { reason }) });
+  }
+  if (!hasResult(call) || (before && hasResult(before))) return shown;
+  if (approval && approval.decision !== 'pending' && approval.decision !== 'approved') {
+    shown.push({ type: 'tool-output-denied', toolCallId });
+  } else if (error === null) {
+    shown.push({ type: 'tool-output-available', toolCallId, output: output ?? null, providerExecuted: true });
+  } else shown.push({ type: 'tool-output-error', toolCallId, errorText: error, providerExecuted: true });
+  return shown;
 }
 
-function available({ toolCallId, name, input }: Pick<Call, 'toolCallId' | 'name' | 'input'>) {
+function partOf({ parts }: TurnState, id: string): AssistantPart | undefined {
+  return parts.find((part) => part.id === id);
+}
+
+function lengthOf(turn: TurnState, id: string): number | undefined {
+  const part = partOf(turn, id);
+  return part?.type === 'tool' ? (part.inputText?.length ?? 0) : part?.text.length;
+}
+
+function jsonOf(input: unknown): string {
+  return JSON.stringify(input) ?? 'null';
+}
+
+function available({ id: toolCallId, tool: toolName, input }: ToolPart) {
   return {
     type: 'tool-input-available',
     toolCallId,
-    toolName: name,
-    input: JSON.parse(input ?? 'null') as unknown,
+    toolName,
+    input: JSON.parse(jsonOf(input)) as unknown,
     providerExecuted: true,
   } as const;
 }
@@ -374,8 +286,4 @@ function available({ toolCallId, name, input }: Pick<Call, 'toolCallId' | 'name'
 /** The `providerMetadata` of a part that is a file of the service. */
 export function metadataOfFile({ fileId, filename, bytes }: FilePart) {
   return { signalbox: { fileId, bytes, ...(filename !== undefined && { filename }) } };
-}
-
-function ofEnd({ stopReason, usage, output }: { stopReason: StopReason; usage: Usage; output?: unknown }) {
-  return { stopReason, usage, ...(output !== undefined && { output }) };
 }

@@ -5,5 +5,5 @@ export { gather } from './gather.ts';
 export { sendableText } from './sendable.ts';
 export { createSessionStore, type SessionStore, type SessionStoreOptions } from './store.ts';
 export { partsOf } from './transcript.ts';
-export { isOver } from './turn.ts';
+export { applyToTurn, hasResult, isOver, newTurn, type TurnState, toolOf } from './turn.ts';
 export type * from './types.ts';

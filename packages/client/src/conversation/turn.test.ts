@@ -107,6 +107,30 @@ describe('a call', () => {
     expect(turnOf(running, piece, { type: 'message.reset', fromSeq: 2 }).parts).toEqual([]);
   });
 
+  test('whose input was being written when the turn failed disappears as well, once it is retried', () => {
+    const piece: Body = { type: 'tool.input.chunk', toolCallId: 'call_1', toolName: 'refund', delta: '{' };
+    const failed: Body = { type: 'session.status', status: 'idle', waitingFor: null, stopReason: 'error' };
+    expect(toolIn(turnOf(running, piece, failed)).state).toBe('denied');
+    expect(turnOf(running, piece, failed, running, { type: 'message.reset', fromSeq: 2 }).parts).toEqual([]);
+  });
+
+  test.each<[string, Body[]]>([
+    ['a second request', [asked, { ...asked, input: {} }]],
+    ['a second decision', [asked, resolved('denied'), resolved('approved')]],
+    [
+      'a second result',
+      [
+        call(),
+        { type: 'tool.result', toolCallId: 'call_1', output: 1 },
+        { type: 'tool.result', toolCallId: 'call_1', output: 2 },
+      ],
+    ],
+    ['a call after its result', [call(), { type: 'tool.result', toolCallId: 'call_1', output: 1 }, call({})]],
+    ['a result of an unknown call', [say('Hm'), { type: 'tool.result', toolCallId: 'call_9', output: 1 }]],
+  ])('does not change by %s', (_, bodies) => {
+    expect(turnOf(running, ...bodies).parts).toEqual(turnOf(running, ...bodies.slice(0, -1)).parts);
+  });
+
   test('waits for approval, runs and is done', () => {
     expect(toolIn(turnOf(running, asked))).toMatchObject({ state: 'approval', approval: { decision: 'pending' } });
     const done = turnOf(running, asked, resolved('approved'), call(), {

@@ -3,7 +3,15 @@
  *
  * A turn that is read again from any earlier chunk does not change, because each chunk has a position and is applied once.
  */
-import type { Chunk, Decision, SessionError, StopReason, WaitingFor } from '../types.generated.ts';
+import type {
+  Chunk,
+  Decision,
+  SessionError,
+  SessionStatus,
+  StopReason,
+  Usage,
+  WaitingFor,
+} from '../types.generated.ts';
 import type { AssistantPart, ReasoningPart, TextPart, ToolPart, ToolState } from './types.ts';
 
 export interface TurnState {
@@ -17,6 +25,13 @@ export interface TurnState {
   readonly isOver: boolean;
   readonly stopReason: StopReason | null;
   readonly error: SessionError | null;
+  /** null until the turn is completed. */
+  readonly usage: Usage | null;
+  /** The value of an agent with an `outputSchema`, once the turn is completed. */
+  readonly output: unknown;
+  /** The last status of the session in this turn. */
+  readonly status: SessionStatus | null;
+  readonly waitingFor: WaitingFor | null;
   /** The last piece of text or input that was added; each names the one before it, so that `message.reset` can drop them. */
   readonly lastPiece: Piece | null;
 }
@@ -38,17 +53,11 @@ export function isOver({ state }: Pick<ToolPart, 'state'>): boolean {
   return ends.has(state);
 }
 
+/** Of a turn that has not ended. */
+const unended = { isOver: false, stopReason: null, error: null, usage: null, output: undefined } as const;
+
 export function newTurn(turn: number): TurnState {
-  return {
-    turn,
-    seq: 0,
-    parts: [],
-    isNewResponse: false,
-    isOver: false,
-    stopReason: null,
-    error: null,
-    lastPiece: null,
-  };
+  return { turn, seq: 0, parts: [], isNewResponse: false, ...unended, status: null, waitingFor: null, lastPiece: null };
 }
 
 /** The turn after this chunk; the same object if it was applied before. Chunks of unknown types only advance `seq`. */
@@ -63,17 +72,16 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
       return addText(turn, 'text', chunk.delta, chunk.seq);
     case 'reasoning.chunk':
       return addText(turn, 'reasoning', chunk.delta, chunk.seq);
+    case 'step.started':
+      return { ...withText(turn, false), ...unended, isNewResponse: true };
     case 'message.started':
       return { ...withText(turn, false), isNewResponse: true };
     case 'tool.input.chunk':
       return addInput(turn, chunk);
     case 'message.reset':
       return dropFrom(turn, chunk.fromSeq);
-    case 'approval.requested': {
-      const { operationId, toolCallId, name, input, expiresAt, by = null } = chunk;
-      const approval = { operationId, decision: 'pending', reason: null, expiresAt, by, progress: null } as const;
-      return withTool(turn, toolCallId, { tool: name, input, inputText: null, state: 'approval', approval });
-    }
+    case 'approval.requested':
+      return ask(turn, chunk);
     case 'approval.decided': {
       const { toolCallId, progress } = chunk;
       const approval = toolOf(turn, toolCallId)?.approval;
@@ -81,37 +89,18 @@ function change(turn: TurnState, chunk: Chunk): TurnState {
     }
     case 'approval.resolved':
       return resolve(turn, chunk);
-    case 'tool.call': {
-      const { toolCallId, tool, input, notRun = false } = chunk;
-      const asked = toolOf(turn, toolCallId);
-      const isEdited = asked?.approval != null && JSON.stringify(asked.input) !== JSON.stringify(input);
-      return withTool(turn, toolCallId, {
-        tool,
-        input,
-        inputText: null,
-        state: notRun ? 'failed' : 'running',
-        isStarted: !notRun,
-        ...(isEdited && { isEdited, modelInput: asked.input }),
-      });
-    }
+    case 'tool.call':
+      return call(turn, chunk);
     case 'file.created': {
-      const files = [...(toolOf(turn, chunk.toolCallId)?.files ?? []), chunk.file];
-      return withTool(turn, chunk.toolCallId, { files });
+      const known = toolOf(turn, chunk.toolCallId);
+      return known ? withTool(turn, known.id, { files: [...known.files, chunk.file] }) : turn;
     }
-    case 'tool.result': {
-      const { toolCallId, tool, input, output, error = null } = chunk;
-      const state = stateOfResult(chunk, toolOf(turn, toolCallId)?.approval?.decision);
-      const named = tool === undefined ? {} : { tool, input, inputText: null };
-      return withTool(turn, toolCallId, { ...named, state, output, error });
-    }
-    case 'session.status': {
-      const isRunning = chunk.status === 'running';
-      if (!isRunning && chunk.status !== 'waiting') return end(turn, chunk.stopReason, chunk.error);
-      const resumed = { ...turn, isOver: false, stopReason: null, error: null };
-      return isRunning ? resumed : awaitResults(withText(resumed, false), chunk.waitingFor);
-    }
+    case 'tool.result':
+      return finishCall(turn, chunk);
+    case 'session.status':
+      return withStatus(turn, chunk);
     case 'turn.completed':
-      return end(turn, chunk.stopReason, chunk.error);
+      return { ...end(turn, chunk.stopReason, chunk.error), usage: chunk.usage, output: chunk.output };
     default:
       return turn;
   }
@@ -130,8 +119,10 @@ function addText(turn: TurnState, type: 'text' | 'reasoning', delta: string, seq
 }
 
 function addInput(turn: TurnState, { toolCallId, toolName, delta, seq }: Chunk & { type: 'tool.input.chunk' }) {
-  const inputText = toolOf(turn, toolCallId)?.inputText ?? '';
-  const longer = withTool(turn, toolCallId, { tool: toolName, inputText: inputText + delta });
+  const known = toolOf(turn, toolCallId);
+  if (known && !isBeingWritten(known)) return turn;
+  const inputText = known?.inputText ?? '';
+  const longer = withTool(turn, toolCallId, { tool: toolName, state: 'input', inputText: inputText + delta });
   return pieceAdded(longer, seq, toolCallId, inputText.length);
 }
 
@@ -150,18 +141,73 @@ function dropFrom(turn: TurnState, fromSeq: number): TurnState {
     const length = kept.get(part.id);
     if (length === undefined) return [part];
     if (part.type !== 'tool') return length === 0 ? [] : [{ ...part, text: part.text.slice(0, length) }];
-    if (part.state !== 'input') return [part];
+    if (!isBeingWritten(part)) return [part];
     return length === 0 ? [] : [{ ...part, inputText: part.inputText!.slice(0, length) }];
   });
   return withText({ ...turn, parts, lastPiece, isNewResponse: false }, false);
 }
 
+/** The first request counts. */
+function ask(turn: TurnState, chunk: Chunk & { type: 'approval.requested' }): TurnState {
+  const { operationId, toolCallId, name, input, expiresAt, by = null } = chunk;
+  const known = toolOf(turn, toolCallId);
+  if (known && (known.approval || hasResult(known))) return turn;
+  const approval = { operationId, decision: 'pending', reason: null, expiresAt, by, progress: null } as const;
+  return withTool(turn, toolCallId, { tool: name, input, inputText: null, state: 'approval', approval });
+}
+
+/** The first decision counts. */
 function resolve(turn: TurnState, chunk: Chunk & { type: 'approval.resolved' }): TurnState {
   const { toolCallId, decision, reason = null } = chunk;
   const part = toolOf(turn, toolCallId);
-  if (!part?.approval) return turn;
+  if (part?.approval?.decision !== 'pending' || hasResult(part)) return turn;
   const state = decision === 'approved' ? 'running' : 'denied';
   return withTool(turn, toolCallId, { state, approval: { ...part.approval, decision, reason } });
+}
+
+function call(turn: TurnState, chunk: Chunk & { type: 'tool.call' }): TurnState {
+  const { toolCallId, tool, input, notRun = false } = chunk;
+  const known = toolOf(turn, toolCallId);
+  if (known && hasResult(known)) return turn;
+  const isEdited = known?.approval != null && JSON.stringify(known.input) !== JSON.stringify(input);
+  return withTool(turn, toolCallId, {
+    tool,
+    input,
+    inputText: null,
+    state: notRun ? 'failed' : 'running',
+    isStarted: !notRun,
+    ...(isEdited && { isEdited, modelInput: known.input }),
+  });
+}
+
+/** The first result counts. It names its tool if the call did not run and was not shown. */
+function finishCall(turn: TurnState, chunk: Chunk & { type: 'tool.result' }): TurnState {
+  const { toolCallId, tool, input, error = null } = chunk;
+  const known = toolOf(turn, toolCallId);
+  if (known ? hasResult(known) : tool === undefined) return turn;
+  const output = error === null ? (chunk.output ?? null) : chunk.output;
+  const named = tool === undefined ? {} : { tool, input, inputText: null };
+  const state = stateOfResult(chunk, known?.approval?.decision);
+  return withTool(turn, toolCallId, { ...named, state, output, error });
+}
+
+/** The model has not requested the call yet. */
+export function isBeingWritten(call: ToolPart): boolean {
+  return call.inputText !== null && !hasResult(call);
+}
+
+/** Whether the result of a call has come. Without it, a call can have ended with its turn. */
+export function hasResult({ output, error }: ToolPart): boolean {
+  return output !== undefined || error !== null;
+}
+
+function withStatus(before: TurnState, chunk: Chunk & { type: 'session.status' }): TurnState {
+  const { status } = chunk;
+  const waitingFor = status === 'waiting' ? chunk.waitingFor : null;
+  const turn = { ...before, status, waitingFor };
+  if (status !== 'running' && status !== 'waiting') return end(turn, chunk.stopReason, chunk.error);
+  const resumed = { ...turn, ...unended };
+  return status === 'running' ? resumed : awaitResults(withText(resumed, false), waitingFor);
 }
 
 function stateOfResult(
@@ -200,7 +246,7 @@ function end(turn: TurnState, stopReason: StopReason | undefined, error: Session
   };
 }
 
-function toolOf(turn: TurnState, id: string): ToolPart | undefined {
+export function toolOf(turn: TurnState, id: string): ToolPart | undefined {
   return turn.parts.find((part): part is ToolPart => part.type === 'tool' && part.id === id);
 }
 

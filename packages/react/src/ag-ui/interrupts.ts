@@ -1,6 +1,7 @@
 /** Approvals as interrupts of AG-UI, and what answers them. */
 import type { Interrupt, ResumeEntry } from '@ag-ui/client';
-import type { Chunk, Signalbox } from '@signalbox/client';
+import type { Signalbox } from '@signalbox/client';
+import type { ToolPart } from '@signalbox/client/conversation';
 
 /** What answers an approval. */
 const responseSchema: Interrupt['responseSchema'] & object = {
@@ -13,8 +14,9 @@ const responseSchema: Interrupt['responseSchema'] & object = {
   required: ['approved'],
 };
 
-export function interruptOf(approval: Extract<Chunk, { type: 'approval.requested' }>): Interrupt {
-  const { operationId, name, input, toolCallId, expiresAt, by } = approval;
+/** The interrupt of a call that waits for approval. */
+export function interruptOf({ id: toolCallId, tool: name, input, approval }: ToolPart): Interrupt {
+  const { operationId, expiresAt, by } = approval!;
   return {
     id: operationId,
     reason: 'tool_call',

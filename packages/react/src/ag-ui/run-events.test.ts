@@ -165,6 +165,18 @@ test('void text disappears from the messages of the client, and the rest stays',
   ]);
 });
 
+test('text of an earlier run that is void disappears from the messages of the client', async () => {
+  const before = [started('msg_1'), text('Kept. '), started('msg_2'), text('Void'), call('call_1')];
+  const messages = (await play(eventsOf(before).all)).messages;
+  const chunks = [...before, reset(3), started('msg_3'), text('New.'), completed];
+  const player = await play(eventsOf(chunks, { messages, after: before.length }).all, messages);
+  expect(player.messages.map(({ id, content }) => [id, content])).toEqual([
+    ['msg_1', 'Kept. '],
+    ['msg_2', ''],
+    ['msg_3', 'New.'],
+  ]);
+});
+
 test('an approval is an interrupt, and the next run continues with the input that the approver gave', async () => {
   const before = [started('msg_1'), asked('call_1', { cents: 9900 }), waiting({ operationIds: ['op_call_1'] })];
   const paused = await play(eventsOf(before).all);

@@ -1,5 +1,5 @@
 /**
- * One run of AG-UI over a session: turns chunks of the journal into events.
+ * One run of AG-UI over a session: turns chunks of the journal into events. What a chunk means is decided by the reducer of conversations.
  *
  * - A run follows turns up to where the client has to answer: it then ends with an interrupt for each approval, or leaves the calls
  *   of client tools open. The next run carries the answers.
@@ -16,7 +16,8 @@ import {
   type RunFinishedEvent,
   type ToolCall,
 } from '@ag-ui/client';
-import type { Chunk, WaitingFor } from '@signalbox/client';
+import type { Chunk, Usage } from '@signalbox/client';
+import { applyToTurn, hasResult, newTurn, type ToolPart, type TurnState, toolOf } from '@signalbox/client/conversation';
 import { interruptOf } from './interrupts.ts';
 import { resultContent, resultMessageId, toolCall } from './messages.ts';
 import { isSameJson } from './same-json.ts';
@@ -25,14 +26,8 @@ interface Call {
   shown: ToolCall;
   /** Of the assistant message that has the call. */
   messageId: string;
-  /** Where the model began to write it. */
-  seq: number;
   /** The events of its input have not ended. */
   isOpen: boolean;
-  /** The model has requested it; before that, it was writing the input. */
-  isRequested: boolean;
-  approval?: Extract<Chunk, { type: 'approval.requested' }>;
-  isDone: boolean;
 }
 
 /** Text or reasoning that is being written. */
@@ -41,51 +36,53 @@ interface Open {
   id: string;
 }
 
-type Completed = Extract<Chunk, { type: 'turn.completed' }>;
-
 export class RunEvents {
   /** As the client has them now. */
   readonly messages: Message[];
   #out: Event[] = [];
   /** The chunk is one that the client has: it changes what is known, and nothing is written. */
   #isReplay = false;
-  #turn = 0;
+  #turn: TurnState = newTurn(0);
   #response: string | undefined;
   #step: string | undefined;
   #model: string | undefined;
   #open: Open | undefined;
   readonly #calls = new Map<string, Call>();
-  /** Of this turn: what was added to which message, and where in the journal. */
-  #added: { seq: number; id: string; length: number }[] = [];
-  #waitingFor: WaitingFor | null = null;
-  #end: Completed | undefined;
-  #hasEnded = false;
-  #sessionEnded: 'completed' | 'failed' | 'cancelled' | undefined;
+  /** The messages that show text of this turn, by the ids of its parts. */
+  readonly #shownIn = new Map<string, string>();
 
   constructor(messages: readonly Message[]) {
     this.messages = structuredClone(messages) as Message[];
   }
 
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.#turn.isOver;
   }
 
   /** Approvals that are pending. */
   get approvals(): string[] {
-    const pending = new Set([...this.#calls.values()].map(({ approval }) => approval?.operationId));
-    return (this.#waitingFor?.operationIds ?? []).filter((id) => pending.has(id));
+    const pending = new Set(this.#pending.map(({ approval }) => approval?.operationId));
+    return (this.#turn.waitingFor?.operationIds ?? []).filter((id) => pending.has(id));
   }
 
   /** Calls of client tools without a result. */
   get clientCalls(): string[] {
-    return (this.#waitingFor?.toolCallIds ?? []).filter((id) => this.#calls.has(id) && !this.#calls.get(id)!.isDone);
+    return (this.#turn.waitingFor?.toolCallIds ?? []).filter((id) => this.#calls.has(id) && !isDone(this.#turn, id));
+  }
+
+  get #pending(): ToolPart[] {
+    return this.#turn.parts.filter(
+      (part): part is ToolPart => part.type === 'tool' && part.approval?.decision === 'pending' && !hasResult(part),
+    );
   }
 
   push(chunk: Chunk, { isReplay = false } = {}): Event[] {
     this.#out = [];
     if (this.#isReplay && !isReplay) this.#close();
     this.#isReplay = isReplay;
-    if (chunk.turn !== this.#turn) this.#beginTurn(chunk.turn);
+    if (chunk.turn !== this.#turn.turn) this.#beginTurn(chunk.turn);
+    const before = this.#turn;
+    this.#turn = applyToTurn(before, chunk);
     switch (chunk.type) {
       case 'step.started':
         this.#startStep(chunk.step, chunk.model);
@@ -96,7 +93,7 @@ export class RunEvents {
         break;
       case 'message.chunk':
         // Services before `step.started`: what follows a result is another response.
-        if ([...this.#calls.values()].some((call) => call.isDone && call.messageId === this.#response)) {
+        if ([...this.#calls].some(([id, call]) => isDone(before, id) && call.messageId === this.#response)) {
           this.#response = undefined;
         }
         this.#write('text', this.#responseId(chunk.seq), chunk);
@@ -112,38 +109,22 @@ export class RunEvents {
         this.#writeInput(chunk);
         break;
       case 'approval.requested':
-        this.#call(chunk.seq, chunk.toolCallId, chunk.name, chunk.input).approval = chunk;
+        if (!isDone(before, chunk.toolCallId)) this.#call(chunk.seq, chunk.toolCallId, chunk.name, chunk.input);
         this.#custom(chunk);
         break;
       case 'tool.call':
-        this.#call(chunk.seq, chunk.toolCallId, chunk.tool, chunk.input);
+        if (!isDone(before, chunk.toolCallId)) this.#call(chunk.seq, chunk.toolCallId, chunk.tool, chunk.input);
         break;
       case 'tool.result':
-        this.#result(chunk);
+        if (!isDone(before, chunk.toolCallId)) this.#result(chunk);
         break;
-      case 'approval.resolved': {
-        const call = this.#calls.get(chunk.toolCallId);
-        if (call) delete call.approval;
-        this.#custom(chunk);
-        break;
-      }
+      case 'approval.resolved':
       case 'file.created':
       case 'context.compacted':
         this.#custom(chunk);
         break;
       case 'message.reset':
-        this.#reset(chunk.fromSeq);
-        break;
-      case 'turn.completed':
-        this.#hasEnded = true;
-        this.#end = chunk;
-        break;
-      case 'session.status':
-        this.#waitingFor = chunk.status === 'waiting' ? chunk.waitingFor : null;
-        this.#hasEnded = chunk.status !== 'waiting' && chunk.status !== 'running';
-        if (chunk.status === 'completed' || chunk.status === 'failed' || chunk.status === 'cancelled') {
-          this.#sessionEnded = chunk.status;
-        }
+        this.#reset(before);
         break;
       default:
       // Of a later version of the service.
@@ -157,9 +138,10 @@ export class RunEvents {
     this.#close();
     this.#isReplay = false;
     this.#endStep();
-    const end = this.#hasEnded ? this.#end : undefined;
-    if (end?.stopReason === 'error' || (!end && this.#sessionEnded === 'failed')) {
-      const { code, message } = end?.error ?? { code: 'session_failed', message: 'The session failed' };
+    const { error, status } = this.#turn;
+    const end = this.#end;
+    if (end?.stopReason === 'error' || (!end && status === 'failed')) {
+      const { code, message } = error ?? { code: 'session_failed', message: 'The session failed' };
       this.#out.push({ type: EventType.RUN_ERROR, message, code });
       return this.#out;
     }
@@ -167,17 +149,25 @@ export class RunEvents {
     this.#out.push({
       type: EventType.RUN_FINISHED,
       ...run,
-      ...this.#outcome(end, interrupts),
+      ...this.#outcome(interrupts),
       ...(usage && { usage }),
     });
     return this.#out;
   }
 
-  #outcome(end: Completed | undefined, approvals: readonly string[]): Pick<RunFinishedEvent, 'outcome' | 'result'> {
-    const pending = [...this.#calls.values()].flatMap(({ approval }) => approval ?? []);
-    const interrupts = pending.filter(({ operationId }) => approvals.includes(operationId)).map(interruptOf);
+  /** How the turn was completed. */
+  get #end() {
+    const { stopReason, usage, output } = this.#turn;
+    return stopReason && usage && { stopReason, usage, output };
+  }
+
+  #outcome(approvals: readonly string[]): Pick<RunFinishedEvent, 'outcome' | 'result'> {
+    const interrupts = this.#pending
+      .filter(({ approval }) => approvals.includes(approval!.operationId))
+      .map(interruptOf);
     if (interrupts.length > 0) return { outcome: { type: 'interrupt', interrupts } };
-    if (end?.stopReason === 'interrupted' || (!end && this.#sessionEnded === 'cancelled')) {
+    const end = this.#end;
+    if (end?.stopReason === 'interrupted' || (!end && this.#turn.status === 'cancelled')) {
       return { outcome: { type: 'cancelled' } };
     }
     const pendingToolCallIds = this.clientCalls;
@@ -187,7 +177,7 @@ export class RunEvents {
     return { outcome, result: { stopReason, ...(output !== undefined && { output }) } };
   }
 
-  #usage({ usage }: Completed) {
+  #usage({ usage }: { usage: Usage }) {
     const [provider, ...model] = (this.#model ?? '').split('/');
     return {
       ...(provider && { provider, model: model.join('/') }),
@@ -201,11 +191,9 @@ export class RunEvents {
   #beginTurn(turn: number): void {
     this.#close();
     this.#endStep();
-    this.#turn = turn;
+    this.#turn = newTurn(turn);
     this.#response = undefined;
-    this.#added = [];
-    this.#end = undefined;
-    this.#hasEnded = false;
+    this.#shownIn.clear();
   }
 
   #emit(event: Event): void {
@@ -215,7 +203,6 @@ export class RunEvents {
   #startStep(step: number, model: string): void {
     this.#close();
     this.#endStep();
-    this.#hasEnded = false;
     this.#model = model;
     this.#response = undefined;
     if (this.#isReplay) return;
@@ -250,7 +237,7 @@ export class RunEvents {
   }
 
   #idAt(kind: string, seq: number): string {
-    return `${kind}_${this.#turn}_${seq}`;
+    return `${kind}_${this.#turn.turn}_${seq}`;
   }
 
   /** The assistant message of the response; services before `message.started` do not name it. */
@@ -259,8 +246,10 @@ export class RunEvents {
     return this.#response;
   }
 
-  #write(kind: Open['kind'], id: string, { seq, delta }: { seq: number; delta: string }): void {
-    if (delta === '') return;
+  #write(kind: Open['kind'], id: string, { delta }: { delta: string }): void {
+    const part = this.#turn.parts.at(-1);
+    if (delta === '' || !part) return;
+    this.#shownIn.set(part.id, id);
     if (this.#open?.id !== id) {
       this.#close();
       this.#open = { kind, id };
@@ -275,7 +264,6 @@ export class RunEvents {
     if (this.#isReplay) return;
     const message = this.#messageOf(id, kind);
     message.content = (message.content ?? '') + delta;
-    this.#added.push({ seq, id, length: delta.length });
   }
 
   #messageOf(id: string, kind: Open['kind']): { content?: string } {
@@ -289,7 +277,7 @@ export class RunEvents {
   #startCall(seq: number, toolCallId: string, name: string): Call {
     const messageId = this.#responseId(seq);
     const shown: ToolCall = { id: toolCallId, type: 'function', function: { name, arguments: '' } };
-    const call: Call = { shown, messageId, seq, isOpen: true, isRequested: false, isDone: false };
+    const call: Call = { shown, messageId, isOpen: true };
     this.#calls.set(toolCallId, call);
     const start = {
       type: EventType.TOOL_CALL_START,
@@ -314,38 +302,30 @@ export class RunEvents {
   }
 
   /** The call with its input. */
-  #call(seq: number, toolCallId: string, name: string, input: unknown): Call {
+  #call(seq: number, toolCallId: string, name: string, input: unknown): void {
     if (this.#open) this.#close();
-    const known = this.#calls.get(toolCallId);
-    if (known?.isDone) return known;
-    const call = known ?? this.#startCall(seq, toolCallId, name);
-    call.isRequested = true;
+    const call = this.#calls.get(toolCallId) ?? this.#startCall(seq, toolCallId, name);
     const json = toolCall(toolCallId, name, input).function.arguments;
     if (call.isOpen && call.shown.function.arguments === '') {
       call.shown.function.arguments = json;
       this.#emit({ type: EventType.TOOL_CALL_ARGS, toolCallId, delta: json });
     }
     this.#closeInput(call);
-    if (isSameJson(call.shown.function.arguments, input)) return call;
+    if (isSameJson(call.shown.function.arguments, input)) return;
     // An approver has changed it.
     call.shown.function.arguments = json;
     const message = this.messages.find(({ id }) => id === call.messageId) as AssistantMessage | undefined;
     const shown = message?.toolCalls?.find(({ id }) => id === toolCallId);
     if (shown) shown.function.arguments = json;
     this.#snapshot();
-    return call;
   }
 
   #result(chunk: Extract<Chunk, { type: 'tool.result' }>): void {
     const { toolCallId, error } = chunk;
-    if (chunk.tool !== undefined && !this.#calls.get(toolCallId)?.isDone) {
-      this.#call(chunk.seq, toolCallId, chunk.tool, chunk.input);
-    }
+    if (chunk.tool !== undefined) this.#call(chunk.seq, toolCallId, chunk.tool, chunk.input);
     const call = this.#calls.get(toolCallId);
-    if (!call || call.isDone) return;
+    if (!call) return;
     this.#close();
-    call.isDone = true;
-    delete call.approval;
     const messageId = resultMessageId(toolCallId);
     const content = resultContent(chunk);
     // A client that ran the call has the result.
@@ -358,23 +338,36 @@ export class RunEvents {
     this.messages.splice(at, 0, { id: messageId, role: 'tool', toolCallId, content, ...metadata });
   }
 
-  #reset(fromSeq: number): void {
+  #reset(before: TurnState): void {
     this.#close();
-    const voided = this.#added.filter(({ seq }) => seq >= fromSeq);
-    this.#added = this.#added.filter(({ seq }) => seq < fromSeq);
-    for (const { id, length } of voided.toReversed()) {
-      const message = this.messages.find((known) => known.id === id) as { content?: string } | undefined;
-      if (message?.content) message.content = message.content.slice(0, -length);
-    }
-    // A call that was requested stays; one whose input was being written disappears.
-    const written = [...this.#calls.values()].filter(({ seq, isRequested }) => seq >= fromSeq && !isRequested);
-    for (const { shown, messageId } of written) {
-      this.#calls.delete(shown.id);
-      const message = this.messages.find(({ id }) => id === messageId) as AssistantMessage | undefined;
-      if (message?.toolCalls) message.toolCalls = message.toolCalls.filter(({ id }) => id !== shown.id);
-    }
     this.#response = undefined;
-    if (voided.length + written.length > 0) this.#snapshot();
+    let isVoid = false;
+    // The last part first: what is void is at the end of its message.
+    for (const part of before.parts.toReversed()) {
+      const left = this.#turn.parts.find(({ id }) => id === part.id);
+      if (part.type !== 'tool') {
+        const length = part.text.length - (left && left.type !== 'tool' ? left.text.length : 0);
+        if (length > 0 && !this.#isReplay) this.#shorten(this.#shownIn.get(part.id), length);
+        isVoid ||= length > 0;
+      } else if (!left) {
+        this.#dropCall(part.id);
+        isVoid = true;
+      }
+    }
+    if (isVoid) this.#snapshot();
+  }
+
+  #shorten(id: string | undefined, length: number): void {
+    const message = this.messages.find((known) => known.id === id) as { content?: string } | undefined;
+    if (message?.content) message.content = message.content.slice(0, -length);
+  }
+
+  /** A call whose input was being written disappears; one that was requested stays. */
+  #dropCall(toolCallId: string): void {
+    const { messageId } = this.#calls.get(toolCallId) ?? {};
+    this.#calls.delete(toolCallId);
+    const message = this.messages.find(({ id }) => id === messageId) as AssistantMessage | undefined;
+    if (message?.toolCalls) message.toolCalls = message.toolCalls.filter(({ id }) => id !== toolCallId);
   }
 
   #snapshot(): void {
@@ -391,4 +384,9 @@ export class RunEvents {
   #custom(chunk: Chunk): void {
     this.#emit({ type: EventType.CUSTOM, name: `signalbox.${chunk.type}`, value: chunk });
   }
+}
+
+function isDone(turn: TurnState, toolCallId: string): boolean {
+  const call = toolOf(turn, toolCallId);
+  return call !== undefined && hasResult(call);
 }
