@@ -1610,15 +1610,18 @@ export interface ResolvedBy {
 }
 
 export interface RetrySession {
-  /** What models do not get from now on, also in later turns and in forks, because a provider refuses a request with it. See `leftOut` of the session. Nothing is left out if one of these is unknown: 400 names it. */
-  without?: {
-    /** Files of the conversation. */
-    fileIds?: string[] | undefined;
-    /** Messages of the conversation. A response that called tools is left out together with the results. */
-    messageIds?: string[] | undefined;
-    /** Names of tools of the agent. The name of an MCP server is for all of its tools. */
-    tools?: string[] | undefined;
-  } | undefined;
+  /** What models do not get from now on, also in later turns and in forks, because a provider refuses a request with it: `error.retryWithout` of the session, or anything else of the conversation and the agent. See `leftOut` of the session. Nothing is left out if one of these is unknown: 400 names it. */
+  without?: RetryWithout | undefined;
+}
+
+/** What the provider refuses, if that can be left out: the `without` of a retry of the turn. If it is one of several, all of them are named, and one may be enough. */
+export interface RetryWithout {
+  /** Files of the conversation. */
+  fileIds?: string[] | undefined;
+  /** Messages of the conversation. A response that called tools is left out together with the results. */
+  messageIds?: string[] | undefined;
+  /** Names of tools of the agent. The name of an MCP server is for all of its tools. */
+  tools?: string[] | undefined;
 }
 
 /** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
@@ -1786,6 +1789,7 @@ export interface Session {
 export interface SessionError {
   code: string;
   message: string;
+  retryWithout?: RetryWithout;
 }
 
 /** A link by which anyone who has it can read a session. */
@@ -3020,7 +3024,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
+  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools; a session token can name those of `error.retryWithout`. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
   retrySession: {
     params: {
       sessionId: string;

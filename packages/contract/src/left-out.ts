@@ -22,26 +22,30 @@ export type LeftOut = Static<typeof LeftOut>;
 const MAX = 100;
 const Some = <S extends TSchema>(item: S, description: string) =>
   Type.Optional(Type.Array(item, { maxItems: MAX, description }));
+/** Names files, messages and tools of a session: what a retry leaves out, and what the error of a turn says that it could. */
+export const RetryWithout = Strict(
+  {
+    fileIds: Some(Id('file'), 'Files of the conversation.'),
+    messageIds: Some(
+      Id('msg'),
+      'Messages of the conversation. A response that called tools is left out together with the results.',
+    ),
+    tools: Some(
+      Type.String({ minLength: 1, maxLength: 200 }),
+      'Names of tools of the agent. The name of an MCP server is for all of its tools.',
+    ),
+  },
+  { title: 'RetryWithout' },
+);
+export type RetryWithout = Static<typeof RetryWithout>;
 export const RetrySession = Strict(
   {
     without: Type.Optional(
-      Strict(
-        {
-          fileIds: Some(Id('file'), 'Files of the conversation.'),
-          messageIds: Some(
-            Id('msg'),
-            'Messages of the conversation. A response that called tools is left out together with the results.',
-          ),
-          tools: Some(
-            Type.String({ minLength: 1, maxLength: 200 }),
-            'Names of tools of the agent. The name of an MCP server is for all of its tools.',
-          ),
-        },
-        {
-          description:
-            'What models do not get from now on, also in later turns and in forks, because a provider refuses a request with it. See `leftOut` of the session. Nothing is left out if one of these is unknown: 400 names it.',
-        },
-      ),
+      Type.Unsafe<RetryWithout>({
+        ...RetryWithout,
+        description:
+          'What models do not get from now on, also in later turns and in forks, because a provider refuses a request with it: `error.retryWithout` of the session, or anything else of the conversation and the agent. See `leftOut` of the session. Nothing is left out if one of these is unknown: 400 names it.',
+      }),
     ),
   },
   { title: 'RetrySession' },

@@ -1,4 +1,5 @@
 /** The state of a session and of its turns, as the session and its chunks show it. */
+import { RetryWithout } from './left-out.ts';
 import { Id, Nullable, OneOf, type Static, Timestamp, Type } from './schema.ts';
 
 /**
@@ -25,7 +26,20 @@ export const StopReason = OneOf(
 export type StopReason = Static<typeof StopReason>;
 
 /** Why a turn failed, for people. It never contains a prompt or a secret. */
-export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
+export const SessionError = Type.Object(
+  {
+    code: Type.String(),
+    message: Type.String(),
+    retryWithout: Type.Optional(
+      Type.Unsafe<RetryWithout>({
+        ...RetryWithout,
+        description:
+          'What the provider refuses, if that can be left out: the `without` of a retry of the turn. If it is one of several, all of them are named, and one may be enough.',
+      }),
+    ),
+  },
+  { title: 'SessionError' },
+);
 export type SessionError = Static<typeof SessionError>;
 
 /**

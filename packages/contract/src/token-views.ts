@@ -9,6 +9,7 @@
 import type { Approval } from './approvals.ts';
 import type { Chunk, ChunkType, Envelope } from './chunks.ts';
 import type { StoredFile } from './files.ts';
+import type { RetryWithout } from './left-out.ts';
 import type { Result, RouteName, Routes } from './routes.ts';
 import type { SessionError, Usage, WaitingFor } from './session-state.ts';
 import type { ListedSession, Message, MessagePart, Session } from './sessions.ts';
@@ -42,8 +43,21 @@ const list =
     values.map(view);
 const nothing = () => null;
 
+/**
+ * What a token can leave out with a retry: files, and a message that is certainly the refused one. Of several messages, some may be the
+ * integrator's, and tools are what the agent is.
+ */
+export function retryWithoutForToken({ retryWithout = {} }: SessionError): RetryWithout | undefined {
+  const { fileIds = [], messageIds = [] } = retryWithout;
+  if (fileIds.length > 0) return { fileIds };
+  return messageIds.length === 1 ? { messageIds } : undefined;
+}
+
 /** The code is for the page. The text is for the operator: it may name a model, a server or an environment. */
-const error = ({ code }: SessionError): SessionError => ({ code, message: 'The turn failed.' });
+const error = (whole: SessionError): SessionError => {
+  const retryWithout = retryWithoutForToken(whole);
+  return { code: whole.code, message: 'The turn failed.', ...(retryWithout && { retryWithout }) };
+};
 const FAILED_CALL = () => 'The call failed.';
 
 const usage = (value: Usage): Usage =>

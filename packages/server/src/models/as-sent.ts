@@ -11,7 +11,8 @@ import { anthropic } from './providers/anthropic.ts';
 import { google } from './providers/google.ts';
 import { openai } from './providers/openai.ts';
 import { openaiCompatible } from './providers/openai-compatible.ts';
-import { baseUrlOf, optionsOf, type Provider, withoutQuery } from './providers/provider.ts';
+import type { Provider } from './providers/provider.ts';
+import { baseUrlOf, unsentRequest } from './providers/request.ts';
 import { sentTools } from './tools/tools.ts';
 
 const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
@@ -35,20 +36,10 @@ export interface AsSent {
 /** Null: nothing is sent to a model of this provider. */
 export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
   const provider = providers[call.config.provider];
-  const { model } = call.config;
-  if (!provider || model === undefined) return null;
+  if (!provider || call.config.model === undefined) return null;
   const baseUrl = baseUrlOf(call);
   const files = placeholderFiles(call);
-  let sent: { url: URL; init: RequestInit } | undefined;
-  const fetch: typeof globalThis.fetch = async (input, init = {}) => {
-    sent = { url: new URL(input instanceof Request ? input.url : input), init };
-    throw new TypeError('This request is only shown');
-  };
-  const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch });
-  await sdk.doStream(optionsOf(provider, call, files, baseUrl)).then(
-    () => {},
-    () => {},
-  );
+  const sent = await unsentRequest(provider, call, files);
   if (!sent) return null;
   const { url, init } = sent;
   for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);

@@ -14,7 +14,8 @@ import { type ModelCall, ModelFailure } from './model/model.ts';
 import type { ProviderKey } from './model/provider-key.ts';
 import { type ListedModel, offeredBy } from './model-lists.ts';
 import { keyFor } from './providers/find-key.ts';
-import { baseUrlOf, type Provider } from './providers/provider.ts';
+import type { Provider } from './providers/provider.ts';
+import { baseUrlOf } from './providers/request.ts';
 
 /** Whose list is requested. */
 export type CatalogRequest = Pick<ModelCall, 'organizationId' | 'environment' | 'config'>;

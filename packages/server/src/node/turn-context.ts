@@ -67,6 +67,14 @@ export function nextEntry(
   return { turn: context.session.row.turn, position, messageId, role, content, providerData, createdAt };
 }
 
+/** The entry that the turn machine has added. It has an id from then on: a response has that of its model call. */
+export function addedEntry(context: TurnContext, createdAt: Date): TranscriptEntry {
+  const added = context.state.transcript.at(-1)!;
+  const entry = nextEntry(context, added, createdAt, added.messageId as string | undefined);
+  added.messageId = entry.messageId;
+  return entry;
+}
+
 /** The chunk that voids what has been shown since the model call began; none if nothing was. */
 export function voidedText({ nextSeq }: Pick<TextHead, 'nextSeq'>, { fromSeq }: Operation): NewChunk[] {
   return nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];

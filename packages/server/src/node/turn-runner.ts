@@ -26,7 +26,6 @@ import type { Platform } from '../platform.ts';
 import {
   firstExpiry,
   insertOperation,
-  messageIdOf,
   newModelCall,
   type Operation,
   updateOperation,
@@ -60,7 +59,7 @@ import { startCall, storeCall } from './start-call.ts';
 import { storeCompaction } from './store-compaction.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordMissingTools, setTools } from './tool-servers.ts';
-import { agentSource, logIds, nextEntry, partsOfRow, type TurnContext, voidedText } from './turn-context.ts';
+import { addedEntry, agentSource, logIds, partsOfRow, type TurnContext, voidedText } from './turn-context.ts';
 import { parkForModel, parkTurn, resumeForModel, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
 export interface TurnRunnerOptions {
@@ -137,7 +136,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         const model = modelCall.model!;
         const usage = spending.add(model, event.usage);
         const { reportedTokens, leftOut } = state;
-        const entry = nextEntry(context, state.transcript.at(-1)!, now, messageIdOf(modelCall));
+        const entry = addedEntry(context, now);
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
         const change = modelResponseChange(
           row,
@@ -192,7 +191,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'stepEnded': {
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
-        const entries = event.results ? [nextEntry(context, { role: 'tool', content: event.results }, now)] : [];
+        const entries = event.results ? [addedEntry(context, now)] : [];
         const statements = entries.map((entry) => insertEntry(row, entry));
         await session.commit({ statements: [...statements, insertOperation(row, next, now)] });
         return beginStep(next);
@@ -201,7 +200,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       case 'repair': {
         const items = voidedText(head, event.first);
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
-        const entry = nextEntry(context, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
+        const entry = addedEntry(context, now);
         await session.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
         return beginStep(next);
       }

@@ -61,7 +61,8 @@ export function withoutMessages<E extends Omit<TranscriptEntry, 'createdAt'>>(
   const calls = new Set(entries.filter(isNamed).flatMap(({ content }) => callIdsIn(content)));
   return entries.map((entry) => {
     if (!isNamed(entry) && !callIdsIn(entry.content).some((id) => calls.has(id))) return entry;
-    const { providerData: _, ...kept } = entry;
+    // It can't be left out once more.
+    const { providerData: _, messageId: __, ...kept } = entry;
     return { ...kept, role: 'user', content: [{ type: 'text', text: noteFor(entry) }] } as unknown as E;
   });
 }

@@ -5,12 +5,12 @@
 // does not run again, unless the model requests it once more.
 //
 // A provider may refuse a request because of one file, message or tool that each later request has as well. So a retry can leave it out.
-import type { Input, Result } from '@signalbox/contract';
+import { type Input, type Result, type RetryWithout, retryWithoutForToken } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { nextVersion } from '../agents/agents.ts';
 import { recordEvent } from '../events/record.ts';
 import type { Patch } from '../journal/append.ts';
-import { ApiError } from '../lib/api-error.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { type LeftOutColumn, viewLeftOut } from '../session-rows/left-out.ts';
@@ -56,6 +56,7 @@ export async function retrySession(ctx: Context, input: Input<'retrySession'>): 
     const fromSeq = row.nextSeq + items.length;
     const next = isCompaction ? newCompaction(turn, step, operations) : newModelCall(turn, step, fromSeq);
     const operation = { ...next, fromSeq, agentVersion: version };
+    if (ctx.token) requireOfError(row, input.without);
     const without = await requireKnown(tx, row, version, input.without);
     const leftOut = without ? [...(row.leftOut ?? []), { turn, step, ...without }] : row.leftOut;
     const traceParent = ctx.traceParent ?? row.traceParent;
@@ -92,6 +93,17 @@ function requireFailed({ status, stopReason }: SessionRow): void {
       ? 'Its last turn did not fail. Send a message to start another turn.'
       : 'A turn is in progress. Only the last turn can be retried, after it has failed.';
   throw new ApiError('turn_not_failed', `The session is ${status}. ${why}`);
+}
+
+/** An end user decides only about what the provider refuses of the conversation, not about what the agent is and has been sent. */
+function requireOfError({ error }: SessionRow, without: RetryWithout = {}): void {
+  const allowed = (error && retryWithoutForToken(error)) ?? {};
+  for (const field of ['fileIds', 'messageIds', 'tools'] as const) {
+    const at = without[field]?.findIndex((name) => !allowed[field]?.includes(name)) ?? -1;
+    if (at < 0) continue;
+    const why = 'is not in `error.retryWithout`, and a session token can leave out nothing else';
+    throw invalidField(`without.${field}[${at}]`, why);
+  }
 }
 
 function leftOutPatch(leftOut: LeftOutColumn): Patch {

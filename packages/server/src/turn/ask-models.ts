@@ -221,7 +221,10 @@ function afterRound(
   const after = (ms: number) => new Date(now.getTime() + Math.ceil(ms));
   // The first that may be called again.
   const askedMs = Math.min(...retryable.map(({ retryAfterMs = 0 }) => retryAfterMs));
-  if (retryable.length === 0) return { type: 'fail', error: { code, message } };
+  if (retryable.length === 0) {
+    const { retryWithout } = failure;
+    return { type: 'fail', error: { code, message, ...(retryWithout && { retryWithout }) } };
+  }
 
   const outageMs = definition.limits.modelOutageSeconds * 1000;
   const leftMs = deadline.getTime() - now.getTime();

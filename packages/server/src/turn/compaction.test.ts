@@ -95,6 +95,21 @@ test('what a model gets after a compaction fits', () => {
   });
 });
 
+test('each part that a model gets after a compaction is known to be of its message, and the summary of none', () => {
+  const user = (turn: number, ...texts: string[]) => ({
+    turn,
+    position: 0,
+    role: 'user' as const,
+    content: texts.map((one) => ({ type: 'text' as const, text: one })),
+    messageId: `message ${turn}`,
+  });
+  const compaction = { from: { turn: 3, position: 0 }, summary: 's', maxTokens: null, maxTokensOf: null };
+  const [first, second] = modelView([user(1, 'a', 'b'), user(3, 'c'), user(4, 'd')], compaction, ROOM);
+  expect(first!.content).toHaveLength(4);
+  expect(first!.messageId).toEqual(['message 1', 'message 1', null, 'message 3']);
+  expect(second!.messageId).toBe('message 4');
+});
+
 test('what a model gets without a compaction fits, if none is possible', () => {
   property((entries) => {
     const { parts, view } = carriedOut(entries, false);

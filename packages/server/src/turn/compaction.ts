@@ -88,15 +88,24 @@ export function modelView(entries: readonly PlacedEntry[], compaction: Compactio
   if (!compaction) return entries.map((entry) => fitted(entry, room));
   const { pinned, rest } = divideAt(entries, compaction.from);
   const kept = rest.map((entry) => fitted(entry, room));
-  const head: MessagePart[] = [
-    ...pinned.flatMap((entry) => cutEntry(entry, room * SHARE_OF_PINNED).content),
-    { type: 'text', text: summaryText(boundedSummary(compaction.summary, room)) },
-  ];
+  const summary: ModelEntry = {
+    role: 'user',
+    content: [{ type: 'text', text: summaryText(boundedSummary(compaction.summary, room)) }],
+  };
+  const head = [...pinned.map((entry) => cutEntry(entry, room * SHARE_OF_PINNED)), summary];
   const [next, ...others] = kept;
   // One message rather than two: some models require that user and assistant take turns.
-  return next?.role === 'user'
-    ? [{ role: 'user', content: [...head, ...next.content] }, ...others]
-    : [{ role: 'user', content: head }, ...kept];
+  return next?.role === 'user' ? [joined([...head, next]), ...others] : [joined(head), ...kept];
+}
+
+function joined(entries: readonly ModelEntry[]): ModelEntry {
+  return {
+    role: 'user',
+    content: entries.flatMap(({ content }) => content),
+    messageId: entries.flatMap(({ content, messageId }) =>
+      content.map((_, at) => (typeof messageId === 'string' ? messageId : (messageId?.[at] ?? null))),
+    ),
+  };
 }
 
 /** The place of the next message of a turn. */

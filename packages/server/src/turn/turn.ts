@@ -18,7 +18,7 @@ import type { AskModel, ModelFailure, ReportedUsage } from '../models/model/mode
 import type { Compaction } from '../session-rows/compactions.ts';
 import type { LeftOutColumn } from '../session-rows/left-out.ts';
 import type { StoredResponse } from '../session-rows/operation-trace.ts';
-import { isFinished, type Operation, releasedCall } from '../session-rows/operations.ts';
+import { isFinished, messageIdOf, type Operation, releasedCall } from '../session-rows/operations.ts';
 import { isSubmitted } from '../session-rows/submission.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool/tool.ts';
 import { modelName } from '../usage/prices.ts';
@@ -256,7 +256,7 @@ export function refused(modelCall: Operation, refusal: 'budgetReached' | Session
 
 function addEntry(
   state: TurnState,
-  entry: Pick<TurnState['transcript'][number], 'role' | 'content' | 'providerData'>,
+  entry: Pick<TurnState['transcript'][number], 'role' | 'content' | 'providerData' | 'messageId'>,
 ): void {
   state.transcript.push({ ...entry, ...nextPlace(state.transcript, state.compaction, state.turn) });
 }
@@ -283,7 +283,8 @@ async function* takeResponse(
   state.modelCalls += 1;
   state.shownText = '';
   state.operations.push(...calls);
-  addEntry(state, { role: 'assistant', content: responseParts(text, calls), ...kept });
+  const messageId = messageIdOf(modelCall);
+  addEntry(state, { role: 'assistant', content: responseParts(text, calls), ...kept, messageId });
   // Some providers report nothing, and a worker may report several calls.
   const isKnown = usage.inputTokens > 0 && model.provider !== 'worker';
   state.reportedTokens = isKnown ? usage.inputTokens + usage.outputTokens : null;

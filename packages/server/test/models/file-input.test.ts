@@ -290,9 +290,12 @@ describe.each(formats)(
       const [photo, other] = [await store(png, 'photo.png'), await store(Buffer.concat([png, noise(9)]))];
       server.next(refuse(400, { body: wire.error(400, 'Could not process image') }));
       const asked = eventsOf(callOf({ provider, model, baseUrl: server.url }, [photo, other]));
-      await expect(asked).rejects.toThrow(
-        `: that is of one of the files "photo.png" (${photo.fileId}), ${other.fileId}; the turn can be retried without it`,
-      );
+      await expect(asked).rejects.toMatchObject({
+        message: expect.stringContaining(
+          `: that is of one of the files "photo.png" (${photo.fileId}), ${other.fileId}; the turn can be retried without it`,
+        ),
+        retryWithout: { fileIds: [photo.fileId, other.fileId] },
+      });
       expect(server.requests).toHaveLength(1);
     });
 

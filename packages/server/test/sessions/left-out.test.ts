@@ -1,5 +1,6 @@
 // Leaving out of a session what a provider refuses: a retry names it, and no later call has it.
 import { Readable } from 'node:stream';
+import { Signalbox } from '@signalbox/client';
 import type { Chunk, LeftOut, Message } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -19,7 +20,10 @@ import { getSession } from '../../src/sessions/sessions.ts';
 import { turnToolOf } from '../../src/tools/tool/turn-tool.ts';
 import { anthropicMessages } from '../support/anthropic-wire.ts';
 import { png } from '../support/files.ts';
-import { refuse, startProviderServer } from '../support/provider-server.ts';
+import { generateContent } from '../support/google-wire.ts';
+import { chatCompletions } from '../support/openai-server.ts';
+import { type ResponsePart, refuse, startProviderServer } from '../support/provider-server.ts';
+import { responses } from '../support/responses-wire.ts';
 import { startTestService } from '../support/service.ts';
 import { answering, createWorld, httpTool, type ScriptedResponse, type World } from '../support/session-world.ts';
 
@@ -242,6 +246,183 @@ test('a file that a provider refuses is left out by itself for that model, in la
     const { operation } = await getOperation(world.ctx, { sessionId, operationId });
     expect(JSON.stringify(operation.request)).toContain('not shown: the provider of its model refused it');
   }
+  await server.close();
+});
+
+/** The paths of the elements of lists that have the poison, from the outermost to the innermost. */
+function pathsTo(value: unknown, path: (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (!JSON.stringify(inner).includes(POISON)) return [];
+    const at = [...path, Array.isArray(value) ? Number(name) : name];
+    return [...(Array.isArray(value) ? [at] : []), ...pathsTo(inner, at)];
+  });
+}
+const bracketed = (path: (string | number)[]) =>
+  path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1);
+const invalid = { type: 'invalid_request_error', code: null };
+
+test.each([
+  {
+    provider: 'anthropic',
+    model: 'claude-sonnet-4-5',
+    wire: anthropicMessages,
+    errorAt: (path: (string | number)[]) => anthropicMessages.error(400, `${path.join('.')}: Input is not allowed`),
+  },
+  {
+    provider: 'openai',
+    model: 'gpt-5',
+    wire: responses,
+    errorAt: (path: (string | number)[]) => ({
+      error: { ...invalid, message: 'x', param: bracketed(path.slice(0, 2)) },
+    }),
+  },
+  {
+    provider: 'google',
+    model: 'gemini-3-pro-preview',
+    wire: generateContent,
+    errorAt: (path: (string | number)[]) =>
+      generateContent.error(400, `* GenerateContentRequest.${bracketed(path)}.data: required oneof field 'data'`),
+  },
+  {
+    provider: 'openai-compatible',
+    model: 'small',
+    wire: chatCompletions,
+    errorAt: (path: (string | number)[]) => ({
+      error: { ...invalid, message: 'x', param: bracketed(path.slice(0, 2)) },
+    }),
+  },
+] as const)(
+  'the error of a turn names the message that $provider refuses, and the turn continues without it',
+  async (row) => {
+    const { provider, model, wire, errorAt } = row;
+    const replies: ResponsePart[][] = [[{ text: ['Hello'] }], [{ call: 'look', input: {} }]];
+    const server = await startProviderServer(wire.basePath, (response, request) => {
+      const path = pathsTo(request.body).at(-1);
+      const reply = path
+        ? refuse(400, { body: errorAt(path) })
+        : wire.respond({ parts: replies.shift() ?? [{ text: ['ok'] }] });
+      return reply(response, request as never);
+    });
+    await world.work({ ask: createModels(world.platform), run: async () => ({ output: POISON }) });
+    const agentId = await world.agent([look], { model: { provider, model, baseUrl: server.url } as never });
+    const sessionId = await world.open(agentId, { input: 'Hi' });
+    await world.until(sessionId, is('idle'));
+    await sendMessage(world.ctx, { sessionId, content: 'Look' });
+    const chunks = await world.until(sessionId, is('idle', 2));
+    const results = (await messagesOf(sessionId)).find(({ role }) => role === 'tool')!;
+    const retryWithout = { messageIds: [results.messageId] };
+    const message = expect.stringContaining(`: that is of the message ${results.messageId}; the turn can be retried`);
+    expect(chunks.findLast(({ type }) => type === 'turn.completed')).toMatchObject({
+      error: { message, retryWithout },
+    });
+    expect((await listTurns(world.ctx, { sessionId })).data[0]).toMatchObject({ error: { retryWithout } });
+
+    // Read again from what is stored, and joined with the message after it.
+    await sendMessage(world.ctx, { sessionId, content: 'And now?' });
+    await world.until(sessionId, is('idle', 3));
+    const { error } = await sessionOf(sessionId);
+    expect(error).toMatchObject({ retryWithout });
+    await retrySession(world.ctx, { sessionId, without: error!.retryWithout! });
+    await world.until(sessionId, is('idle', 4));
+    expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', error: null, leftOut: retryWithout });
+    await server.close();
+  },
+);
+
+test('the error of a turn names the tool that a provider refuses, and the turn continues without it', async () => {
+  const server = await startProviderServer('/v1', (response, request) => {
+    const at = (request.body.tools as { name: string }[] | undefined)?.findIndex(({ name }) => name === 'pay') ?? -1;
+    const error = anthropicMessages.error(400, `tools.${at}.custom.input_schema: JSON schema is invalid.`);
+    const reply = at >= 0 ? refuse(400, { body: error }) : anthropicMessages.respond({ parts: [{ text: ['ok'] }] });
+    return reply(response, request as never);
+  });
+  await world.work({ ask: createModels(world.platform) });
+  const config = { provider: 'anthropic', model: 'claude-sonnet-4-5', baseUrl: server.url };
+  const sessionId = await world.open(await world.agent([look, pay], { model: config as never }));
+  await world.until(sessionId, is('idle'));
+  const { error } = await sessionOf(sessionId);
+  expect(error).toMatchObject({ retryWithout: { tools: ['pay'] } });
+  await retrySession(world.ctx, { sessionId, without: error!.retryWithout! });
+  await world.until(sessionId, is('idle', 2));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', leftOut: { tools: ['pay'] } });
+  await server.close();
+});
+
+test('an error names no message that is left out already, and none at a place of another request', async () => {
+  const errors: unknown[] = [
+    anthropicMessages.error(400, 'messages.0: roles must alternate'),
+    // Of what a gateway has made of the request.
+    {
+      error: {
+        message: 'Provider returned error',
+        metadata: { raw: JSON.stringify(anthropicMessages.error(400, 'messages.0: x')) },
+      },
+    },
+    anthropicMessages.error(400, 'messages: too many'),
+    anthropicMessages.error(400, 'messages.9.content: x'),
+    anthropicMessages.error(400, 'system.0: x'),
+  ];
+  const server = await startProviderServer('/v1', (response) =>
+    refuse(400, { body: errors[0] })(response, null as never),
+  );
+  await world.work({ ask: createModels(world.platform) });
+  const config = { provider: 'anthropic', model: 'claude-sonnet-4-5', baseUrl: server.url };
+  const sessionId = await world.open(await world.agent([], { model: config as never }), { input: 'Hi' });
+  await world.until(sessionId, is('idle'));
+  const [first] = await messagesOf(sessionId);
+  const named: unknown[] = [(await sessionOf(sessionId)).error!.retryWithout];
+  await retrySession(world.ctx, { sessionId, without: { messageIds: [first!.messageId] } });
+  await world.until(sessionId, is('idle', 2));
+  named.push((await sessionOf(sessionId)).error!.retryWithout);
+  for (let times = 3; errors.length > 1; times++) {
+    errors.shift();
+    await sendMessage(world.ctx, { sessionId, content: 'Hi' });
+    await world.until(sessionId, is('idle', times));
+    named.push((await sessionOf(sessionId)).error!.retryWithout);
+  }
+  expect(named).toEqual([{ messageIds: [first!.messageId] }, ...Array(5).fill(undefined)]);
+  await server.close();
+});
+
+test('an end user continues without the message that is refused, and leaves nothing else out', async () => {
+  const service = await startTestService();
+  const { client } = service;
+  const server = await startProviderServer('/v1', (response, { text, body }) => {
+    const error = { error: { ...invalid, message: 'x', param: 'messages[0].content' } };
+    const reply = text.includes(POISON)
+      ? refuse(400, { body: error })
+      : chatCompletions.respond({ parts: [{ text: ['ok'] }] });
+    return reply(response, { body } as never);
+  });
+  const model = { provider: 'openai-compatible' as const, model: 'small', baseUrl: server.url };
+  const { agentId } = await client.agents.create({ name: 'Clerk', model });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: POISON });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  const [{ messageId }] = (await client.sessions.messages(sessionId)).data as [Message];
+  const { token } = await client.sessions.createToken(sessionId, { scopes: ['read', 'send'] });
+  const asUser = new Signalbox({ baseUrl: service.url, token: () => token! });
+  const { error } = await asUser.sessions.get(sessionId);
+  expect(error).toEqual({
+    code: 'model_rejected',
+    message: 'The turn failed.',
+    retryWithout: { messageIds: [messageId] },
+  });
+
+  for (const without of [{ tools: ['pay'] }, { messageIds: [messageId, formatId('msg', newUuid())] }])
+    await expect(asUser.sessions.retry(sessionId, { without })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('a session token can leave out nothing else'),
+    });
+  await asUser.sessions.retry(sessionId, { without: error!.retryWithout! });
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  expect(await client.sessions.get(sessionId)).toMatchObject({
+    stopReason: 'endTurn',
+    leftOut: { messageIds: [messageId] },
+  });
   await server.close();
 });
 

@@ -7,7 +7,11 @@ const clock = { now: () => new Date('2026-01-02T03:04:05Z') };
 const sent = { key: undefined, body: '{"model":"m","messages":[{"role":"user","content":"my own words"}]}' };
 
 const refused = (status: number, body: unknown, headers: Record<string, string> = {}) =>
-  refusalOf(new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers }), sent, clock);
+  refusalOf(
+    new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers }),
+    sent,
+    clock,
+  ).then(({ failure }) => failure);
 const streamed = (event: unknown) => errorAfterOk(errorInEvent(event)!, sent, new Headers(), clock);
 
 const openai = (message: string, more: object = {}) => ({

@@ -3,7 +3,6 @@
 // Every provider has errors of its own, and they may quote the prompt. provider-error.ts reads them, failure-meaning.ts says whose fault
 // they are; shown are only the status, what is clearly a code, and the path of the part of the request that is refused.
 import { InvalidResponseDataError } from '@ai-sdk/provider';
-import type { FilePart } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure, type ModelFailureCode } from '../model/model.ts';
@@ -11,7 +10,7 @@ import { errorInBody, type ProviderError } from '../model/provider-error.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
 import { refusedParameterIn } from '../model/refused-parameters.ts';
 import { meaningOf } from './failure-meaning.ts';
-import { type FileOf, suspectFiles } from './refused-file.ts';
+import type { RefusedMedia } from './refused-file.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { shownParam } from './shown-param.ts';
 
@@ -20,9 +19,6 @@ const ERROR_MAX_BYTES = 64 * 1024;
 
 /** Matches what providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
 const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
-
-/** Statuses of a refusal that is not about what is in the request. */
-const OF_CALLER = [401, 402, 403, 404];
 
 /** DeepSeek, Kimi, and servers that run their models. */
 const WANTS_REASONING =
@@ -33,20 +29,27 @@ export interface Sent {
   readonly key: ProviderKey | undefined;
   /** Undefined if it was too long to keep: then no error code is shown, which could be a part of it. */
   readonly body: string | undefined;
-  /** Undefined if it has no files. */
-  readonly fileOf?: FileOf | undefined;
+  /** The kinds of its files. */
+  readonly media?: ReadonlySet<RefusedMedia> | undefined;
+}
+
+/** `error`: what the provider says. It may quote the prompt, so it is for look-ups only. */
+export interface Refused {
+  readonly failure: ModelFailure;
+  readonly error: ProviderError | undefined;
 }
 
 /** The provider responded with a status other than 2xx. */
-export async function refusalOf(response: Response, sent: Sent, clock: Pick<Clock, 'now'>): Promise<ModelFailure> {
+export async function refusalOf(response: Response, sent: Sent, clock: Pick<Clock, 'now'>): Promise<Refused> {
   const { status, headers } = response;
   const error = withType(errorInBody((await firstBytes(response, ERROR_MAX_BYTES)).trim()), headers);
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
-  return failureOf(error, sent, headers, clock, {
+  const failure = failureOf(error, sent, headers, clock, {
     status,
     responded: `The model’s provider responded with HTTP ${status}${redirect}`,
     key: `HTTP ${status}${redirect}`,
   });
+  return { failure, error };
 }
 
 /** An error that arrived with status 200: as an event of the stream, or instead of it. Some servers put a status into it. */
@@ -77,33 +80,14 @@ function failureOf(
   const said = [codeOf(error, sent), param].filter((word) => word !== undefined);
   const shown = said.length === 0 ? '' : ` (${said.join(', ')})`;
   if (code === 'model_key_rejected') return keyFailure(key + shown, sent, status);
-  const isOfRequest = code === 'model_rejected' && meaning.isOfRequest !== false && !OF_CALLER.includes(status ?? 0);
-  const suspects =
-    isOfRequest && error && sent.body !== undefined && sent.fileOf ? suspectFiles(error, sent.body, sent.fileOf) : [];
-  const because = why ?? aboutFiles(suspects);
-  return new ModelFailure(code, `${responded}${shown}${because === undefined ? '' : `: ${because}`}`, {
+  return new ModelFailure(code, `${responded}${shown}${why === undefined ? '' : `: ${why}`}`, {
     ...meaning,
-    refusedFile: suspects.length === 1 ? suspects[0] : undefined,
     httpStatus: status,
     param,
     refusedParameter: code === 'model_rejected' ? refusedParameterIn(error) : undefined,
     wantsReasoning: code === 'model_rejected' && WANTS_REASONING.test(error?.sentence ?? ''),
     retryAfterMs: meaning.retryable ? retryAfterOf(headers, error, code === 'model_rate_limited', clock) : undefined,
   });
-}
-
-const MAX_NAMED = 5;
-
-function aboutFiles(suspects: readonly FilePart[]): string | undefined {
-  if (suspects.length === 0) return undefined;
-  const names = suspects.slice(0, MAX_NAMED).map(nameOf);
-  if (suspects.length > MAX_NAMED) names.push(`${suspects.length - MAX_NAMED} more`);
-  const which = suspects.length === 1 ? 'the file' : 'one of the files';
-  return `that is of ${which} ${names.join(', ')}; the turn can be retried without it`;
-}
-
-function nameOf({ fileId, filename }: FilePart): string {
-  return filename === undefined ? fileId : `${JSON.stringify(filename)} (${fileId})`;
 }
 
 /** Classifies a thrown error. `responded`: the provider had begun its response, so that is at fault, and a retry may succeed. */

@@ -1,6 +1,6 @@
 // The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
 // are ours. The other files of this folder implement it for each provider.
-import type { Agent, FilePart, MessagePart, Model as ModelConfig } from '@signalbox/contract';
+import type { Agent, FilePart, MessagePart, Model as ModelConfig, RetryWithout } from '@signalbox/contract';
 import type { SentWithout } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
 import type { TurnTool } from '../../tools/tool/tool.ts';
@@ -46,6 +46,8 @@ export interface ModelEntry {
   content: readonly MessagePart[];
   /** For `assistant`: from the `finish` event of this response. */
   providerData?: unknown;
+  /** Which message it is, as a UUID, or which of its parts is of which. Undefined and null: none that can be left out. */
+  messageId?: string | readonly (string | null)[];
 }
 
 export type ModelEvent =
@@ -105,6 +107,8 @@ export class ModelFailure extends Error {
   readonly refusedParameter: RefusedParameter | undefined;
   /** The file that the provider refuses the request for, if that is certain. */
   readonly refusedFile: FilePart | undefined;
+  /** What of the request is refused, as far as a retry can leave it out: each of it, if it may be one of several. */
+  readonly retryWithout: RetryWithout | undefined;
   /** Whether the server wants the reasoning before each call. */
   readonly wantsReasoning: boolean;
   /** Whether the request is at fault, so that no other model is asked. A rejected key or an unknown model is not its fault. */
@@ -126,6 +130,7 @@ export class ModelFailure extends Error {
       param?: string | undefined;
       refusedParameter?: RefusedParameter | undefined;
       refusedFile?: FilePart | undefined;
+      retryWithout?: RetryWithout | undefined;
       wantsReasoning?: boolean;
       isOfRequest?: boolean;
       isRefusal?: boolean;
@@ -141,6 +146,7 @@ export class ModelFailure extends Error {
     this.param = more.param;
     this.refusedParameter = more.refusedParameter;
     this.refusedFile = more.refusedFile;
+    this.retryWithout = more.retryWithout;
     this.wantsReasoning = more.wantsReasoning ?? false;
     this.isOfRequest =
       more.isOfRequest ?? (code === 'model_rejected' && ![401, 402, 403, 404].includes(more.httpStatus ?? 0));

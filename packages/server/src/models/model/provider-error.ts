@@ -13,6 +13,8 @@ export interface ProviderError {
   readonly codes: readonly string[];
   /** What could name the part of the request that is refused, the most telling first: `tools[5].function.parameters`. */
   readonly params: readonly string[];
+  /** Which of them the server itself names. What it passes on may be of a request that it has made of this one. */
+  readonly ownParams: readonly string[];
   /** All sentences, in lower case. */
   readonly sentence: string;
   /** A status like HTTP's that the error names, for one that arrived with status 200. */
@@ -62,6 +64,7 @@ const NOTHING_SAID: ProviderError = {
   words: [],
   codes: [],
   params: [],
+  ownParams: [],
   sentence: '',
   status: undefined,
   layers: [],
@@ -75,11 +78,12 @@ function isSaid(error: unknown): boolean {
 
 /** Undefined if there is nothing that an error would have. */
 function errorOf(body: unknown): ProviderError | undefined {
-  const layers: Record<string, unknown>[] = [];
-  const sentences: string[] = [];
-  collect(body, 0, layers, sentences);
-  if (layers.length === 0 && sentences.length === 0) return undefined;
+  const found: Found = { layers: [], sentences: [], passedOn: new Set() };
+  collect(body, 0, found, false);
+  const { layers, passedOn } = found;
+  if (layers.length === 0 && found.sentences.length === 0) return undefined;
   const inner = layers.toReversed();
+  const sentences = found.sentences.map(({ text }) => text);
   const named = inner.flatMap(({ code, status, type }) => [code, status, type]);
   const codes = [...new Set(named.filter((word) => typeof word === 'string'))];
   const reasons = layers.flatMap(({ details }) => listOf(details).map((detail) => fieldOf(detail, 'reason')));
@@ -88,6 +92,10 @@ function errorOf(body: unknown): ProviderError | undefined {
     words: [...codes, ...reasons].filter((word) => typeof word === 'string').map((word) => word.toLowerCase()),
     codes,
     params: [...inner.flatMap(paramsOf), ...sentences.toReversed().flatMap(pathsIn)],
+    ownParams: [
+      ...inner.filter((layer) => !passedOn.has(layer)).flatMap(paramsOf),
+      ...found.sentences.toReversed().flatMap(({ text, isOwn }) => (isOwn ? pathsIn(text) : [])),
+    ],
     sentence: sentence.toLowerCase(),
     status: layers
       .flatMap(({ code, status, statusCode, status_code }) => [code, status, statusCode, status_code])
@@ -97,25 +105,36 @@ function errorOf(body: unknown): ProviderError | undefined {
   };
 }
 
+interface Found {
+  readonly layers: Record<string, unknown>[];
+  readonly sentences: { readonly text: string; readonly isOwn: boolean }[];
+  /** Layers of an error that a gateway passes on as a text. */
+  readonly passedOn: Set<unknown>;
+}
+
 /** Adds the layers of a value, the outermost first, and its sentences. */
-function collect(value: unknown, depth: number, layers: Record<string, unknown>[], sentences: string[]): void {
+function collect(value: unknown, depth: number, found: Found, isPassedOn: boolean): void {
+  const { layers, sentences, passedOn } = found;
   if (depth > MAX_DEPTH || layers.length >= MAX_LAYERS) return;
-  const next = (inner: unknown) => collect(inner, depth + 1, layers, sentences);
+  const next = (inner: unknown, isOfAnother = isPassedOn) => collect(inner, depth + 1, found, isOfAnother);
   if (typeof value === 'string') {
-    if (value.trim() !== '') sentences.push(value);
+    if (value.trim() !== '') sentences.push({ text: value, isOwn: !isPassedOn });
     // A gateway may pass on the JSON of what it called.
     const [json] = /[[{][\s\S]*[}\]]/.exec(value.slice(0, MAX_SENTENCE)) ?? [];
     const inner = json === undefined ? undefined : parseJson(json);
-    if (typeof inner === 'object' && inner !== null) next(inner);
+    if (typeof inner === 'object' && inner !== null) next(inner, true);
   } else if (Array.isArray(value)) {
     for (const one of value.slice(0, MAX_LAYERS)) if (isRecord(one)) next(one);
   } else if (isRecord(value)) {
     const { message, msg, error, detail, errors, response, innererror, metadata } = value;
-    if ([message, msg, value.code, value.type, value.status].some((field) => field !== undefined)) layers.push(value);
+    if ([message, msg, value.code, value.type, value.status].some((field) => field !== undefined)) {
+      layers.push(value);
+      if (isPassedOn) passedOn.add(value);
+    }
     for (const inner of [message, msg, error, detail, errors, innererror]) next(inner);
     if (isRecord(response)) next(response.error);
     // OpenRouter: what the provider behind it said.
-    if (isRecord(metadata)) next(metadata.raw);
+    if (isRecord(metadata)) next(metadata.raw, true);
   }
 }
 
@@ -138,7 +157,10 @@ function paramsOf({ param, loc, path, paths, details }: Record<string, unknown>)
 /** Anthropic, Groq and Google begin their sentence with the path of what they refuse: `tools.3.custom.input_schema: …`. */
 function pathsIn(sentence: string): string[] {
   const [, path] = /^(?:\* ?)?(?:Invalid (?:value at )?)?['"]?([\w.[\]]{1,120})['"]?[ :(]/.exec(sentence) ?? [];
-  return path !== undefined && /\W\d/.test(path) ? [path] : [];
+  if (path !== undefined && /\W\d/.test(path)) return [path];
+  // DeepSeek, vLLM.
+  const [, index] = /\bmessage (?:at )?index (\d{1,5})\b/.exec(sentence) ?? [];
+  return index === undefined ? [] : [`messages.${index}`];
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -13,7 +13,7 @@ import { uuidOf } from '../../lib/ids.ts';
 import { holdMemory } from '../../lib/memory.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
-import type { FileOf } from '../failure/refused-file.ts';
+import { type FileOf, type RefusedMedia, refusedMediaOf } from '../failure/refused-file.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import { filesOf } from './file-parts.ts';
 import { imagesLeftOut } from './image-sides.ts';
@@ -36,6 +36,10 @@ export interface PromptFiles {
   partsOf(file: FilePart): PromptPart[];
   /** The file with this content, in base64, if the model gets it. */
   fileOf: FileOf;
+  /** The kinds of those that the model gets, besides text. */
+  media: ReadonlySet<RefusedMedia>;
+  /** The same with placeholders as contents, as it was before any was requested. */
+  withPlaceholders(): PromptFiles;
   /** To be called once the request is sent. */
   release(): void;
 }
@@ -58,23 +62,34 @@ export async function loadPromptFiles(
     signal.throwIfAborted();
     throw error instanceof ModelFailure ? error : unreadable();
   }
-  return promptFiles({ notes, contents }, held.release);
+  return promptFiles({ notes, contents, wanted }, held.release);
 }
 
 /** The same for a request that is shown and not sent: a placeholder in place of each content. */
 export function placeholderFiles(call: ModelCall): PromptFiles & { count: number } {
   const { notes, wanted } = chooseFiles(call);
-  const contents = new Map(wanted.map(({ fileId }) => [fileId, `{{files.${fileId}}}`]));
-  return { ...promptFiles({ notes, contents }, () => {}), count: wanted.length };
+  const contents = placeholders(wanted.map(({ fileId }) => fileId));
+  return { ...promptFiles({ notes, contents, wanted }, () => {}), count: wanted.length };
 }
 
+const placeholders = (fileIds: readonly string[]) => new Map(fileIds.map((fileId) => [fileId, `{{files.${fileId}}}`]));
+
 function promptFiles(
-  { notes, contents }: { notes: Map<string, string>; contents: Map<string, string> },
+  {
+    notes,
+    contents,
+    wanted,
+  }: { notes: Map<string, string>; contents: Map<string, string>; wanted: readonly FilePart[] },
   release: () => void,
 ): PromptFiles {
   const sent: { file: FilePart; content: string }[] = [];
+  const first = { notes: new Map(notes), fileIds: [...contents.keys()] };
+  const media = wanted.flatMap(({ fileId, mediaType }) => (contents.has(fileId) ? refusedMediaOf(mediaType) : []));
   return {
     release,
+    media: new Set(media),
+    withPlaceholders: () =>
+      promptFiles({ notes: new Map(first.notes), contents: placeholders(first.fileIds), wanted }, () => {}),
     fileOf: (text) => sent.find(({ content }) => content === text)?.file,
     partsOf(file) {
       const content = contents.get(file.fileId);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { ModelCall } from '../model/model.ts';
 import { promptRulesOf } from '../model/prompt-rules.ts';
 import { toCallOptions } from './prompt.ts';
+import { placeholderFiles } from './prompt-files.ts';
 
 const toolCallId = 'call_1';
 const requested = { type: 'tool_call' as const, toolCallId, tool: 'pay', input: { euros: 90 } };
@@ -24,7 +25,10 @@ function optionsOf(transcript: ModelCall['transcript'], tools: ModelCall['tools'
       transcript,
       callsBefore: 1,
     },
-    { partsOf: () => [], fileOf: () => undefined, release() {} },
+    {
+      ...placeholderFiles({ transcript, config: { provider: 'openai', model: 'any' } } as unknown as ModelCall),
+      partsOf: () => [],
+    },
     { takesSchema: false, takesToolFiles: true, target: 'openai', rules: promptRulesOf('openai', { config: {} }) },
   );
 }

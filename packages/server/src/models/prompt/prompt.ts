@@ -17,6 +17,7 @@ import { nameFor } from '../tools/names.ts';
 import { toolRulesOf } from '../tools/rules.ts';
 import { type SentTools, sentTools } from '../tools/tools.ts';
 import { filesOf } from './file-parts.ts';
+import { idsOf, withMarks } from './message-marks.ts';
 import type { PromptFiles, PromptPart } from './prompt-files.ts';
 import { createResponses } from './provider-data.ts';
 import { validPrompt } from './valid-prompt.ts';
@@ -34,6 +35,8 @@ export interface PromptOptions {
   rules: PromptRules;
   /** Marks where the prompt is cached, for a provider that caches only there. */
   cachePoint?: SharedV4ProviderOptions | undefined;
+  /** Whether marks are in place of the messages (message-marks.ts). */
+  isMarked?: boolean;
 }
 
 /** The transcript, tools and settings of a call. */
@@ -113,7 +116,7 @@ function toPrompt(
   askedSchema: Record<string, unknown> | null,
   files: PromptFiles,
   sent: SentTools,
-  { takesToolFiles, rules }: PromptOptions,
+  { takesToolFiles, rules, isMarked = false }: PromptOptions,
 ): LanguageModelV4Message[] {
   const { config, transcript } = call;
   const toolOf = new Map(
@@ -124,19 +127,25 @@ function toPrompt(
   const messages: LanguageModelV4Message[] = [{ role: 'system', content: instructions }];
   for (const entry of transcript) {
     const { role, content } = entry;
+    const idAt = idsOf(entry);
+    const add = (message: LanguageModelV4Message, idOf = idAt) =>
+      messages.push(isMarked ? withMarks(message, idOf) : message);
     // A model's response can be empty.
     if (content.length === 0) continue;
     switch (role) {
-      case 'user':
-        messages.push({ role, content: content.flatMap((part) => toUserParts(part, files)) });
+      case 'user': {
+        const parts = content.map((part) => toUserParts(part, files));
+        const ids = parts.flatMap((some, at) => some.map(() => idAt(at)));
+        add({ role, content: parts.flat() }, (at) => ids[at]);
         break;
+      }
       case 'assistant':
-        messages.push(responses.messageOf(entry));
+        add(responses.messageOf(entry));
         break;
       case 'tool': {
         const results = only(content, 'tool_result');
         const inResults = takesToolFiles ? files : undefined;
-        messages.push({
+        add({
           role,
           content: results.map((result) => ({
             type: 'tool-result' as const,
@@ -148,7 +157,7 @@ function toPrompt(
         const returned = takesToolFiles ? [] : results.flatMap(filesOf);
         if (returned.length > 0) {
           const heading = { type: 'text' as const, text: 'The files that these tools returned:' };
-          messages.push({ role: 'user', content: [heading, ...returned.flatMap((file) => files.partsOf(file))] });
+          add({ role: 'user', content: [heading, ...returned.flatMap((file) => files.partsOf(file))] });
         }
         break;
       }

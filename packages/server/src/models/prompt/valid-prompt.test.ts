@@ -1,4 +1,4 @@
-// Every server takes every transcript that a session can have, and gets all of it.
+// Every server takes every transcript that a session can have, and gets all of it. Each place of a request is known to be of its message.
 import { type MessagePart, type Model, providerFacts } from '@signalbox/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -14,8 +14,15 @@ import {
   type Refusal,
   responsesRefusal,
 } from '../../../test/support/server-rules/transcript.ts';
-import { requestAsSent } from '../as-sent.ts';
 import type { ModelCall, ModelEntry } from '../model/model.ts';
+import { anthropic } from '../providers/anthropic.ts';
+import { google } from '../providers/google.ts';
+import { openai } from '../providers/openai.ts';
+import { openaiCompatible } from '../providers/openai-compatible.ts';
+import type { Provider } from '../providers/provider.ts';
+import { unsentRequest } from '../providers/request.ts';
+import { messagesIn as markedIn } from './message-marks.ts';
+import { placeholderFiles } from './prompt-files.ts';
 
 interface Server {
   config: Model;
@@ -170,7 +177,18 @@ function stepEntries(
   ];
 }
 
-async function sent(config: Model, transcript: readonly ModelEntry[], instructions = 'Be brief.') {
+const providers: Partial<Record<Model['provider'], Provider>> = {
+  openai,
+  anthropic,
+  google,
+  'openai-compatible': openaiCompatible,
+};
+
+async function sent(
+  config: Model,
+  transcript: readonly ModelEntry[],
+  { instructions = 'Be brief.', isMarked = false } = {},
+) {
   const modelCall: ModelCall = {
     organizationId: '',
     sessionId: 'ses_1',
@@ -183,8 +201,9 @@ async function sent(config: Model, transcript: readonly ModelEntry[], instructio
     transcript,
     callsBefore: 0,
   };
-  const { request } = (await requestAsSent(modelCall))!;
-  return JSON.parse(request.body!) as never;
+  const provider = providers[config.provider]!;
+  const request = await unsentRequest(provider, modelCall, placeholderFiles(modelCall), { isMarked });
+  return JSON.parse(request!.init.body as string) as never;
 }
 
 const REASONING = {
@@ -201,7 +220,7 @@ describe.each(servers)('%s', (_name, server) => {
     await fc.assert(
       fc.asyncProperty(history, fc.constantFrom('Be brief.', '', ' \n'), async (turns, instructions) => {
         const transcript = entriesOf(turns, server);
-        const body = await sent(config, transcript, instructions);
+        const body = await sent(config, transcript, { instructions });
         expect(refusal(body), JSON.stringify(body)).toBeUndefined();
         const text = JSON.stringify(body);
         const numbers = JSON.stringify(transcript).match(/#\d+#/g) ?? [];
@@ -222,7 +241,46 @@ describe.each(servers)('%s', (_name, server) => {
       runs,
     );
   });
+
+  test('takes a request with marks that has each message where the request has it', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (turns) => {
+        const transcript = entriesOf(turns, server).map((entry, at) => ({ ...entry, messageId: uuid(at) }));
+        const of = new Map(
+          transcript.flatMap(({ content, messageId }) =>
+            numbersIn(content).map((number) => [number, messageId] as const),
+          ),
+        );
+        const [plain, marked] = [
+          messagesIn(await sent(config, transcript)),
+          messagesIn(await sent(config, transcript, { isMarked: true })),
+        ];
+        for (const [one, other] of elementsOf(plain, marked)) {
+          const messages = [...new Set(numbersIn(one).map((number) => of.get(number)))];
+          expect(markedIn(other)).toEqual(expect.arrayContaining(messages));
+        }
+        expect(numbersIn(marked)).toEqual([]);
+        const all = transcript.filter(({ content }) => numbersIn(content).length > 0);
+        expect(markedIn(marked)).toEqual(expect.arrayContaining(all.map(({ messageId }) => messageId)));
+      }),
+      { numRuns: 20 },
+    );
+  });
 });
+
+const uuid = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const numbersIn = (value: unknown): string[] => JSON.stringify(value).match(/#\d+#/g) ?? [];
+
+/** The elements of all lists in a value, each with the one at the same place of another. */
+function elementsOf(one: unknown, other: unknown): [unknown, unknown][] {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return [];
+  if (Array.isArray(one)) {
+    expect(other).toHaveLength(one.length);
+    const list = other as unknown[];
+    return one.flatMap((element, at) => [[element, list[at]] as [unknown, unknown], ...elementsOf(element, list[at])]);
+  }
+  return Object.entries(one).flatMap(([name, value]) => elementsOf(value, (other as Record<string, unknown>)[name]));
+}
 
 /** Without the marks of a cache, which move. */
 function messagesIn(body: { messages?: unknown[]; input?: unknown[]; contents?: unknown[] }): unknown[] {

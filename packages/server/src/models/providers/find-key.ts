@@ -6,7 +6,8 @@ import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
-import { isOwnServer, type Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
+import { isOwnServer } from './request.ts';
 
 /**
  * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the

@@ -8,8 +8,9 @@ import type { OrganizationEgress } from '../../egress/egress.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorAfterOk, refusalOf, type Sent, toModelFailure } from '../failure/provider-failure.ts';
-import type { FileOf } from '../failure/refused-file.ts';
+import type { RefusedMedia } from '../failure/refused-file.ts';
 import { ModelFailure } from '../model/model.ts';
+import type { ProviderError } from '../model/provider-error.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
@@ -33,6 +34,7 @@ const KEPT_BODY_MAX_CHARACTERS = 8 * 1024 * 1024;
 export interface Refusal {
   body?: string;
   failure?: ModelFailure;
+  error?: ProviderError | undefined;
 }
 
 /** The server of the exchange, and how to authenticate there. */
@@ -56,8 +58,10 @@ export interface ProviderConnection {
   readonly fetch: typeof globalThis.fetch;
   /** Aborted by the caller's signal, by a provider that stays silent for too long, and by `close`. */
   readonly signal: AbortSignal;
-  /** Set while the request is sent: its files, in case the provider refuses one. */
-  fileOf: FileOf | undefined;
+  /** What the provider said of its refusal. It may quote the prompt, so it is for look-ups only. */
+  readonly error: ProviderError | undefined;
+  /** To be set before the request is sent: the kinds of its files. */
+  media: ReadonlySet<RefusedMedia> | undefined;
   /** Awaits something from the provider. The limit on silence applies only while this is pending. */
   wait<T>(event: PromiseLike<T>): Promise<T>;
   /** Classifies a thrown error, or the error of a stream's `error` part. */
@@ -74,6 +78,7 @@ export function openConnection(
   const stop = new AbortController();
   const signal = AbortSignal.any([callerSignal, stop.signal]);
   let failure: ModelFailure | undefined;
+  let said: ProviderError | undefined;
   let sent: Sent = { key, body: '' };
   let responded = false;
   let waiting = false;
@@ -83,8 +88,8 @@ export function openConnection(
     receivedAt = clock.now().getTime();
   }
 
-  function fail(reason: ModelFailure): ModelFailure {
-    failure ??= reason;
+  function fail(reason: ModelFailure, error?: ProviderError): ModelFailure {
+    if (!failure) [failure, said] = [reason, error];
     return failure;
   }
 
@@ -119,8 +124,9 @@ export function openConnection(
     headers.delete(keyHeader);
     if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
     const body = typeof init?.body === 'string' ? withoutRefused(init.body, withoutParameters) : '';
-    sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined };
-    if (refusal.failure && refusal.body === sent.body) throw fail(refusal.failure);
+    const { media } = connection;
+    sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined, media };
+    if (refusal.failure && refusal.body === sent.body) throw fail(refusal.failure, refusal.error);
 
     // A call without a response is retried in any case, only later.
     const response = await egress.fetch(url, {
@@ -133,16 +139,16 @@ export function openConnection(
     received();
     if (!response.ok) {
       // A longer body is here until the response begins.
-      const failed = fail(await refusalOf(response, { key, body, fileOf: connection.fileOf }, clock));
-      if (sent.body !== undefined) Object.assign(refusal, { body: sent.body, failure: failed });
-      throw failed;
+      const refused = await refusalOf(response, { key, body, media }, clock);
+      if (sent.body !== undefined) Object.assign(refusal, { body: sent.body, ...refused });
+      throw fail(refused.failure, refused.error);
     }
     responded = true;
     const stream = response.body ?? new Blob([]).stream();
     const events = await readEvents(
       stream.pipeThrough(counted()),
       reader(),
-      (error) => fail(errorAfterOk(error, sent, response.headers, clock)),
+      (error) => fail(errorAfterOk(error, sent, response.headers, clock), error),
       (ms) => clock.sleep(ms, signal),
     ).catch((error: unknown) => {
       throw fail(toModelFailure(error, responded));
@@ -171,7 +177,10 @@ export function openConnection(
   const connection: ProviderConnection = {
     fetch,
     signal,
-    fileOf: undefined,
+    media: undefined,
+    get error() {
+      return said;
+    },
     async wait(event) {
       received();
       waiting = true;

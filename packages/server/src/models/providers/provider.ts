@@ -4,30 +4,25 @@
 // An `@ai-sdk/*` package knows the provider's wire format and its dialects. We call its provider API (`doStream`), which sends one
 // request without retries. The key, the address and the connection are ours (find-key.ts, provider-connection.ts), and so is
 // the conversion of the stream into events (response.ts).
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4StreamPart,
-  SharedV4ProviderOptions,
-} from '@ai-sdk/provider';
-import { ownProvider, type ProviderName } from '@signalbox/contract';
+import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
+import type { ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { SentWithout } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
 import { createRedaction, createStreamRedaction } from '../../tools/tool/redact.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../model/model.ts';
-import { promptRulesOf } from '../model/prompt-rules.ts';
 import { createLearned } from '../model/refused-parameters.ts';
-import { addressOf, targetOf } from '../model/targets.ts';
+import { targetOf } from '../model/targets.ts';
 import { NOTHING_USED, sumOf } from '../model/usage.ts';
-import { toCallOptions } from '../prompt/prompt.ts';
 import { loadPromptFiles, type PromptFiles } from '../prompt/prompt-files.ts';
 import { dependsOnProviderData, withoutProviderData } from '../prompt/provider-data.ts';
 import type { EventReader } from '../response/response-events.ts';
-import { type SentTools, sentTools, toolNamed } from '../tools/tools.ts';
+import { sentTools } from '../tools/tools.ts';
 import { keyFor } from './find-key.ts';
 import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
+import { namingRefused } from './refused-parts.ts';
+import { baseUrlOf, optionsOf, unusable, withoutQuery } from './request.ts';
 import { readResponse } from './response.ts';
 import { createParts, EmptyResponse } from './response-parts.ts';
 
@@ -85,9 +80,13 @@ export function createProviderModel(
     const target = { baseUrl, keyHeader, key, reader, withoutParameters, refusal };
     const tools = sentTools(targetOf(provider.name, baseUrl), call.tools);
     const connection = openConnection({ egress, clock: platform.clock }, target, signal);
+    let files: PromptFiles | undefined;
     try {
       const sdk = await provider.model(model, { baseURL: withoutQuery(baseUrl), fetch: connection.fetch });
-      const stream = await startStream(call, sdk, baseUrl, connection, signal);
+      const onFiles = (loaded: PromptFiles) => {
+        files = loaded.withPlaceholders();
+      };
+      const stream = await startStream(call, sdk, baseUrl, connection, onFiles, signal);
       const redaction = {
         redact: createRedaction(key === undefined ? {} : { [key.name]: key.value }),
         stream: () => createStreamRedaction(key?.name ?? '', key?.value ?? ''),
@@ -99,7 +98,7 @@ export function createProviderModel(
       // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
       const failure = connection.failureOf(error);
-      if (!failure.isRefusal) throw namingTool(failure, tools);
+      if (!failure.isRefusal) throw await namingRefused(failure, connection.error, { provider, call, files, tools });
       // What was said before stays. The provider does not say what it has used.
       yield { type: 'finish', reason: 'refusal', usage: NOTHING_USED };
     } finally {
@@ -113,15 +112,16 @@ export function createProviderModel(
     sdk: LanguageModelV4,
     baseUrl: URL,
     connection: ProviderConnection,
+    onFiles: (files: PromptFiles) => void,
     signal: AbortSignal,
   ): Promise<ReadableStream<LanguageModelV4StreamPart>> {
     const files = await loadPromptFiles(platform, call, signal);
-    connection.fileOf = files.fileOf;
+    onFiles(files);
+    connection.media = files.media;
     try {
       const started = sdk.doStream({ ...optionsOf(provider, call, files, baseUrl), abortSignal: connection.signal });
       return (await connection.wait(started)).stream;
     } finally {
-      connection.fileOf = undefined;
       files.release();
     }
   }
@@ -177,25 +177,6 @@ export function createProviderModel(
   };
 }
 
-/** All that decides about the body of a request. */
-export function optionsOf(
-  provider: Provider,
-  call: ModelCall,
-  files: PromptFiles,
-  baseUrl: URL,
-): LanguageModelV4CallOptions {
-  const { name, takesSchema, takesToolFiles, cachePoint } = provider;
-  const isOwn = isOwnServer(provider, baseUrl);
-  const prompt = toCallOptions(call, files, {
-    takesSchema,
-    takesToolFiles,
-    target: targetOf(name, baseUrl),
-    rules: promptRulesOf(targetOf(name, baseUrl), call),
-    cachePoint: isOwn ? cachePoint : undefined,
-  });
-  return { ...prompt, ...(provider.options && { providerOptions: provider.options(isOwn, call) }) };
-}
-
 /** The same call that does not ask for reasoning to show. */
 export function withoutShownReasoning(call: ModelCall): ModelCall {
   return { ...call, shows: { ...call.shows, reasoning: false } };
@@ -214,36 +195,4 @@ async function* finding(fileId: string, events: AsyncGenerator<ModelEvent>): Asy
   for await (const event of events) {
     yield event.type === 'finish' ? { ...event, refusedFiles: [fileId, ...(event.refusedFiles ?? [])] } : event;
   }
-}
-
-/** Providers name a tool by its position. */
-function namingTool(failure: ModelFailure, tools: SentTools): ModelFailure {
-  const tool = failure.param === undefined ? undefined : toolNamed(failure.param, tools);
-  if (tool === undefined) return failure;
-  return new ModelFailure(
-    failure.code,
-    `${failure.message}: that is of the tool "${tool}"; the turn can be retried without it`,
-    failure,
-  );
-}
-
-/** For a package that adds its own path. */
-export function withoutQuery({ origin, pathname }: URL): string {
-  return origin + pathname.replace(/\/+$/, '');
-}
-
-/** Compares scheme, host and port. */
-export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
-  const own = ownProvider(name);
-  return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
-}
-
-export function baseUrlOf({ config }: Pick<ModelCall, 'config'>): URL {
-  const url = addressOf(config);
-  if (url === null) throw unusable('The model has no base url');
-  return url;
-}
-
-function unusable(why: string): ModelFailure {
-  return new ModelFailure('model_rejected', why, { retryable: false });
 }
