@@ -14,7 +14,7 @@ import { noise, pdf, png } from '../support/files.ts';
 import { generateContent } from '../support/google-wire.ts';
 import { chatCompletions } from '../support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { type ProviderServer, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { type ProviderServer, raw, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
 import { responses } from '../support/responses-wire.ts';
 
 interface Format {
@@ -267,11 +267,16 @@ describe.each(formats)(
       expect(parts(said as never)).toMatchObject([note, text(described(other)), pdfPart]);
     });
 
-    test('gets a description of each file that its provider refuses, with the next request', async () => {
+    test.each([
+      ['with status 400', (error: unknown) => refuse(400, { body: error })],
+      ['with status 413', (error: unknown) => refuse(413, { body: error })],
+      ['with status 200', (error: unknown) => refuse(200, { body: error })],
+      ['in a stream', (error: unknown) => raw([`event: error\ndata: ${JSON.stringify(error)}\n\n`])],
+    ])('gets a description of each file that its provider refuses %s, with the next request', async (_, reply) => {
       const [photo, order] = [await store(png, 'photo.png'), await store(pdf, 'order.pdf')];
       server.next(
-        refuse(400, { body: wire.error(400, 'Could not process image') }),
-        refuse(400, { body: wire.error(400, 'The document has no pages') }),
+        reply(wire.error(400, 'Image too large')),
+        reply(wire.error(400, 'The document has no pages')),
         wire.respond({ parts: [{ text: ['ok'] }] }),
       );
       const call = callOf({ provider, model, baseUrl: server.url }, [photo, order]);

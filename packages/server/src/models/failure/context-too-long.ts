@@ -6,11 +6,14 @@
 import type { ProviderError } from '../model/provider-error.ts';
 
 /** Lower case, as `words` are. */
-const CODES = /^(context_length_exceeded|exceed_context_size_error|request_too_large|context_window_exceeded)$/;
+const CODES = /^(context_length_exceeded|exceed_context_size_error|context_window_exceeded)$/;
 
-/** Something in the request is too long. It is the conversation only if the error names it. */
+/** Anthropic, with 413: too many bytes. That may be a file, if the error speaks of one. */
+const TOO_LARGE = /^request_too_large$/;
+
+/** Something in the request is too long. It is the conversation only if the error names it, and not a file in it. */
 const A_PART = /^(string|array)_above_max_length$/;
-const OF_CONVERSATION = /^(messages|input|contents|prompt)\b(?!.*(name|id)$)/;
+const OF_CONVERSATION = /^(messages|input|contents|prompt)\b(?!.*((name|id)$|image|file|source|inline))/;
 
 /** Sentences about other lengths, and about rates, which also count tokens. */
 const OTHER_SENTENCES =
@@ -58,21 +61,22 @@ const SENTENCES = [
 ];
 
 /** Some report the request's fault with the status of their own. */
-const STATUSES: readonly (number | undefined)[] = [undefined, 400, 403, 422, 500];
+const STATUSES: readonly (number | undefined)[] = [undefined, 400, 403, 413, 422, 500];
 
-/** `status`: undefined for an event of a stream. */
+/** `status`: undefined for an event of a stream. `isOfFile`: the error is about a file that the request has. */
 export function isContextTooLong(
   status: number | undefined,
   error: Pick<ProviderError, 'words' | 'params' | 'sentence'> | undefined,
+  isOfFile = false,
 ): boolean {
-  if (status === 413) return true;
+  if (status === 413 && !isOfFile) return true;
   if (error === undefined) return false;
   const { words, params, sentence } = error;
   if (words.some((word) => A_PART.test(word))) return params.some((param) => OF_CONVERSATION.test(param));
   const room = ROOM.exec(sentence);
   if (room) return 2 * numberOf(room[2]!) > numberOf(room[1]!);
   if (OTHER_SENTENCES.test(sentence)) return false;
-  if (words.some((word) => CODES.test(word))) return true;
+  if (words.some((word) => CODES.test(word) || (TOO_LARGE.test(word) && !isOfFile))) return true;
   return STATUSES.includes(status) && SENTENCES.some((pattern) => pattern.test(sentence));
 }
 

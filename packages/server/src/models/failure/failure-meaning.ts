@@ -6,6 +6,7 @@
 import type { ModelFailureCode } from '../model/model.ts';
 import { isRecord, type ProviderError } from '../model/provider-error.ts';
 import { isContextTooLong } from './context-too-long.ts';
+import { mediaNamedIn, type RefusedMedia } from './refused-file.ts';
 
 export interface Meaning {
   readonly code: ModelFailureCode;
@@ -17,8 +18,12 @@ export interface Meaning {
   readonly why?: string;
 }
 
-/** `status`: undefined if there is none, in an event of a stream. */
-export function meaningOf(status: number | undefined, error: ProviderError | undefined): Meaning {
+/** `status`: undefined if there is none, in an event of a stream. `media`: the kinds of files that the request has. */
+export function meaningOf(
+  status: number | undefined,
+  error: ProviderError | undefined,
+  media: ReadonlySet<RefusedMedia> = new Set(),
+): Meaning {
   const is = isIn(status, error);
   if (is(FILTER) || isFlagged(error)) return { code: 'model_rejected', retryable: false, isRefusal: true };
   if (isOfAccount(status, error)) {
@@ -34,12 +39,13 @@ export function meaningOf(status: number | undefined, error: ProviderError | und
     return { code: 'model_rate_limited', retryable: false, isOfRequest: false, why };
   }
   if (is(OUTPUT)) return { code: 'model_protocol', retryable: true };
-  if (status !== undefined && (status === 413 || status >= 500)) return meaningOfServerError(status, error);
+  if (status !== undefined && status >= 500) return meaningOfServerError(status, error);
   if (is(RATE)) return { code: 'model_rate_limited', retryable: true };
   if (is(TIMEOUT)) return { code: 'model_timeout', retryable: true };
-  if (isContextTooLong(status, error)) return { code: 'model_context_too_long', retryable: false };
+  const isOfFile = error !== undefined && mediaNamedIn(error).some((one) => media.has(one));
+  if (isContextTooLong(status, error, isOfFile)) return { code: 'model_context_too_long', retryable: false };
   // An event without a status, and without anything that is known, is of the moment.
-  const isOfRequest = status === undefined ? is(REQUEST) : !is(MOMENT);
+  const isOfRequest = status === undefined ? is(REQUEST) || (isOfFile && !is(MOMENT)) : !is(MOMENT);
   return isOfRequest ? { code: 'model_rejected', retryable: false } : { code: 'model_unavailable', retryable: true };
 }
 
@@ -119,14 +125,14 @@ const KEY: Signs = {
   of: [400, 403],
 };
 
-/** OpenAI: no wait makes such a request possible. */
-const MORE_THAN_THE_RATE: Signs = { sentences: /request too large for .{0,200}per min/, of: [429] };
+/** OpenAI; Groq with 413: no wait makes such a request possible. */
+const MORE_THAN_THE_RATE: Signs = { sentences: /request too large for .{0,200}per min/, of: [413, 429] };
 
 const RATE: Signs = {
   statuses: [402, 429],
   words: /rate_?limit|too_many_requests|insufficient_quota|resource_exhausted|throttl|slow_down/,
   sentences: /rate.?limit|too many requests|too many tokens, please wait|throttl/,
-  of: [400, 403],
+  of: [400, 403, 413],
 };
 
 const TIMEOUT: Signs = { statuses: [408], words: /deadline_exceeded|timeout/ };

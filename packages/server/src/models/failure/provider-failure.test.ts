@@ -13,6 +13,8 @@ const refused = (status: number, body: unknown, headers: Record<string, string> 
     clock,
   ).then(({ failure }) => failure);
 const streamed = (event: unknown) => errorAfterOk(errorInEvent(event)!, sent, new Headers(), clock);
+/** Of a request with an image. */
+const withImage = { ...sent, media: new Set(['image'] as const) };
 
 const openai = (message: string, more: object = {}) => ({
   error: { message, type: 'invalid_request_error', param: null, code: null, ...more },
@@ -265,6 +267,48 @@ describe('a refusal', () => {
       shown.includes('tools') || shown.includes('messages') ? shown.slice(1, -1).split(', ').at(-1) : '',
     );
   });
+});
+
+const groq =
+  'Request too large for model `llama-3.3-70b` in organization `org_01` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 9876, please reduce your message size and try again.';
+const nginx = '<html><head><title>413 Request Entity Too Large</title></head></html>';
+
+test.each<[withImage: Kind, without: Kind, what: string, status: number, body: unknown]>([
+  ['request', 'too long', 'a sentence', 413, anthropic('request_too_large', 'Image too large')],
+  ['request', 'too long', 'a code', 413, openai('x', { code: 'image_too_large' })],
+  ['request', 'too long', 'a string', 413, { error: 'The picture is larger than 10 MiB' }],
+  ['request', 'too long', 'a field', 400, openai('x', { code: 'request_too_large', type: 'invalid_image' })],
+  ['too long', 'too long', 'all of it', 413, anthropic('request_too_large', 'Request exceeds the maximum size')],
+  ['too long', 'too long', 'a page', 413, nginx],
+  ['too long', 'too long', 'nothing', 413, ''],
+  ['too long', 'too long', 'tokens', 413, anthropic('invalid_request_error', 'Prompt is too long, images included')],
+  ['too long', 'too long', 'another kind', 413, openai('The document is too large')],
+  ['other model', 'other model', 'Groq', 413, openai(groq, { type: 'tokens', code: 'rate_limit_exceeded' })],
+  ['wait', 'wait', 'a rate', 413, openai('Rate limit reached', { type: 'tokens', code: 'rate_limit_exceeded' })],
+  [
+    'request',
+    'request',
+    'the length of its data',
+    400,
+    openai('x', { code: 'string_above_max_length', param: 'messages[1].content[1].image_url.url' }),
+  ],
+])('"%s" with an image in the request, otherwise "%s": too large is %s', async (having, lacking, _, status, body) => {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const kinds = [withImage, sent].map(async (of) =>
+    kindOf((await refusalOf(new Response(text, { status }), of, clock)).failure),
+  );
+  expect(await Promise.all(kinds)).toEqual([having, lacking]);
+});
+
+test.each<[withImage: Kind, without: Kind, event: unknown]>([
+  ['request', 'again', { error: 'Could not process image' }],
+  ['request', 'again', { error: { message: 'Failed to decode the picture' } }],
+  ['again', 'again', { error: { message: 'The image service is temporarily unavailable' } }],
+  ['wait', 'wait', { error: { message: 'Too many requests with images' } }],
+  ['request', 'too long', { error: { message: 'Image too large', code: 413 } }],
+])('"%s" with an image in the request, otherwise "%s": %j after status 200', (having, lacking, event) => {
+  const kinds = [withImage, sent].map((of) => kindOf(errorAfterOk(errorInEvent(event)!, of, new Headers(), clock)));
+  expect(kinds).toEqual([having, lacking]);
 });
 
 test.each<[boolean, string]>([

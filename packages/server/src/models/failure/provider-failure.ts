@@ -75,7 +75,7 @@ function failureOf(
   clock: Pick<Clock, 'now'>,
   { status, responded, key }: { status: number | undefined; responded: string; key: string },
 ): ModelFailure {
-  const { code, why, ...meaning } = meaningOf(status, error);
+  const { code, why, ...meaning } = meaningOf(status, error, sent.media);
   const param = shownParam(error?.params ?? [], (word) => isInRequest(word, sent));
   const said = [codeOf(error, sent), param].filter((word) => word !== undefined);
   const shown = said.length === 0 ? '' : ` (${said.join(', ')})`;
