@@ -159,7 +159,7 @@ test('only schemas/ compiles schemas and patterns of users, because it can stop 
   const allowed = {
     'packages/contract/src/validation/check.ts': 'schemas of the contract, values of limited size',
     'packages/server/src/http/body/validate.ts': 'schemas of the contract',
-    'packages/server/src/http/route-steps.ts': 'schemas of the contract',
+    'packages/server/src/http/body/compiled.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
     'packages/server/src/schemas/judge.ts': 'runs in a thread, unless it is cheap',
     'packages/server/src/schemas/check.ts': 'only judge.ts calls it',

@@ -3,9 +3,9 @@
 import type { FieldError, Route, SchemaObject } from '@signalbox/contract';
 import { fieldErrors, isTooLarge, REQUIRED } from '@signalbox/contract/check';
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { ApiError } from '../../lib/api-error.ts';
+import { compiled } from './compiled.ts';
 import { isFaithful, requireFaithfulValue } from './json-value.ts';
 
 /** The parts of a request as the server parsed them. */
@@ -15,11 +15,11 @@ export interface RawInput {
   body: unknown;
 }
 
-/** Compiled once for each route. The function throws 400, or 404 for a path that can't name anything. */
+/** The function throws 400, or 404 for a path that can't name anything. */
 export function validatorOf(route: Route): (raw: RawInput) => Record<string, unknown> {
-  const params = route.params && Compile(route.params);
-  const query = Compile(route.query ?? emptySchema);
-  const body = route.body && Compile(route.body);
+  const params = route.params && compiled(route.params);
+  const query = compiled(route.query ?? emptySchema);
+  const body = route.body && compiled(route.body);
   // A missing body is treated as an empty object, if the route allows one.
   const bodyRequired = body !== undefined && !body.Check({});
 
