@@ -37,20 +37,12 @@ test('signing in leads to the page that was asked for; a wrong password reveals 
 });
 
 test('signing in never redirects to another site', async () => {
-  for (const from of [
-    '//evil.example/',
-    'https://evil.example/',
-    '/\\evil.example',
-    '/%2F/evil.example',
-    'javascript:alert(1)',
-  ]) {
-    const page = await newBrowserPage();
-    await page.goto(`${console.origin}/console/sign-in?from=${encodeURIComponent(from)}`);
-    await signIn(page, console.owner);
-    await page.getByRole('navigation', { name: 'Pages' }).or(page.getByText('Page not found')).waitFor();
-    expect(new URL(page.url()).origin).toBe(console.origin);
-    await page.context().close();
-  }
+  const page = await newPage();
+  // Its siblings are in enter.test.ts.
+  await page.goto(`${console.origin}/console/sign-in?from=${encodeURIComponent('//evil.example/')}`);
+  await signIn(page, console.owner);
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  expect(new URL(page.url()).origin).toBe(console.origin);
 });
 
 test('signing out applies to every tab, and signing out everywhere to every browser', async () => {
