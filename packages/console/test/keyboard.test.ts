@@ -170,7 +170,7 @@ test('by keys alone a webhook secret is rotated, the palette and the menus are u
   expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
 });
 
-/** Opens each, checks it in both schemes, closes it with Escape, and expects the focus where it was. */
+/** Opens each, checks it, closes it with Escape, and expects the focus where it was. */
 async function expectOverlay(page: Page, opener: Locator, selector: string): Promise<void> {
   const overlay = page.locator(selector);
   await opener.focus();
@@ -182,7 +182,7 @@ async function expectOverlay(page: Page, opener: Locator, selector: string): Pro
   await expect.poll(() => hasFocus(opener), { message: `the focus returns to ${opener}` }).toBe(true);
 }
 
-test('every menu and popover passes axe in light and dark, closes with Escape, and gives the focus back', async () => {
+test('every menu and popover passes axe, closes with Escape, and gives the focus back', async () => {
   const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
   const paths = [
     '',
@@ -246,7 +246,7 @@ const dialogs: [path: string, opener: string, item?: string][] = [
   ['/events', 'Verify event log'],
 ];
 
-test('every dialog passes axe in light and dark, closes with Escape unless it shows a secret, and gives the focus back', async () => {
+test('every dialog passes axe, closes with Escape unless it shows a secret, and gives the focus back', async () => {
   const page = await console.open(console.owner, '', { viewport: { width: 1440, height: 900 } });
   let open = '';
   const show = async (path: string) => {

@@ -25,8 +25,9 @@ export async function launchChromium(scratch: string): Promise<Browser> {
     ...(lacksLibraries(executablePath) && { LD_LIBRARY_PATH: join(unpacked, 'al2023', 'lib') }),
     ...(!existsSync('/etc/fonts/fonts.conf') && { FONTCONFIG_PATH: join(unpacked, 'fonts') }),
   };
-  // None of the package's own arguments, because they turn off the browser's web security.
-  return await chromium.launch({ executablePath, args: ['--no-sandbox'], env });
+  // None of the package's own arguments, because they turn off the browser's web security. V8 without threads of its own takes a tenth
+  // less processor time for pages that live for seconds.
+  return await chromium.launch({ executablePath, args: ['--no-sandbox', '--js-flags=--single-threaded'], env });
 }
 
 /** Unpacks each version once, into its own directory: the package trusts what it finds in the temporary directory. */

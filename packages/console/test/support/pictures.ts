@@ -22,7 +22,9 @@ export function comparePicture(name: string, bytes: Buffer): string | undefined 
     return undefined;
   }
   if (!existsSync(file)) return `${name}: there is no picture of it`;
-  const stored = PNG.sync.read(readFileSync(file));
+  const storedBytes = readFileSync(file);
+  if (storedBytes.equals(bytes)) return undefined;
+  const stored = PNG.sync.read(storedBytes);
   const current = PNG.sync.read(bytes);
   const { width, height } = stored;
   if (width !== current.width || height !== current.height) {
