@@ -1,5 +1,6 @@
 /** The stored transcript of a session as messages of the AI SDK. */
 import type { FileUIPart, UIMessage } from 'ai';
+import { filesIn } from '../conversation/transcript.ts';
 import type { FilePart, Message, MessagePart, ToolResultPart } from '../types.generated.ts';
 import { type FileUrl, metadataOfFile, type SignalboxMetadata } from './turn-message.ts';
 import { defaultFileUrl, messageIdOfTurn } from './turn-stream.ts';
@@ -71,14 +72,6 @@ function withResult(call: Call, { input = call.input, output, error }: ToolResul
   return error === undefined
     ? { ...common, state: 'output-available', output: output ?? null }
     : { ...common, state: 'output-error', errorText: error };
-}
-
-/** The files that a tool returned: its output, or entries of it. */
-function filesIn(output: unknown): FilePart[] {
-  return (Array.isArray(output) ? (output as unknown[]) : [output]).filter(
-    (value): value is FilePart =>
-      typeof value === 'object' && value !== null && 'type' in value && value.type === 'file' && 'mediaType' in value,
-  );
 }
 
 function toFileUIPart(file: FilePart, fileUrl: FileUrl): FileUIPart {

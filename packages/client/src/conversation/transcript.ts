@@ -70,7 +70,7 @@ function addEntry(parts: AssistantPart[], { content }: Message): void {
 }
 
 /** The files that a tool returned: its output, or items of it. */
-function filesIn(output: unknown): FilePart[] {
+export function filesIn(output: unknown): FilePart[] {
   return [output].flat().filter((item): item is FilePart => {
     const { type, fileId, mediaType, bytes } = (item ?? {}) as Partial<FilePart>;
     return type === 'file' && typeof fileId === 'string' && typeof mediaType === 'string' && typeof bytes === 'number';
