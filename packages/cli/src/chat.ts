@@ -4,6 +4,7 @@ import { type Approval, type Chunk, type Session, type Signalbox, SignalboxError
 import { isAfter } from '@signalbox/client/conversation';
 import { connectionLog } from './commands/session-history.ts';
 import type { LineReader } from './line-reader.ts';
+import { retryCommand } from './retry-text.ts';
 import { Screen } from './screen.ts';
 import { stateOf } from './session-state.ts';
 import type { Terminal } from './terminal.ts';
@@ -85,6 +86,8 @@ export class Chat {
       if (chunk.status === 'idle') {
         this.#isWorking = false;
         await stdout.write(this.#screen.endOfText());
+        const without = chunk.error?.retryWithout;
+        if (without) await stdout.write(`Without it: ${shown(retryCommand(this.#session.sessionId, without))}\n`);
         return false;
       }
       if (chunk.status === 'waiting') await this.#decide(chunk);

@@ -10,6 +10,7 @@ export {
   type NewSession,
   type PendingApproval,
   type ReasoningPart,
+  type RetryOptions,
   type SendOptions,
   type SessionActions,
   type SessionFailure,

@@ -2,7 +2,9 @@
 import { type CreateAgent, Signalbox, type Sleep } from '@signalbox/client';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { chatCompletions } from '../../server/test/support/openai-server.ts';
 import { createTestDatabase } from '../../server/test/support/postgres.ts';
+import { refuse, startProviderServer } from '../../server/test/support/provider-server.ts';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 import {
   type AssistantPart,
@@ -316,6 +318,27 @@ test('a turn that was stopped says so, and one that failed is retried', async ()
   await isIdle(failing);
   expect(failing.store.getSnapshot().error).toBeNull();
   failing.close();
+});
+
+test('a turn that its provider refuses says what it can continue without', async () => {
+  const error = { error: { message: 'x', type: 'invalid_request_error', param: 'messages[0].content', code: null } };
+  const provider = await startProviderServer('/v1', (response, { text, body }) =>
+    (text.includes('POISON')
+      ? refuse(400, { body: error })
+      : chatCompletions.respond({ parts: [{ text: ['Now it works'] }] }))(response, { body } as never),
+  );
+  const model = { provider: 'openai-compatible' as const, model: 'small', baseUrl: provider.url };
+  const { agentId } = await service.client.agents.create({ name: 'Refused', model });
+  const page = openPage(open(agentId));
+  await page.store.send('POISON');
+  await expect.poll(() => page.store.getSnapshot().error?.retryWithout?.messageIds).toHaveLength(1);
+  const { retryWithout } = page.store.getSnapshot().error!;
+  expect(await page.store.retry({ without: retryWithout })).toBe(true);
+  await expect.poll(page.lines).toEqual(['user: POISON', 'assistant: Now it works']);
+  await isIdle(page);
+  expect(page.store.getSnapshot().error).toBeNull();
+  page.close();
+  await provider.close();
 });
 
 test('a response that outputSchema rejects is shown neither while it runs nor after a reload', async () => {

@@ -4,6 +4,7 @@ import type { Content, CreateSessionToken, Metadata } from '@signalbox/client';
 import { agentNames } from '../agent-names.ts';
 import { type Command, command, type Options, UsageError } from '../command.ts';
 import { printRecord, printResult, timeText } from '../print.ts';
+import { retryCommand } from '../retry-text.ts';
 import { serviceOf, serviceOptions } from '../service.ts';
 import { stateOf } from '../session-state.ts';
 import type { Terminal } from '../terminal.ts';
@@ -35,6 +36,7 @@ const get = command({
         ['Session', found.sessionId],
         ['Status', stateOf(found)],
         ['Error', error && `${error.code}: ${shown(error.message)}`],
+        ['Continue with', error?.retryWithout && shown(retryCommand(found.sessionId, error.retryWithout))],
         [
           'Agent',
           `${names.of(found.agentId)} (${found.agentId}, ${found.draft ? 'a draft' : `version ${found.agentVersion ?? 'none yet'}`})`,

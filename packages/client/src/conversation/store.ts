@@ -17,6 +17,7 @@ import type {
   DecideOptions,
   MessageContent,
   NewSession,
+  RetryOptions,
   SendOptions,
   SessionActions,
   SessionFailure,
@@ -134,13 +135,13 @@ class Store implements SessionStore {
   readonly toolResult = (toolCallId: string, result: { output: unknown } | { error: string }): Promise<boolean> =>
     this.#act((sessionId) => this.#client.sessions.sendToolResult(sessionId, { toolCallId, ...result }));
 
-  readonly retry = async (): Promise<boolean> => {
+  readonly retry = async ({ without }: RetryOptions = {}): Promise<boolean> => {
     const { error, status } = this.#snapshot;
     this.#failure = null;
     this.#follower.retry();
     this.#publish();
     if (error?.of === 'turn' && status === 'idle') {
-      return await this.#act((sessionId) => this.#client.sessions.retry(sessionId));
+      return await this.#act((sessionId) => this.#client.sessions.retry(sessionId, without && { without }));
     }
     return await this.#outbox.retry();
   };

@@ -5,6 +5,7 @@ import type {
   Decision,
   FilePart,
   OpenSession,
+  RetryWithout,
   SendMessage,
   SessionError,
   SessionStatus,
@@ -158,6 +159,8 @@ export interface SessionFailure {
   code: string;
   /** For people. */
   message: string;
+  /** Of a failed turn: what its provider refuses, for `retry({ without })`. Absent if that is not known, or can't be left out. */
+  retryWithout?: RetryWithout;
   /** The error of the call, usually a `SignalboxError`; absent for a failed turn. */
   cause?: Error;
 }
@@ -210,6 +213,11 @@ export interface DecideOptions {
   scope?: 'once' | 'session';
 }
 
+export interface RetryOptions {
+  /** What models do not get from now on: `error.retryWithout`. Only if the last turn failed. */
+  without?: RetryWithout | undefined;
+}
+
 /** None of these rejects: each resolves with whether it succeeded, and `error` says why it did not. */
 export interface SessionActions {
   /** Sends a message; the first one opens the session. It is shown at once, and sent when the network allows it. */
@@ -221,7 +229,7 @@ export interface SessionActions {
   /** Gives the result of a call of a `client` tool, which is a part with the state `result`. */
   toolResult: (toolCallId: string, result: { output: unknown } | { error: string }) => Promise<boolean>;
   /** Repeats what failed: messages, the connection, or the last turn. */
-  retry: () => Promise<boolean>;
+  retry: (options?: RetryOptions) => Promise<boolean>;
   /** Loads a page of earlier messages. */
   loadEarlier: () => Promise<boolean>;
 }
