@@ -1,6 +1,6 @@
 // Retry, interrupt, close, cancel, delete: what a user does with a whole session. The last four stop it, from the softest to the
 // hardest.
-import { type Session, SignalboxError } from '@signalbox/client';
+import { type RetryWithout, type Session, SignalboxError } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { CircleCheck, CircleX, FlaskConical, Link2, type LucideIcon, Share2, Shrink, Trash2 } from 'lucide-react';
 import { useState } from 'react';
@@ -9,7 +9,10 @@ import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import type { Entry } from './conversation.ts';
+import { leftOutChoices } from './left-out-text.ts';
 import { useCopyLink } from './use-copy-link.ts';
 import { isBusy, isEnded } from './use-session.ts';
 
@@ -34,25 +37,47 @@ export function Interrupt({ session }: { session: Session }) {
   );
 }
 
-/** Continues the turn that failed. Renders nothing if the session has ended or the role does not allow it. */
-export function Retry({ session }: { session: Session }) {
+const CHOICES_MAX = 5;
+
+/**
+ * Continues the turn that failed, as it is or without what its provider refuses. Renders nothing if the session has ended or the role does
+ * not allow it.
+ */
+export function Retry({ session, entries }: { session: Session; entries: readonly Entry[] }) {
   const { may } = useOrganization();
   const toast = useToast();
   const { sessionId } = session;
-  const retry = useApiMutation((client, _: undefined) => client.sessions.retry(sessionId), ['sessions']);
+  const retry = useApiMutation(
+    (client, without: RetryWithout | undefined) => client.sessions.retry(sessionId, without && { without }),
+    ['sessions'],
+  );
   if (!may('write') || session.status !== 'idle') return null;
+  const { retryWithout } = session.error ?? {};
+  const choices = retryWithout ? leftOutChoices(retryWithout, entries) : [];
+  const all = choices.length > 1 ? [{ name: `all ${choices.length}`, without: retryWithout! }] : [];
+  const again = (without?: RetryWithout) =>
+    retry.mutate(without, {
+      onSuccess: () => toast(without ? 'The turn continues without it.' : 'The turn continues.'),
+    });
   return (
     <>
       <p className="quiet">
         The next message starts another turn. A retry continues this one: tool calls that have a result are not
         repeated.
       </p>
-      <div>
-        <Button
-          small
-          busy={retry.isPending}
-          onClick={() => retry.mutate(undefined, { onSuccess: () => toast('The turn continues.') })}
-        >
+      {choices.length > 0 && (
+        <p className="quiet">
+          What is left out stays in the conversation. The model does not get it any more.
+          {choices.length > 1 && ' The provider refuses one of several: one may be enough.'}
+        </p>
+      )}
+      <div className="row retries">
+        {[...choices.slice(0, CHOICES_MAX), ...all].map(({ name, without }) => (
+          <Button key={name} small look="primary" busy={retry.isPending} onClick={() => again(without)}>
+            <PlainText text={`Continue without ${name}`} />
+          </Button>
+        ))}
+        <Button small busy={retry.isPending} onClick={() => again()}>
           Retry turn
         </Button>
       </div>

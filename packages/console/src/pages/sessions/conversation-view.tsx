@@ -164,7 +164,7 @@ export const Conversation = memo(function Conversation({
         {!hasLater && <ModelWait session={session} />}
         {session.error && !hasLater && (
           <Suspense>
-            <SessionErrorNotice session={session} />
+            <SessionErrorNotice session={session} entries={all} />
           </Suspense>
         )}
       </section>

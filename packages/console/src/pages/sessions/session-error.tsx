@@ -5,10 +5,11 @@ import { useOrganization } from '../../data/organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Retry } from './actions.tsx';
+import type { Entry } from './conversation.ts';
 import { isEnded } from './use-session.ts';
 
 /** Why the last turn failed and, if the reason is a model's key, where to set it. The turn can be retried. */
-export function SessionErrorNotice({ session }: { session: Session }) {
+export function SessionErrorNotice({ session, entries }: { session: Session; entries: readonly Entry[] }) {
   const { error, environment } = session;
   if (!error) return null;
   const isAboutKey = modelKeyErrors.some((code) => code === error.code);
@@ -18,7 +19,7 @@ export function SessionErrorNotice({ session }: { session: Session }) {
         <PlainText text={error.message} /> <code className="small">{error.code}</code>
       </p>
       {isAboutKey && <ModelKeyHelp environment={environment} />}
-      <Retry session={session} />
+      <Retry session={session} entries={entries} />
     </Notice>
   );
 }
