@@ -1,7 +1,9 @@
-// Test helper: runs a program of this folder as a process of its own.
+// Test helper: runs a program as a process of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+
+const COMPILED = resolve(import.meta.dirname, '../node_modules/.cache/signalbox-examples');
 
 export interface Running {
   readonly process: ChildProcess;
@@ -13,9 +15,11 @@ export interface Running {
   readonly ended: Promise<number | string | null>;
 }
 
+/** `name`: in this folder, or an absolute path. */
 export function runProgram(name: string, args: string[], env: Record<string, string>): Running {
-  const program = spawn(process.execPath, [fileURLToPath(new URL(name, import.meta.url)), ...args], {
-    env: { PATH: process.env.PATH, NO_COLOR: '1', ...env },
+  const program = spawn(process.execPath, [resolve(import.meta.dirname, name), ...args], {
+    // What one program compiled of the client, the next one reads.
+    env: { PATH: process.env.PATH, NO_COLOR: '1', NODE_COMPILE_CACHE: COMPILED, ...env },
   });
   let printed = '';
   for (const stream of [program.stdout, program.stderr]) {

@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createManualClock } from '../../packages/server/test/support/manual-clock.ts';
 import { respond, startOpenAiServer } from '../../packages/server/test/support/openai-server.ts';
+import { programFile } from '../../packages/server/test/support/programs.ts';
 import { startTestService, type TestService, watchSecret } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
+
+const program = await programFile('demo');
 
 let temporary: string;
 let demo: Running | undefined;
@@ -19,7 +22,7 @@ afterEach(async () => {
 });
 
 const run = (args: string[], env: Record<string, string> = {}): Running => {
-  demo = runProgram('demo/main.ts', args, { TMPDIR: temporary, ...env });
+  demo = runProgram(program, args, { TMPDIR: temporary, ...env });
   return demo;
 };
 

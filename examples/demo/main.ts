@@ -5,7 +5,6 @@
 import { help, type Options, readOptions, UsageError } from './options.ts';
 import { report } from './report.ts';
 import { scenarios } from './scenarios.ts';
-import { startDemoService } from './service.ts';
 import { openShop } from './shop.ts';
 import { cleanUp, setStage, type Undo } from './stage.ts';
 import { heading, line, row, styled } from './terminal.ts';
@@ -41,6 +40,8 @@ async function run(options: Options, interrupt: AbortController): Promise<void> 
 
 async function startOwn(shopUrl: string, { model }: Options, undo: Undo) {
   const reachable = [shopUrl, ...(model ? [model.baseUrl] : [])].map((url) => new URL(url).host);
+  // The whole service, which a demo on another one does without.
+  const { startDemoService } = await import('./service.ts');
   const service = await startDemoService(reachable);
   undo.push(() => service.stop());
   return service;

@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { Chunk } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { expect, onTestFinished, test } from 'vitest';
 import { join, setUp } from '../support/people.ts';
+import { programFile } from '../support/programs.ts';
 import { startTestService } from '../support/service.ts';
 
 const masterKey = 'ab'.repeat(32);
-const path = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+const path = await programFile('node');
 // As in the trigger below; nothing else locks this number.
 const LOCK = 4711;
 

@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { Problem } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
@@ -19,6 +18,7 @@ import { contentOf, noise, png, sendUpload, upload } from '../support/files.ts';
 import { ignoreConnections } from '../support/idle.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { addOrganization } from '../support/organization.ts';
+import { programFile } from '../support/programs.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -114,7 +114,7 @@ test('an upload that arrives in drips is ended after 15 minutes, and one that th
 test('what a killed node has stored is removed later, and no sooner than an upload may take', async () => {
   const masterKey = randomBytes(32).toString('hex');
   service = await startTestService({ config: { masterKeys: [Buffer.from(masterKey, 'hex')] } });
-  const path = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+  const path = await programFile('node');
   const node = spawn(process.execPath, [path], {
     env: {
       ...process.env,

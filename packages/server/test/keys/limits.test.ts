@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newSecret } from '../../src/keys/secret.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { programFile } from '../support/programs.ts';
 import { asProblem, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -288,7 +288,7 @@ test('an unknown key and a wrong secret of a known key cost the same work', asyn
 });
 
 test('rotating, deleting or limiting a key on one node takes effect in every process at once', async () => {
-  const script = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+  const script = await programFile('node');
   const other = spawn(process.execPath, [script], {
     env: {
       ...process.env,

@@ -5,7 +5,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createDb } from '../../src/db/db.ts';
@@ -14,6 +13,7 @@ import { sendMessage } from '../../src/sessions/messages.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import type { RunTool } from '../../src/tools/tool/tool.ts';
 import { type HaltingNode, haltingAt } from '../support/halting.ts';
+import { programFile } from '../support/programs.ts';
 import { startTestService } from '../support/service.ts';
 import { answering, createWorld, hanging, httpTool, is, never, outline, type World } from '../support/session-world.ts';
 
@@ -234,7 +234,7 @@ test('the turn of a tool call that kills every node that runs it fails, and the 
     config: { roles: new Set(['api']), masterKeys: [Buffer.from(MASTER_KEY, 'hex')] },
   });
   const db = createDb({ url: service.database.url, max: 2 });
-  const script = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+  const script = await programFile('node');
   const start = async () => {
     const node = spawn(process.execPath, [script], {
       env: {

@@ -1,7 +1,6 @@
 // Erasing an end user: nothing of it is left anywhere, whatever happens meanwhile, and nothing of anyone else is touched.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { Signalbox } from '@signalbox/client';
 import { testReceiverUrl } from '@signalbox/contract';
 import sql, { raw } from 'sql-template-tag';
@@ -18,12 +17,13 @@ import { forkSession } from '../../src/sessions/forks.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { createTestPlatform } from '../support/platform.ts';
 import { createTestDatabase } from '../support/postgres.ts';
+import { programFile } from '../support/programs.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const masterKey = 'ab'.repeat(32);
 const ID = 'customer/é 1041';
 const MARKER = 'only-they-wrote-this';
-const path = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+const path = await programFile('node');
 
 const nodes = new Set<ChildProcess>();
 afterEach(() => {

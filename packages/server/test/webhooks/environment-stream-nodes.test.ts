@@ -1,14 +1,14 @@
 // Listeners through the client and over HTTP: on two nodes of which one is killed, and as callers that may not listen.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { type Chunk, type CreateKey, Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { programFile } from '../support/programs.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 
 const masterKey = 'cd'.repeat(32);
-const path = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
+const path = await programFile('node');
 
 let service: TestService;
 beforeAll(async () => {
