@@ -13,6 +13,9 @@ const LANES = 6;
 const ORIGINS = 4;
 /** Between two kills. */
 const ACTIONS = 40;
+/** In all, whatever the seed and the speed of the machine. */
+const MIN_FORKS = 6;
+const MIN_DELETIONS = 2;
 const { seed, times } = faults;
 
 let database: TestDatabase;
@@ -106,17 +109,22 @@ test(`forks, messages and deletions at once, while nodes are killed, keep every 
     add(await client().sessions.open({ agentId, environment: 'production', input }), [input]);
   }
   const lanes = Promise.all(Array.from({ length: LANES }, lane));
+  // One that fails ends the kills too.
+  lanes.catch(() => {
+    isOver = true;
+  });
+  const enough = async (count: number) => {
+    while (!isOver && actions < count) await new Promise<void>((resolve) => setTimeout(resolve, 20));
+  };
   const kill = async () => {
     for (let kills = 0; kills < times; kills += 1) {
-      const until = actions + ACTIONS;
-      while (actions < until) await new Promise<void>((resolve) => setTimeout(resolve, 20));
+      await enough(actions + ACTIONS);
       await nodes.kill(random.below(NODES));
     }
+    while (!isOver && (counts.forks < MIN_FORKS || counts.deletions < MIN_DELETIONS)) await enough(actions + 1);
     isOver = true;
   };
   await Promise.all([kill(), lanes]);
-  expect(counts.forks).toBeGreaterThan(5);
-  expect(counts.deletions).toBeGreaterThan(1);
 
   for (const { sessionId, said, isDeleted } of sessions) {
     if (isDeleted) continue;

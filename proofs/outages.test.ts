@@ -10,8 +10,8 @@ import { faults, type Nodes, startNodes } from './support/nodes.ts';
 import { startToolServer } from './support/tool-server.ts';
 
 const NODES = 3;
-const SESSIONS = 20;
-const { seed, times } = faults;
+const { seed, times, isLong } = faults;
+const SESSIONS = isLong ? 20 : 8;
 
 let database: TestDatabase;
 let nodes: Nodes;

@@ -13,9 +13,9 @@ import { faults, type Nodes, startNodes } from './support/nodes.ts';
 import { startToolServer } from './support/tool-server.ts';
 
 const NODES = 3;
-const AT_ONCE = 8;
 const TOOL_TAKES_MS = 60;
-const { seed, times } = faults;
+const { seed, times, isLong } = faults;
+const AT_ONCE = isLong ? 8 : 4;
 
 // The second and the fourth model call fail: each turn fails twice and is retried twice.
 const PAYS = { tokenDelayMs: 20, toolCalls: [{ name: 'pay' }, { name: 'look' }] };

@@ -17,8 +17,8 @@ const MAX_IN_PROGRESS = 200;
 const MAX_LEFT_OUT = 0.2;
 // By then the caches with a limit are full: the largest has the last 10,000 credentials, and three in ten sessions have a new one.
 const WARM_UP_MINUTES = Math.ceil(MINUTES / 4);
-const ROUND = 300;
-const ROUNDS = 5;
+const ROUND = 200;
+const ROUNDS = 7;
 // A node keeps recent text for other readers for two seconds.
 const RECENT_MS = 2_100;
 const NEGLIGIBLE_BYTES = 20_000;

@@ -17,7 +17,7 @@ import {
 import type { Random } from '../../packages/server/test/support/random.ts';
 import { createReceiver, type Received } from '../../packages/server/test/support/receiver.ts';
 import { agentWith, isTextOfTurn, openByRequest, openBySchedule, startWorkers } from './loaded-agent.ts';
-import type { Nodes } from './nodes.ts';
+import { faults, type Nodes } from './nodes.ts';
 import { startToolServer } from './tool-server.ts';
 
 export interface Load {
@@ -42,7 +42,7 @@ export interface LoadOptions {
   verify?: (received: Received, secret: string) => Promise<unknown>;
 }
 
-const AT_ONCE = 8;
+const AT_ONCE = faults.isLong ? 8 : 4;
 const TOOL_TAKES_MS = 60;
 // The number of chunks after which another message is sent, or another reader joins.
 const EARLY_CHUNKS = 20;

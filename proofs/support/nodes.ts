@@ -144,6 +144,8 @@ async function stopNode({ child }: Node, signal: 'SIGTERM' | 'SIGKILL'): Promise
 
 /** How often a test causes a fault (more with `npm run prove`), and the seed of when and where. */
 export const faults = {
-  times: Number(process.env.SIGNALBOX_FAULTS ?? 2),
+  times: Number(process.env.SIGNALBOX_FAULTS ?? 1),
+  /** A run of `npm run prove`, with more sessions at once. */
+  isLong: (process.env.SIGNALBOX_FAULTS ?? process.env.SIGNALBOX_UPGRADES) !== undefined,
   seed: Number(process.env.SIGNALBOX_FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31)),
 };
