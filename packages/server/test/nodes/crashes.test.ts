@@ -102,9 +102,9 @@ describe('with nodes', () => {
     for (let takeovers = 0; takeovers < 4; takeovers++) {
       await begun.promise;
       begun = Promise.withResolvers<void>();
-      isOver = takeovers === 3;
-      // It may be between two nodes.
+      // It may be between two nodes. If the call had ended in the meantime, none would hold it again.
       const before = await vi.waitUntil(holder, { timeout: 30_000 });
+      isOver = takeovers === 3;
       // To the other nodes, this one is silent for longer than its lease.
       await expect
         .poll(async () => {
