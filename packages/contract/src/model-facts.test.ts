@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type DescribedModel, factRows, inputMediaOf, modelFacts, whyNotTaken } from './model-facts.ts';
+import { type DescribedModel, factRows, inputMediaOf, modelFacts, whyNotSupported } from './model-facts.ts';
 import { ownProviders } from './providers.ts';
 
 describe('facts about models', () => {
@@ -57,7 +57,7 @@ describe('facts about models', () => {
   });
 
   const isTaken = (model: DescribedModel, mediaType: string, bytes = 1) =>
-    whyNotTaken(model, { mediaType, bytes }) === undefined;
+    whyNotSupported(model, { mediaType, bytes }) === undefined;
 
   test('a model takes text, its own media, and what is not known to be refused', () => {
     const textOnly = { provider: 'openai', model: 'o3-mini' } as const;
@@ -82,7 +82,7 @@ describe('facts about models', () => {
       expect(refused, provider).toEqual(['image/heic', 'image/heif']);
     }
     expect(images.filter((type) => !isTaken({ provider: 'worker' }, type))).toEqual([]);
-    expect(whyNotTaken({ provider: 'google', model: 'new' }, { mediaType: 'image/gif', bytes: 1 })).toBe(
+    expect(whyNotSupported({ provider: 'google', model: 'new' }, { mediaType: 'image/gif', bytes: 1 })).toBe(
       'the model google/new takes no images of the type image/gif',
     );
     const compatible = { provider: 'openai-compatible', model: 'new', input } as const;
@@ -96,7 +96,7 @@ describe('facts about models', () => {
 
   test('a file that is too large for the provider is refused, with the limit', () => {
     const model = { provider: 'anthropic', model: 'claude-opus-5' } as const;
-    expect(whyNotTaken(model, { mediaType: 'image/png', bytes: 4 * 1024 * 1024 })).toBe(
+    expect(whyNotSupported(model, { mediaType: 'image/png', bytes: 4 * 1024 * 1024 })).toBe(
       'the model anthropic/claude-opus-5 takes images of at most 3.75 MiB',
     );
     expect(isTaken(model, 'application/pdf', 20 * 1024 * 1024)).toBe(true);

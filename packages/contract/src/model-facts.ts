@@ -168,7 +168,7 @@ export function maxRequestFileBytes(provider: ProviderName): number {
 }
 
 /** Why a model does not take a file, for people; undefined if it does, or if that is not known. */
-export function whyNotTaken(
+export function whyNotSupported(
   model: DescribedModel,
   { mediaType, bytes }: { mediaType: string; bytes: number },
 ): string | undefined {

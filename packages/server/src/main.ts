@@ -134,7 +134,7 @@ interface Base {
   /** A connection to the database itself, not to a pooler. */
   directUrl: string;
   /** Sets the URL of the API once it listens. */
-  heardAt(port: number): void;
+  setListeningPort(port: number): void;
 }
 
 async function startPlatform(
@@ -218,7 +218,7 @@ async function startPlatform(
     },
     organizationId,
     directUrl,
-    heardAt(port) {
+    setListeningPort(port) {
       ownUrl = ownUrlAt(port);
     },
   };
@@ -274,7 +274,7 @@ async function logOutdated(db: Db, log: Log, { isEmbedded }: { isEmbedded: boole
 /** The API is started last and stopped first: no new requests arrive while the rest stops. */
 async function startRoles(
   config: Config,
-  { platform, organizationId, directUrl, heardAt }: Base,
+  { platform, organizationId, directUrl, setListeningPort }: Base,
   { nodeId, checkResponses = false, consoleDir }: Overrides & { nodeId: string },
   stops: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'stop'>> {
@@ -344,7 +344,7 @@ async function startRoles(
   });
   stops.push(() => app.close());
   const bound = await listen(app, host, port);
-  heardAt(bound);
+  setListeningPort(bound);
   const setupToken = await createSetupToken(platform.db, organizationId, platform.clock.now());
   log.info({ version, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();

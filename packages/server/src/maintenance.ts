@@ -95,7 +95,7 @@ export function createUpkeep(
   ): Promise<Outcome> {
     names.add(what);
     let hasFailed = false;
-    const unreached = await shards.eachInTime(
+    const unreached = await shards.forEachShardWithTimeout(
       what,
       organizationIds,
       (id) => id,

@@ -48,7 +48,7 @@ export function Page({
   );
 }
 
-interface Asked<T> {
+interface QueryState<T> {
   data: T | undefined;
   error: unknown;
   refetch: () => Promise<unknown>;
@@ -64,7 +64,7 @@ export function Await<T>({
   missing,
   children,
 }: {
-  query: Asked<T>;
+  query: QueryState<T>;
   skeleton?: ReactNode;
   missing?: ReactNode;
   children: (data: T) => ReactNode;

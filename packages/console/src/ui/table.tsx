@@ -18,7 +18,7 @@ import './table.css';
 export type { Column } from './table/columns.ts';
 
 /** A query of `useList`, or of `useApiQuery` for an array. */
-interface Asked<T> {
+interface QueryState<T> {
   data: readonly T[] | undefined;
   error: unknown;
   refetch: () => Promise<unknown>;
@@ -45,7 +45,7 @@ interface Sort {
 }
 
 /** For `query`, if the rows are already there. */
-export function loaded<T>(data: readonly T[]): Asked<T> {
+export function loaded<T>(data: readonly T[]): QueryState<T> {
   return { data, error: null, refetch: async () => {} };
 }
 
@@ -65,7 +65,7 @@ export function Table<T>({
   name: string;
   /** What is listed, for screen readers. */
   caption: string;
-  query: Asked<T>;
+  query: QueryState<T>;
   columns: readonly Column<T>[];
   rowKey: (item: T) => string;
   /** What a click on a row opens: its item's page or drawer. Undefined for a row that opens nothing. */
@@ -346,7 +346,7 @@ function BulkBar<T>({ selection, items }: { selection: Selection<T>; items: read
 }
 
 /** The next page is loaded before the end is in sight. The button is for those who go there by keyboard. */
-function More<T>({ query }: { query: Asked<T> }) {
+function More<T>({ query }: { query: QueryState<T> }) {
   const { data, error, hasNextPage, isFetching, isFetchingNextPage, fetchNextPage } = query;
   const end = useRef<HTMLDivElement>(null);
   const fetchMore = useRef(fetchNextPage);

@@ -6,7 +6,7 @@ import { Button } from './button.tsx';
 import { DateTimeField, textsOf } from './field.tsx';
 import { instantOf, localOf } from './local-time.ts';
 import { Popover } from './popover.tsx';
-import { exactly } from './time.tsx';
+import { formatExact } from './time.tsx';
 
 const HOUR_MS = 3_600_000;
 const presets = {
@@ -43,8 +43,8 @@ export function timesOf(range: Range, now: number): { since?: string; until?: st
 export function rangeText(range: Range): string {
   if (isPreset(range)) return presets[range].label;
   const { since, until } = timesOf(range, 0);
-  if (!until) return `Since ${exactly(since!)}`;
-  return since ? `${exactly(since)} to ${exactly(until)}` : `Until ${exactly(until)}`;
+  if (!until) return `Since ${formatExact(since!)}`;
+  return since ? `${formatExact(since)} to ${formatExact(until)}` : `Until ${formatExact(until)}`;
 }
 
 /** Chooses a range. Undefined is any time, which `onChange` receives only if `isOptional`. */

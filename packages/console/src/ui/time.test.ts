@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { duration, spoken } from './time.tsx';
+import { duration, formatRelative } from './time.tsx';
 
 test.each([
   [0, '0 ms'],
@@ -24,5 +24,5 @@ test.each([
   [86_000_000, 'tomorrow'],
   [-84_000_000, '23 hr ago'],
 ])('a time %d ms away is shown as %s', (ms, said) => {
-  expect(spoken(ms, new Date(0))).toBe(said);
+  expect(formatRelative(ms, new Date(0))).toBe(said);
 });

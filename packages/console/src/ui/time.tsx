@@ -107,7 +107,7 @@ export function Time({ at, absent = 'never' }: { at: string | null; absent?: str
   const isFar = Math.abs(ms) > FAR_MS;
   return (
     <time dateTime={at} title={exact(instant)}>
-      {style === 'relative' ? spoken(ms, instant) : isFar ? day(instant) : short(instant)}
+      {style === 'relative' ? formatRelative(ms, instant) : isFar ? day(instant) : short(instant)}
     </time>
   );
 }
@@ -118,16 +118,16 @@ export const longDay: (instant: Date) => string = formatter({ year: 'numeric', m
 /** A time in full. */
 export function ExactTime({ at }: { at: string }) {
   useTimeSettings();
-  return <time dateTime={at}>{exactly(at)}</time>;
+  return <time dateTime={at}>{formatExact(at)}</time>;
 }
 
 /** The same as text. */
-export function exactly(at: string): string {
+export function formatExact(at: string): string {
   return exact(new Date(at));
 }
 
 /** A relative time in words. */
-export function spoken(ms: number, instant: Date): string {
+export function formatRelative(ms: number, instant: Date): string {
   if (Math.abs(ms) > FAR_MS) return day(instant);
   // A recent event may be later than the last tick.
   if (Math.abs(ms) < 60_000) return ms > TICK_MS ? 'in a moment' : 'just now';

@@ -13,7 +13,7 @@ import { allowedUrlsHint, UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { isOfObject, NOT_OF_OBJECT } from '../schemas/schemas.ts';
 import { checkTemplate } from '../tools/request/template.ts';
-import { approvalOf, isForAll } from '../tools/tool/turn-tool.ts';
+import { approvalOf, isSinglePolicy } from '../tools/tool/turn-tool.ts';
 import type { Definition } from './agents.ts';
 
 /** Errors in one response: as many as someone corrects at once. */
@@ -107,7 +107,7 @@ function checkApprovers({ people, roles, keys, endUser, notRequester, count = 1 
 export function approvalsOf(tool: Tool): { path: string; approval: ToolApproval }[] {
   const { approval } = tool;
   if (approval === undefined) return [];
-  if (isForAll(approval)) return [{ path: 'approval', approval }];
+  if (isSinglePolicy(approval)) return [{ path: 'approval', approval }];
   return Object.entries(approval).map(([name, one]) => ({ path: `approval.${name}`, approval: one }));
 }
 

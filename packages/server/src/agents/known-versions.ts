@@ -11,7 +11,7 @@ export class KnownVersions {
     return this.#versions.get(`${organizationId} ${agentId}`);
   }
 
-  saw(organizationId: string, agentId: string, version: number): void {
+  remember(organizationId: string, agentId: string, version: number): void {
     const key = `${organizationId} ${agentId}`;
     if (!this.#versions.has(key) && this.#versions.size >= MAX_AGENTS)
       this.#versions.delete(this.#versions.keys().next().value!);

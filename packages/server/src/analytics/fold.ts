@@ -7,7 +7,7 @@ import type { Db, Tx } from '../db/db.ts';
 import { deleteAcross } from '../db/delete-in-batches.ts';
 import type { Shards } from '../db/shards.ts';
 import { addPacked } from './histogram.ts';
-import { daysAndLonger, FOLDED_MINUTE, foldedInto, HOUR, MINUTE, startOf } from './intervals.ts';
+import { FOLDED_INTERVALS, FOLDED_MINUTE, HOUR, MINUTE, ROLLUP_INTERVALS, startOf } from './intervals.ts';
 import {
   addCount,
   type Counter,
@@ -29,7 +29,7 @@ const FOLDED_AFTER_MS = 15 * MINUTE_MS;
 const keptMs: ReadonlyMap<number, number> = new Map([
   [FOLDED_MINUTE, 4 * HOUR_MS + 2 * MINUTE_MS],
   [HOUR, 94 * DAY_MS],
-  ...daysAndLonger.map((seconds) => [seconds, 2 * 366 * DAY_MS] as const),
+  ...ROLLUP_INTERVALS.map((seconds) => [seconds, 2 * 366 * DAY_MS] as const),
 ]);
 // Each batch reads and writes every longer interval that it adds to, so few large batches cost less.
 const BATCH_ROWS = 2_000;
@@ -89,7 +89,7 @@ export function foldMinutes(
       order by a.starts_at limit ${batchRows} for update skip locked`);
     if (minutes.length === 0) return false;
     // One after the other, because each blocks the event loop while its rows are read and added.
-    for (const seconds of foldedInto) await addTo(tx, organizationId, seconds, minutes);
+    for (const seconds of FOLDED_INTERVALS) await addTo(tx, organizationId, seconds, minutes);
     const all = <K extends keyof StoredRow>(name: K) => minutes.map((row) => row[name]);
     await tx.execute(sql`
       delete from analytics a

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cover, DAY, HOUR } from './intervals.ts';
+import { coverPeriod, DAY, HOUR } from './intervals.ts';
 
 const HOUR_MS = HOUR * 1000;
 
@@ -9,7 +9,7 @@ test('any period of full hours is filled exactly once, a year of days by at most
     for (const hours of [1, 23, 24, 25, 24 * 31, 24 * 366]) {
       const from = new Date(first + begin * HOUR_MS);
       const to = new Date(from.getTime() + hours * HOUR_MS);
-      const spans = cover(from, to);
+      const spans = coverPeriod(from, to);
       let at = from.getTime();
       let intervals = 0;
       for (const { seconds, ...span } of spans) {
@@ -28,5 +28,5 @@ test('any period of full hours is filled exactly once, a year of days by at most
 test('a period within an interval does not use it', () => {
   const from = new Date(64 * DAY * 1000 * 300 + DAY * 1000);
   const to = new Date(from.getTime() + 2 * DAY * 1000);
-  expect(cover(from, to)).toEqual([{ seconds: DAY, from, to }]);
+  expect(coverPeriod(from, to)).toEqual([{ seconds: DAY, from, to }]);
 });

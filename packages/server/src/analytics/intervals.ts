@@ -13,9 +13,9 @@ export const HOUR = 3_600;
 export const DAY = DAY_SECONDS;
 /** Of days, shortest first; each begins at a multiple of its length since 1970. */
 const blocks = [4 * DAY_SECONDS, 16 * DAY_SECONDS, 64 * DAY_SECONDS] as const;
-export const daysAndLonger: readonly number[] = [DAY, ...blocks];
+export const ROLLUP_INTERVALS: readonly number[] = [DAY, ...blocks];
 /** What minutes are folded into. */
-export const foldedInto: readonly number[] = [FOLDED_MINUTE, HOUR, ...daysAndLonger];
+export const FOLDED_INTERVALS: readonly number[] = [FOLDED_MINUTE, HOUR, ...ROLLUP_INTERVALS];
 
 /** Rows of one length whose start is in a period. */
 export interface Span {
@@ -29,8 +29,8 @@ export function startOf(at: Date, seconds: number): number {
 }
 
 /** The fewest intervals of an hour or longer that fill a period, which begins and ends at full hours. */
-export function cover(from: Date, to: Date): Span[] {
-  const longestFirst = [HOUR, ...daysAndLonger].toReversed();
+export function coverPeriod(from: Date, to: Date): Span[] {
+  const longestFirst = [HOUR, ...ROLLUP_INTERVALS].toReversed();
   const spans: Span[] = [];
   for (let at = from; at < to; ) {
     const seconds = longestFirst.find(

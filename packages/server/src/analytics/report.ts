@@ -11,7 +11,7 @@ import { isOfDrafts } from '../lib/draft-version.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { addPacked, type Histogram, percentile } from './histogram.ts';
-import { cover, DAY, FOLDED_MINUTE, HOUR, MINUTE, type Span } from './intervals.ts';
+import { coverPeriod, DAY, FOLDED_MINUTE, HOUR, MINUTE, type Span } from './intervals.ts';
 import { ALL_AGENTS, NO_ID } from './rows.ts';
 
 const MINUTE_MS = 60_000;
@@ -147,7 +147,7 @@ function pointsOf({ from, to, step }: Period): Span[] {
 
 /** For a sum of the period. */
 function spansOf(period: Period): Span[] {
-  return period.step === 'minute' ? pointsOf(period) : cover(period.from, period.to);
+  return period.step === 'minute' ? pointsOf(period) : coverPeriod(period.from, period.to);
 }
 
 /** The rows of a period, and the model calls that are not among them yet. Nothing of drafts. */

@@ -20,7 +20,7 @@ export type Decider = {
 } & ({ readonly type: 'person'; readonly role: Role } | { readonly type: 'key' } | { readonly type: 'endUser' });
 
 /** What `mayDecide` reads of an approval. */
-export interface DecidedSoFar {
+export interface PriorDecisions {
   /** Null if the approvers do not exclude them. */
   readonly requesters: readonly string[] | null;
   readonly decisions: readonly { readonly decision: string; readonly deciders: readonly string[] }[];
@@ -51,7 +51,7 @@ export function personDecider(identities: readonly string[], role: Role): Decide
 }
 
 /** Why the caller can't approve; null if it can. A caller that `already_decided_by_you` refuses can still deny. */
-export function mayDecide(by: Approvers | null, caller: Decider, approval: DecidedSoFar): Refusal | null {
+export function mayDecide(by: Approvers | null, caller: Decider, approval: PriorDecisions): Refusal | null {
   if (!caller.canDecide)
     return { code: 'insufficient_permission', message: 'Deciding approvals needs the scope "approvals:decide".' };
   const notAmong = whyNotAmong(by, caller) ?? whyRequester(by, caller, approval.requesters ?? []);

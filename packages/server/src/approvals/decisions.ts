@@ -20,13 +20,13 @@ export interface StoredDecision {
 }
 
 /** An approval, as far as its decisions depend on it. */
-export interface Undecided {
+export interface PendingApproval {
   readonly input: unknown;
   readonly by: Approvers | null;
   readonly decisions: readonly StoredDecision[];
 }
 
-export interface Decided {
+export interface DecisionResult {
   readonly decisions: readonly StoredDecision[];
   readonly progress: ApprovalProgress;
   /** Undefined: more approvers are needed. */
@@ -36,7 +36,7 @@ export interface Decided {
 }
 
 /** Adds a decision. `repeated` if the same approver has approved the same input. */
-export function addDecision(approval: Undecided, given: StoredDecision): Decided | 'repeated' {
+export function addDecision(approval: PendingApproval, given: StoredDecision): DecisionResult | 'repeated' {
   const { input, by, decisions: before } = approval;
   const own = before.filter((made) => isSameDecider(made.deciders, given.deciders));
   if (given.decision === 'approved' && own.some((made) => isSameInput(input, made, given))) return 'repeated';
@@ -50,14 +50,14 @@ export function addDecision(approval: Undecided, given: StoredDecision): Decided
 }
 
 /** How many have approved the input that most have approved. */
-export function progressOf({ input, by, decisions }: Undecided): ApprovalProgress {
+export function progressOf({ input, by, decisions }: PendingApproval): ApprovalProgress {
   const approvals = decisions.filter(({ decision }) => decision === 'approved');
   const sizes = approvals.map((one) => approvals.filter((other) => isSameInput(input, one, other)).length);
   return { approved: Math.max(0, ...sizes), required: by?.count ?? 1 };
 }
 
 /** The different inputs that approvers have approved. */
-export function countInputs({ input, decisions }: Undecided): number {
+export function countInputs({ input, decisions }: PendingApproval): number {
   const approvals = decisions.filter(({ decision }) => decision === 'approved');
   return approvals.filter((one, index) => approvals.findIndex((other) => isSameInput(input, one, other)) === index)
     .length;

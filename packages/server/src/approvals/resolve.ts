@@ -22,7 +22,7 @@ import {
 import { lockSession, type SessionRow } from '../session-rows/session.ts';
 import { type ApprovalRow, readApproval, viewApproval } from './approvals.ts';
 import { type Decider, deciderOf, grantFor, mayDecide, personDecider } from './approvers.ts';
-import { addDecision, countInputs, type Decided, type StoredDecision } from './decisions.ts';
+import { addDecision, countInputs, type DecisionResult, type StoredDecision } from './decisions.ts';
 
 // Each is as long as a request may be, and every reader of the approval gets all of them.
 const MAX_INPUTS = 3;
@@ -128,7 +128,7 @@ async function finish(
   session: SessionRow,
   row: ApprovalRow,
   after: ApprovalRow,
-  { agreeing, progress }: Decided,
+  { agreeing, progress }: DecisionResult,
   isEdited: boolean,
   input: Input<'resolveApproval'>,
 ): Promise<void> {
@@ -182,7 +182,7 @@ async function showProgress(
   ctx: Context,
   session: SessionRow,
   row: ApprovalRow,
-  { progress }: Decided,
+  { progress }: DecisionResult,
   input: Input<'resolveApproval'>,
 ): Promise<void> {
   const { operationId } = row;

@@ -281,7 +281,7 @@ test('work for a hanging shard is not started again until it has ended', async (
     begun.push(id!);
     if (id === hanging) await hang.promise;
   };
-  const round = () => clock.passWhile(shards.eachInTime('work', [hanging!, alive!], same, act));
+  const round = () => clock.passWhile(shards.forEachShardWithTimeout('work', [hanging!, alive!], same, act));
   for (let n = 0; n < 3; n += 1) expect(await round()).toMatchObject([{ items: [hanging] }]);
   expect(begun.filter((id) => id === alive)).toHaveLength(3);
   expect(begun.filter((id) => id === hanging)).toHaveLength(1);

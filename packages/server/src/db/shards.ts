@@ -3,11 +3,11 @@
 // On a single PostgreSQL, a statement may name any organizations or none. On a database that Citus shards by organization:
 //
 // - A statement that names organizations must name those of one shard. With several shards it is refused (0A000), or hangs if any of
-//   them does. Work is therefore grouped by shard, and each group fails independently (`each`, `eachInTime`).
+//   them does. Work is therefore grouped by shard, and each group fails independently (`each`, `forEachShardWithTimeout`).
 // - A statement across organizations needs every server. If one does not respond, the statement is sent to each server separately, for
 //   its organizations, until all respond again (`query`, `execute`).
 //
-// Loops use `eachInTime`, `query` and `execute`, which limit the wait for a part that hangs and then skip it for some seconds
+// Loops use `forEachShardWithTimeout`, `query` and `execute`, which limit the wait for a part that hangs and then skip it for some seconds
 // (circuit-breaker.ts). An organization that was created while a server was unavailable is found once the server is back; until then
 // its work continues through wake-ups, which name it.
 import { channel } from 'node:diagnostics_channel';
@@ -54,13 +54,13 @@ export interface Shards extends Pick<Placement, 'of' | 'find' | 'failed'> {
    * background; until `act` ends, later calls with the same name skip the shard, and their groups are in the result too. Failures
    * are logged as `${what} failed; retrying`.
    */
-  eachInTime<T>(
+  forEachShardWithTimeout<T>(
     what: string,
     items: readonly T[],
     organizationOf: (item: T) => string,
     act: (group: readonly T[]) => Promise<void>,
   ): Promise<FailedGroup<T>[]>;
-  /** Resolves when nothing that `eachInTime` started with this name is running. */
+  /** Resolves when nothing that `forEachShardWithTimeout` started with this name is running. */
   ended(what: string): Promise<void>;
   /**
    * The rows of a statement across organizations, without those of servers that do not respond. Rejects only if no server responds;
@@ -217,7 +217,7 @@ export function createShards(
 
     each: (items, organizationOf, act) => eachBy({ run: waitFor, onError() {} }, items, organizationOf, act),
 
-    async eachInTime(what, items, organizationOf, act) {
+    async forEachShardWithTimeout(what, items, organizationOf, act) {
       const isSharded = await placement.isSharded().catch(() => false);
       const inTime: Runner['run'] = (shard, work) => breakerFor(what, `on shard ${shard}`).run(work);
       return eachBy({ run: isSharded ? inTime : waitFor, onError: warnOf(what) }, items, organizationOf, act);

@@ -1,12 +1,12 @@
 import { chunkTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
-import { type DeliveryRow, deliveryOf, lettersOf } from './delivery-row.ts';
+import { type DeliveryRow, deliveryOf, encodeChunkTypes } from './delivery-row.ts';
 import { attemptText, parseAttempt } from './stored-attempt.ts';
 
 test('a filter is read from its row as it was written, and the letters of stored rows never change', () => {
-  expect(lettersOf(chunkTypes)).toBe('pbmhiscrfavdxtk');
+  expect(encodeChunkTypes(chunkTypes)).toBe('pbmhiscrfavdxtk');
   for (const types of [chunkTypes, ...chunkTypes.map((type) => [type])]) {
-    expect(deliveryOf('', { chunkTypes: lettersOf(types) } as DeliveryRow).chunkTypes).toEqual(types);
+    expect(deliveryOf('', { chunkTypes: encodeChunkTypes(types) } as DeliveryRow).chunkTypes).toEqual(types);
   }
 });
 

@@ -23,7 +23,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
 };
 
 /** A filter as stored in a row. */
-export function lettersOf(types: readonly ChunkType[]): string {
+export function encodeChunkTypes(types: readonly ChunkType[]): string {
   return types.map((type) => letters[type]).join('');
 }
 

@@ -133,7 +133,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
    */
   async function handOverOthers(others: readonly ClaimableSubscription[]): Promise<void> {
     const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
-    await shards.eachInTime('handing over subscriptions', idle, organizationOf, async (group) => {
+    await shards.forEachShardWithTimeout('handing over subscriptions', idle, organizationOf, async (group) => {
       for (const candidate of group) {
         await handOver(db, nodeId, candidate);
         wake.publish('subscription', candidate);
@@ -143,10 +143,15 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   /** Returns whether every claim succeeded. */
   async function claimAll(candidates: readonly ClaimableSubscription[]): Promise<boolean> {
-    const failures = await shards.eachInTime('claiming subscriptions', candidates, organizationOf, async (group) => {
-      for (const ofOne of Map.groupBy(group, organizationOf).values())
-        for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await claim(ofOne.slice(at, at + CLAIM_BATCH));
-    });
+    const failures = await shards.forEachShardWithTimeout(
+      'claiming subscriptions',
+      candidates,
+      organizationOf,
+      async (group) => {
+        for (const ofOne of Map.groupBy(group, organizationOf).values())
+          for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await claim(ofOne.slice(at, at + CLAIM_BATCH));
+      },
+    );
     return failures.length === 0;
   }
 
@@ -225,7 +230,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       const update = health.takeUpdate(options);
       return update ? { health, update } : [];
     });
-    const failures = await shards.eachInTime(
+    const failures = await shards.forEachShardWithTimeout(
       'recording the health of destinations',
       changes,
       ({ update }) => update.assignment.organizationId,

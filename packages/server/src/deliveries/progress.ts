@@ -19,7 +19,7 @@ import type { Segment } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
 import { maxBodyBytes, maxChunks, type UndeliveredJournal } from './batch.ts';
 import type { AttemptedDelivery, Delivery, FinishedDelivery } from './delivery.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, encodeChunkTypes } from './delivery-row.ts';
 import { type Assignment, sameSubscription } from './destinations/assignments.ts';
 import { attemptLines, finishDeliveries, storeLateAttempts, withAttempts } from './finished-deliveries.ts';
 
@@ -208,7 +208,7 @@ function insertPending(
     insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor,
       from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
     select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.session_id, b.previous_cursor,
-      s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(chunkTypes)}::text, b.occurred_at,
+      s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${encodeChunkTypes(chunkTypes)}::text, b.occurred_at,
       ${now}::timestamptz
     from unnest(${next.map((d) => d.sessionId)}::uuid[], ${next.map((d) => d.deliveryId)}::uuid[],
       ${next.map((d) => d.to.turn)}::int[], ${next.map((d) => d.to.seq)}::bigint[],

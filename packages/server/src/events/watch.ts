@@ -32,7 +32,7 @@ export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 's
     while (waiters.size > 0 && !stopping.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
       if (waiters.size > 0 && !stopping.signal.aborted) {
-        await shards.eachInTime('looking for new event records', [...waiters], organizationOf, look);
+        await shards.forEachShardWithTimeout('looking for new event records', [...waiters], organizationOf, look);
       }
     }
   }

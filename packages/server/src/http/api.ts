@@ -44,7 +44,7 @@ import { type Caller, callerOf, lastingCallerOf } from './auth/auth.ts';
 import { addPreflights, varyByOrigin } from './auth/cors.ts';
 import type { OpenAccess, Reauthorization } from './auth/reauthorize.ts';
 import { hasArrived, identify } from './auth/recalled-caller.ts';
-import { refusingFor } from './auth/token-errors.ts';
+import { withTokenErrors } from './auth/token-errors.ts';
 import { tokenGateOf } from './auth/token-gate.ts';
 import type { BodyMemory } from './body/body-memory.ts';
 import { withPrecondition } from './body/precondition.ts';
@@ -197,7 +197,8 @@ function respond(name: RouteName, route: Route, plan: Plan, parts: ApiParts) {
     const given = withPrecondition(route, valid, request.headers);
     if (ctx.token) await tokenGate.enter(ctx, ctx.token, given);
     const input = await enterReach(ctx, given);
-    if (route.errors?.includes('key_budget_exceeded')) await refusingFor(ctx, () => requireBudgets(ctx, name, input));
+    if (route.errors?.includes('key_budget_exceeded'))
+      await withTokenErrors(ctx, () => requireBudgets(ctx, name, input));
     return { given, input };
   }
 

@@ -8,7 +8,7 @@ import { type Limits, requireRoom } from './admission/limits.ts';
 import { agentGateOf } from './auth/agent-gate.ts';
 import type { Authorizer } from './auth/auth.ts';
 import { type EnvironmentGate, environmentGateOf } from './auth/environment-gate.ts';
-import { refusingFor } from './auth/token-errors.ts';
+import { withTokenErrors } from './auth/token-errors.ts';
 import { compiled } from './body/compiled.ts';
 import { checks, eachResults, handlers, plans } from './handlers.ts';
 import { type EachResult, eachOf, type Steps } from './idempotency/each.ts';
@@ -63,7 +63,7 @@ function actionOf(name: RouteName, route: Route, parts: StepParts): Handler {
   const checkResponse = responseCheckOf(name, route, parts);
   const isLimited = maxOpenSessions > 0 && ['openSession', 'forkSession', 'runSchedule'].includes(name);
   return async (ctx, input) => {
-    const value = await refusingFor(ctx, async () => {
+    const value = await withTokenErrors(ctx, async () => {
       if (isLimited) await requireRoom(ctx, maxOpenSessions);
       return handle(ctx, input);
     });

@@ -20,7 +20,7 @@ import { type AsSent, requestAsSent } from '../models/as-sent.ts';
 import type { ModelCall } from '../models/model/model.ts';
 import { withoutProviderData } from '../models/prompt/provider-data.ts';
 import { withoutShownReasoning } from '../models/providers/provider.ts';
-import { type Compaction, divideAt } from '../session-rows/compactions.ts';
+import { type Compaction, splitPinned } from '../session-rows/compactions.ts';
 import { isOfSource, transcriptSources } from '../session-rows/inherited.ts';
 import { leftOutAt, leftOutOf, leftOutToolText, withoutMessages } from '../session-rows/left-out.ts';
 import { messageIdOf, type Operation } from '../session-rows/operations.ts';
@@ -140,7 +140,7 @@ async function readSummaryCall(
   const { from, previous } = written;
   const { entries, leftOut } = await readEntries(ctx, session, previous, from);
   const state = stateOf(session, definition, turn, operation, entries, previous);
-  const part = { entries: divideAt(state.transcript, previous?.from ?? { turn: 0, position: 0 }).rest, from };
+  const part = { entries: splitPinned(state.transcript, previous?.from ?? { turn: 0, position: 0 }).rest, from };
   const repeated = repeatedSummaryCall(state, part, written.maxTokens, operation.model);
   if (!repeated) return { ...none, notes: ['The agent has no such model for summaries any more.'] };
   const { call, isSure } = repeated;

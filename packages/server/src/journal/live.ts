@@ -315,7 +315,12 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
         return feed ? { ...feed.head, after: feed.end } : [];
       });
       hinted.clear();
-      await shards.eachInTime('reading commits of other nodes', places, ({ organizationId }) => organizationId, fetch);
+      await shards.forEachShardWithTimeout(
+        'reading commits of other nodes',
+        places,
+        ({ organizationId }) => organizationId,
+        fetch,
+      );
     }
   }
 
@@ -350,7 +355,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     const known = [...feeds.values()].map((feed) => ({ feed, end: feed.end }));
     if (known.length === 0 || stopping.signal.aborted) return;
     const what = 'polling for missed stream wake-ups';
-    await shards.eachInTime(what, known, ({ feed }) => feed.head.organizationId, lookAt);
+    await shards.forEachShardWithTimeout(what, known, ({ feed }) => feed.head.organizationId, lookAt);
   }
 
   /** `end`: where the journal ended before the look. It ends earlier only in a database that lost commits. */

@@ -206,7 +206,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   }
 
   async function readActive(all: readonly TurnRunner[]): Promise<void> {
-    await shards.eachInTime(
+    await shards.forEachShardWithTimeout(
       'reading active sessions',
       all,
       ({ head }) => head.organizationId,
@@ -268,7 +268,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     const hinted = [...endedChildren.values()];
     endedChildren.clear();
     const children = (await searchForChildren()) ?? (await unreportedAmong(platform, hinted));
-    const unreported = await shards.eachInTime(
+    const unreported = await shards.forEachShardWithTimeout(
       'notifying parent sessions',
       children,
       ({ organizationId }) => organizationId,

@@ -25,7 +25,7 @@ export interface BackupSummary {
   otherStores: NonNullable<BackupHeader['otherStores']>;
 }
 
-export interface BackupWish {
+export interface BackupOptions {
   /** A new file, or a stream that the caller closes. */
   into: string | Writable;
   /** If given, the file contains the master key, encrypted under it. */
@@ -33,7 +33,7 @@ export interface BackupWish {
 }
 
 /** Throws `OperatorError`, `StartError` or `FileError`. */
-export async function backupOnHost(config: Config, wish: BackupWish, progress: Progress): Promise<BackupSummary> {
+export async function backupOnHost(config: Config, wish: BackupOptions, progress: Progress): Promise<BackupSummary> {
   try {
     return await withDatabase(config, async (url) => {
       const connection = await openBulkConnection(url);
@@ -51,7 +51,7 @@ export async function backupOnHost(config: Config, wish: BackupWish, progress: P
 async function save(
   connection: BulkConnection,
   config: Config,
-  { into, passphrase }: BackupWish,
+  { into, passphrase }: BackupOptions,
   progress: Progress,
 ): Promise<BackupSummary> {
   await requireWhole(connection);

@@ -25,7 +25,7 @@ import type { Progress } from './progress.ts';
 import { explainStart } from './start-error.ts';
 import { fillDatabase, requireKnownMigrations } from './target.ts';
 
-export interface RestoreWish {
+export interface RestoreOptions {
   /** A file, or a stream with its bytes, which is closed. */
   from: string | Readable;
   /** Replaces the database of the data directory. The previous one is kept under another name. */
@@ -50,7 +50,7 @@ export interface Restored extends Loaded {
 }
 
 /** Throws `OperatorError` or `StartError`. */
-export async function restoreOnHost(config: Config, wish: RestoreWish, progress: Progress): Promise<Restored> {
+export async function restoreOnHost(config: Config, wish: RestoreOptions, progress: Progress): Promise<Restored> {
   try {
     return await withBackup(wish.from, (backup) => restore(config, wish, backup, progress));
   } catch (error) {
@@ -58,7 +58,7 @@ export async function restoreOnHost(config: Config, wish: RestoreWish, progress:
   }
 }
 
-async function restore(config: Config, wish: RestoreWish, backup: Backup, progress: Progress): Promise<Restored> {
+async function restore(config: Config, wish: RestoreOptions, backup: Backup, progress: Progress): Promise<Restored> {
   const keys = await keysFor(config, wish, backup);
   let newest: Buffer | undefined;
   const fill = (url: string) =>
@@ -84,7 +84,7 @@ async function restore(config: Config, wish: RestoreWish, backup: Backup, progre
 
 /** Reads a whole backup and compares its checksums. Throws `OperatorError` if it can't be restored by this release. */
 export async function checkBackup(
-  from: RestoreWish['from'],
+  from: RestoreOptions['from'],
   progress: Progress,
 ): Promise<Pick<Restored, 'createdAt' | 'release' | 'tables' | 'rows' | 'containsKey'>> {
   return withBackup(from, async ({ createdAt, release, masterKeys, tables }) => {
@@ -100,7 +100,7 @@ export async function checkBackup(
 
 /** Closes the file, of which a refused backup has been read in part. */
 async function withBackup<Result>(
-  from: RestoreWish['from'],
+  from: RestoreOptions['from'],
   use: (backup: Backup) => Promise<Result>,
 ): Promise<Result> {
   const [file, name] = typeof from === 'string' ? [await openFile(from), from] : [from, 'The input'];
@@ -123,7 +123,7 @@ interface Keys {
 }
 
 /** Checked before anything changes. */
-async function keysFor(config: Config, { passphrase, replace }: RestoreWish, backup: Backup): Promise<Keys> {
+async function keysFor(config: Config, { passphrase, replace }: RestoreOptions, backup: Backup): Promise<Keys> {
   const own = config.masterKeys ?? (await readMasterKeys(config.dataDir));
   const known = own && createVault(own).fingerprints;
   if (passphrase === undefined) return { write: undefined, known };
@@ -153,7 +153,7 @@ async function newestFingerprint(connection: BulkConnection): Promise<Buffer | u
 /** `fill` gets the URL of the new cluster. */
 async function replaceCluster(
   dataDir: string,
-  { from, replace = false }: RestoreWish,
+  { from, replace = false }: RestoreOptions,
   fill: (url: string) => Promise<Loaded>,
 ): Promise<{ loaded: Loaded; keptIn: string | undefined }> {
   const place = embeddedDirectory(dataDir);

@@ -67,7 +67,7 @@ export function createScheduler(platform: Platform): Scheduler {
       const found = page.rows.toSorted(byTime).slice(0, BATCH);
       for (const [scheduleId, until] of pausedUntil) if (until <= now) pausedUntil.delete(scheduleId);
       const due = found.filter(({ nextAt, scheduleId }) => nextAt.getTime() <= now && !pausedUntil.has(scheduleId));
-      await shards.eachInTime('running schedules', due, ({ organizationId }) => organizationId, runSome);
+      await shards.forEachShardWithTimeout('running schedules', due, ({ organizationId }) => organizationId, runSome);
       const soon = found.find(({ nextAt }) => nextAt.getTime() > now);
       const last = found.at(-1);
       if (soon || !last || found.length < BATCH) return soon?.nextAt;

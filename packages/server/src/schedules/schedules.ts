@@ -15,7 +15,7 @@ import { instantOf } from '../lib/instant.ts';
 import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
 import { requireNotErasing } from '../sessions/end-users.ts';
-import { requireTaken } from '../sessions/taken-files.ts';
+import { requireSupportedFiles } from '../sessions/taken-files.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 import { type Reader, viewLastRun, withRuns } from './runs.ts';
 
@@ -210,7 +210,7 @@ async function useFiles(tx: Tx, ctx: Context, row: ScheduleRow, now: Date): Prom
   const holder = { organizationId, environment, holderId: scheduleId, field: 'input', caller: ctx };
   const content = await messageParts(tx, holder, input, now);
   const version = await currentVersion(tx, organizationId, agentId);
-  await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
+  await requireSupportedFiles(tx, { organizationId, agentId, version }, holder.field, content);
 }
 
 /** How events refer to a schedule. */

@@ -54,21 +54,21 @@ async function start(): Promise<Worker> {
 /** False if the thread was stopped before it finished the tasks. */
 async function run(thread: Worker, tasks: readonly Task[], outcomes: Outcome[]): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const hear = (outcome: Outcome) => {
+  const onMessage = (outcome: Outcome) => {
     outcomes.push(outcome);
     if (outcomes.length === tasks.length) resolve(true);
   };
-  const gone = () => resolve(false);
-  thread.on('message', hear);
-  thread.once('exit', gone);
+  const onExit = () => resolve(false);
+  thread.on('message', onMessage);
+  thread.once('exit', onExit);
   // If the event loop itself was late, messages that the thread has already posted are read first.
-  const over = setTimeout(() => setImmediate(gone), JOB_MAX_MS);
+  const over = setTimeout(() => setImmediate(onExit), JOB_MAX_MS);
   thread.ref();
   thread.postMessage(tasks);
   const isDone = await promise;
   clearTimeout(over);
-  thread.off('message', hear);
-  thread.off('exit', gone);
+  thread.off('message', onMessage);
+  thread.off('exit', onExit);
   return isDone;
 }
 

@@ -43,7 +43,7 @@ export function untilTurn({ from }: Pick<Compaction, 'from'>): number {
 }
 
 /** The messages before `from` that stay, and those from it on. */
-export function divideAt<E extends Place>(entries: readonly E[], from: Place): { pinned: E[]; rest: E[] } {
+export function splitPinned<E extends Place>(entries: readonly E[], from: Place): { pinned: E[]; rest: E[] } {
   const isBefore = (entry: Place) =>
     entry.turn < from.turn || (entry.turn === from.turn && entry.position < from.position);
   return {

@@ -7,7 +7,7 @@ export interface OperationTrace {
   /** Of a model call that failed at least once: the newest attempts, oldest first, with the one that succeeded. */
   readonly attempts?: readonly StoredAttempt[];
   /** Of a model call: what the request that succeeded lacked, because the provider had refused it. */
-  readonly sentWithout?: readonly SentWithout[];
+  readonly sentWithout?: readonly OmittedFromRequest[];
   /** Of the first model call of a turn that a tool was left out of. */
   readonly toolsLeftOut?: readonly LeftOutTool[];
   /** Of a call of an `http` or `mcp` tool. */
@@ -15,7 +15,7 @@ export interface OperationTrace {
 }
 
 /** `reasoning`: the setting that asks for it. `providerData`: the reasoning of earlier responses. The others are parameters. */
-export type SentWithout =
+export type OmittedFromRequest =
   | 'reasoning'
   | 'providerData'
   | 'max_tokens'
@@ -81,7 +81,7 @@ export function recordSuccess(
   operation: Operation,
   model: string,
   [startedAt, endedAt]: readonly [Date, Date],
-  sentWithout: readonly SentWithout[] = [],
+  sentWithout: readonly OmittedFromRequest[] = [],
 ): void {
   const { trace } = operation;
   const without = sentWithout.length === 0 ? {} : { sentWithout };

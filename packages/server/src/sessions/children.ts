@@ -110,7 +110,7 @@ export async function unreportedAmong(
   hints: readonly UnreportedChild[],
 ): Promise<UnreportedChild[]> {
   const found: UnreportedChild[] = [];
-  const unread = await shards.eachInTime(
+  const unread = await shards.forEachShardWithTimeout(
     'reading ended child sessions',
     hints,
     ({ organizationId }) => organizationId,

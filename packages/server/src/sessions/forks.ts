@@ -30,8 +30,8 @@ import {
 import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { announceNewSession, draftChange, newSession } from './new-session.ts';
-import { NOT_WITH_DRAFT, requireVersion } from './sessions.ts';
-import { requireTaken } from './taken-files.ts';
+import { DRAFT_CONFLICT, requireVersion } from './sessions.ts';
+import { requireSupportedFiles } from './taken-files.ts';
 
 /**
  * Opens a session that continues another one after its turn `atTurn`; with `input`, its next turn begins in the same transaction. 404
@@ -43,7 +43,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
   return inTransaction(ctx, async (tx, ctx) => {
     const { origin, turn, lastPosition } = await readOrigin(tx, organizationId, input);
     const { agentId, environment } = origin;
-    if (input.draft && input.agentVersion !== undefined) throw invalidField('agentVersion', NOT_WITH_DRAFT);
+    if (input.draft && input.agentVersion !== undefined) throw invalidField('agentVersion', DRAFT_CONFLICT);
     const draft = input.draft && (await storeDraft(ctx, agentId, input.draft));
     const pinnedVersion = draft?.version ?? input.agentVersion ?? origin.pinnedVersion;
     const [version, , , inheritedBudget] = await Promise.all([
@@ -58,7 +58,7 @@ export async function forkSession(ctx: Context, input: Input<'forkSession'>): Pr
     const sessionId = newUuid();
     const holder = { organizationId, environment, holderId: sessionId, field: 'input', caller: ctx };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
-    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
+    await requireSupportedFiles(tx, { organizationId, agentId, version }, holder.field, content);
     const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(
       {

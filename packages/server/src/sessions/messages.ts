@@ -23,7 +23,7 @@ import { contentOf, type TranscriptEntry, viewEntry } from '../session-rows/tran
 import { beginTurn, runOnIdle } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { interruptTurn } from './stop.ts';
-import { requireTaken } from './taken-files.ts';
+import { requireSupportedFiles } from './taken-files.ts';
 
 /**
  * Begins the next turn: at once if the session is idle, else after the current turn. With `onBusy: "steer"` the current turn
@@ -41,7 +41,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const holder = { ...row, holderId: row.sessionId, field: 'content', caller: ctx };
     const content = await messageParts(tx, holder, input.content, now);
     const { organizationId, agentId } = row;
-    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
+    await requireSupportedFiles(tx, { organizationId, agentId, version }, holder.field, content);
 
     if (row.status !== 'idle') {
       if (input.onBusy === 'reject') {

@@ -29,7 +29,7 @@ import { announceNewSession, draftChange, type NewSessionInput, newSession } fro
 import { deletePendingDeliveries } from './retention/delete-ended.ts';
 import { releaseTranscripts, trimTranscripts } from './retention/kept-transcripts.ts';
 import { deletePairs, insertPairs } from './search/metadata.ts';
-import { requireTaken } from './taken-files.ts';
+import { requireSupportedFiles } from './taken-files.ts';
 
 type Opener = Pick<NewSessionInput, 'keyId' | 'requesters'>;
 
@@ -69,7 +69,7 @@ async function openInTransaction(
     const { environment } = input;
     const holder = { organizationId, environment, holderId: sessionId, field: 'input', caller: ctx };
     const content = input.input === undefined ? null : await messageParts(tx, holder, input.input, now);
-    await requireTaken(tx, { organizationId, agentId, version }, holder.field, content);
+    await requireSupportedFiles(tx, { organizationId, agentId, version }, holder.field, content);
     const { session, statements, done } = plan(
       ctx,
       input,
@@ -79,7 +79,7 @@ async function openInTransaction(
     );
     for (const statement of statements) tx.write(statement);
     tx.afterCommit(() => {
-      if (pinnedVersion === null) ctx.knownVersions.saw(organizationId, agentId, version);
+      if (pinnedVersion === null) ctx.knownVersions.remember(organizationId, agentId, version);
       done();
     });
     return { session: viewSession(session.row) };
@@ -175,7 +175,7 @@ async function chooseDefinition(tx: Tx, ctx: Context & { db: Tx }, input: Input<
   const { organizationId } = ctx;
   const agentId = input.agentId === undefined ? undefined : uuidOf('agt', input.agentId);
   if (input.draft) {
-    if (input.agentVersion !== undefined) throw invalidField('agentVersion', NOT_WITH_DRAFT);
+    if (input.agentVersion !== undefined) throw invalidField('agentVersion', DRAFT_CONFLICT);
     const draft = await storeDraft(ctx, agentId, input.draft);
     return { agentId: draft.agentId, version: draft.version, pinnedVersion: draft.version, draft };
   }
@@ -191,7 +191,7 @@ async function chooseDefinition(tx: Tx, ctx: Context & { db: Tx }, input: Input<
   return { agentId, version: pinnedVersion ?? newest, pinnedVersion };
 }
 
-export const NOT_WITH_DRAFT = 'must not be given with a draft';
+export const DRAFT_CONFLICT = 'must not be given with a draft';
 
 export async function getSession(ctx: Context, input: Input<'getSession'>): Promise<Result<'getSession'>> {
   return { session: viewSession(await readSession(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId))) };

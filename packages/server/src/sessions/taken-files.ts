@@ -1,11 +1,11 @@
 // Whether an agent's model takes the files of a message. A fallback that does not take them gets a description of each.
-import { type MessagePart, whyNotTaken } from '@signalbox/contract';
+import { type MessagePart, whyNotSupported } from '@signalbox/contract';
 import { readDefinition } from '../agents/read-definition.ts';
 import type { Queryable } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 
 /** 422 `file_not_taken` for files that the model is known not to take. `field`: the name of the field with the content. */
-export async function requireTaken(
+export async function requireSupportedFiles(
   db: Queryable,
   agent: { organizationId: string; agentId: string; version: number },
   field: string,
@@ -14,7 +14,7 @@ export async function requireTaken(
   if (!content?.some(({ type }) => type === 'file')) return;
   const { model } = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
   const errors = content.flatMap((part, index) => {
-    const why = part.type === 'file' ? whyNotTaken(model, part) : undefined;
+    const why = part.type === 'file' ? whyNotSupported(model, part) : undefined;
     return why === undefined ? [] : [{ path: `${field}[${index}]`, message: why }];
   });
   const [first] = errors;

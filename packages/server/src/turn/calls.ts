@@ -9,7 +9,7 @@ import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import { leftOutToolText } from '../session-rows/left-out.ts';
 import { mockMark, type Operation, type OperationStatus, toolCallIdOf } from '../session-rows/operations.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool/tool.ts';
-import { LEFT_OUT, thatFit } from './transcript-size.ts';
+import { LEFT_OUT, truncateToFit } from './transcript-size.ts';
 
 /** The status of a call that has started, by what runs it. */
 export const STARTED = {
@@ -139,7 +139,7 @@ export function resultParts(
       ...(call.status === 'unknown' && { outcomeUnknown: true }),
     };
   });
-  return thatFit(results);
+  return truncateToFit(results);
 }
 
 /** Puts the result of a call into it. If it may be repeated, it does not matter whether it took effect. */

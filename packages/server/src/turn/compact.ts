@@ -25,7 +25,7 @@ import {
   summaryInstructions,
   withoutReplaced,
 } from './compaction.ts';
-import { contextOf, fixedTokens, isOfWorker, learnedTokens } from './context.ts';
+import { contextOf, fixedTokens, isOfWorker, observedContextLimit } from './context.ts';
 import { failed, refused, type TurnEvent, type TurnPorts, type TurnState } from './turn.ts';
 
 /**
@@ -50,7 +50,8 @@ export async function* compact(
   const isDue = tokens >= maxTokens || estimatedTokens >= CONTEXT_MAX_TOKENS;
   // One that a crash interrupted is continued: the parts before it may have made the call short enough.
   if (cause === 'due' && !isDue && !pendingIn(state, step)) return 'nothing';
-  const learned = cause === 'refused' ? Math.floor(Math.min(maxTokens, estimatedTokens) / 2) : learnedTokens(state);
+  const learned =
+    cause === 'refused' ? Math.floor(Math.min(maxTokens, estimatedTokens) / 2) : observedContextLimit(state);
   // If a provider counts more tokens than were estimated, fewer messages fit.
   const scale = Math.min(1, estimatedTokens / tokens);
   const room = roomIn(state, Math.min(maxTokens, learned ?? maxTokens) * scale);

@@ -15,10 +15,10 @@ import type { MessagePart } from '@signalbox/contract';
 import type { ModelEntry } from '../models/model/model.ts';
 import {
   type Compaction,
-  divideAt,
   isBeginningOf,
   isFirst,
   type Place,
+  splitPinned,
   summaryText,
 } from '../session-rows/compactions.ts';
 import {
@@ -86,7 +86,7 @@ function summaryTokens(room: number): number {
 /** The messages that a model gets. */
 export function modelView(entries: readonly PlacedEntry[], compaction: Compaction | null, room: number): ModelEntry[] {
   if (!compaction) return entries.map((entry) => fitted(entry, room));
-  const { pinned, rest } = divideAt(entries, compaction.from);
+  const { pinned, rest } = splitPinned(entries, compaction.from);
   const kept = rest.map((entry) => fitted(entry, room));
   const summary: ModelEntry = {
     role: 'user',
@@ -117,7 +117,7 @@ export function nextPlace(entries: readonly Place[], compaction: Compaction | nu
 
 /** The messages that are still needed: those from this place on, and the pinned ones before it. */
 export function withoutReplaced<E extends PlacedEntry>(entries: readonly E[], from: Place): E[] {
-  const { pinned, rest } = divideAt(entries, from);
+  const { pinned, rest } = splitPinned(entries, from);
   return [...pinned, ...rest];
 }
 
@@ -142,7 +142,7 @@ export function planCompaction(
     everything?: boolean;
   },
 ): CompactionPart[] {
-  const groups = groupsOf(divideAt(entries, from).rest);
+  const groups = groupsOf(splitPinned(entries, from).rest);
   const sizes = groups.map((group) => tokensOfAll(group.map((entry) => fitted(entry, room))));
   let kept = everything ? 0 : countThatStay(entries, sizes, room, end);
   // Only the turn that is running is divided: the end of an earlier one means little without its beginning.

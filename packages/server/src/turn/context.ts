@@ -23,7 +23,7 @@ type ContextState = Pick<
 
 export function contextOf(state: ContextState): Context {
   const { transcript, compaction, reportedTokens } = state;
-  const maxTokens = Math.min(allowedTokens(state), learnedTokens(state) ?? Number.POSITIVE_INFINITY);
+  const maxTokens = Math.min(allowedTokens(state), observedContextLimit(state) ?? Number.POSITIVE_INFINITY);
   const fixed = fixedTokens(state);
   // A worker's program shortens what its own model gets.
   const view = modelView(
@@ -48,7 +48,7 @@ function allowedTokens(state: ContextState): number {
 }
 
 /** What the model takes, if it refused more. */
-export function learnedTokens({ compaction, models }: Pick<TurnState, 'compaction' | 'models'>): number | null {
+export function observedContextLimit({ compaction, models }: Pick<TurnState, 'compaction' | 'models'>): number | null {
   return compaction?.maxTokensOf === modelName(models[0]!) ? compaction.maxTokens : null;
 }
 

@@ -42,7 +42,7 @@ export class TurnStopped extends Error {
 }
 
 /** What ending a stopped turn needs of its state. */
-export interface UnderWay extends Pick<TurnState, 'operations' | 'shownText'> {
+export interface InterruptedTurn extends Pick<TurnState, 'operations' | 'shownText'> {
   transcript: readonly Pick<TurnState['transcript'][number], 'role' | 'content'>[];
 }
 
@@ -70,7 +70,7 @@ const MAY_HAVE_TAKEN_EFFECT = 'It may or may not have taken effect.';
  */
 export function stopChange(
   row: SessionRow,
-  state: UnderWay,
+  state: InterruptedTurn,
   outcomes: ReadonlyMap<Operation, ToolOutcome>,
   why: TurnStopped['why'],
   source: EventSource,

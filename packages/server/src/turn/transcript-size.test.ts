@@ -2,7 +2,7 @@ import type { MessagePart } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { JsonText } from '../lib/json/json-text.ts';
 import { newModelCall, type Operation } from '../session-rows/operations.ts';
-import { dropLeftOut, thatFit } from './transcript-size.ts';
+import { dropLeftOut, truncateToFit } from './transcript-size.ts';
 
 const MIB = 1024 * 1024;
 
@@ -12,7 +12,7 @@ test('results that do not fit are replaced by an error that says so, and no othe
     toolCallId: `call_${index}`,
     output: 'a'.repeat(1024 * 1024),
   }));
-  const fitting = thatFit(results);
+  const fitting = truncateToFit(results);
   expect(fitting.slice(0, 3)).toEqual(results.slice(0, 3));
   expect(fitting.slice(3)).toEqual(
     [3, 4, 5].map((index) => ({

@@ -9,7 +9,7 @@ const RESULTS_MAX_BYTES = 4 * 1024 * 1024;
 export const LEFT_OUT = 'The result is not shown: the results of this step have more than 4 MiB together.';
 
 /** Results that do not fit are replaced by an error for the model. The journal and the operations have all of them. */
-export function thatFit(results: MessagePart[]): MessagePart[] {
+export function truncateToFit(results: MessagePart[]): MessagePart[] {
   let left = RESULTS_MAX_BYTES;
   // Stops at the first that does not fit: a step may have results of 100 MiB.
   const end = results.findIndex((part) => {

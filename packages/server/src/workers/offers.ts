@@ -100,8 +100,18 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       request.sessionId ? 'forOne' : 'forAny',
     );
     const failures = [
-      ...(await shards.eachInTime('looking at offered worker turns', forOne, organizationOf, matchSessions)),
-      ...(await shards.eachInTime('looking for offered worker turns', forAny, organizationOf, matchQueues)),
+      ...(await shards.forEachShardWithTimeout(
+        'looking at offered worker turns',
+        forOne,
+        organizationOf,
+        matchSessions,
+      )),
+      ...(await shards.forEachShardWithTimeout(
+        'looking for offered worker turns',
+        forAny,
+        organizationOf,
+        matchQueues,
+      )),
     ];
     for (const { error, items } of failures) {
       for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);

@@ -7,7 +7,7 @@ import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { shownVersion } from '../lib/draft-version.ts';
 import { formatId } from '../lib/ids.ts';
-import { divideAt, summaryText } from '../session-rows/compactions.ts';
+import { splitPinned, summaryText } from '../session-rows/compactions.ts';
 import { type Loaded, loadTranscripts } from '../session-rows/load-transcripts.ts';
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../session-rows/operations.ts';
 import { viewEndUser } from '../session-rows/session.ts';
@@ -85,7 +85,7 @@ export function viewWorkerTurn({
 /** As a model would get them. The summary is part of the last pinned message: it is no message of its own. */
 function messagesOf({ transcript, compaction }: Loaded<unknown>): Message[] {
   if (!compaction) return transcript.map(viewEntry);
-  const { pinned, rest } = divideAt(transcript, compaction.from);
+  const { pinned, rest } = splitPinned(transcript, compaction.from);
   const text = { type: 'text' as const, text: summaryText(compaction.summary) };
   const head = pinned.map((entry, index) =>
     index === pinned.length - 1 ? { ...entry, content: [...entry.content, text] } : entry,

@@ -3,7 +3,7 @@ import { BadRequestError } from '@signalbox/client';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dropOldAnalytics, foldedBefore, foldMinutes, organizationsToFold } from '../../src/analytics/fold.ts';
-import { DAY, daysAndLonger } from '../../src/analytics/intervals.ts';
+import { DAY, ROLLUP_INTERVALS } from '../../src/analytics/intervals.ts';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
 import { getAnalytics } from '../../src/analytics/report.ts';
 import { ALL_AGENTS, NO_ID } from '../../src/analytics/rows.ts';
@@ -192,7 +192,7 @@ describe('what nodes count', () => {
     await ctx.db.query(sql`
       insert into analytics (organization_id, interval_seconds, starts_at, environment, agent_id, model, error_code, counted_by, turns)
       select ${organizationId}, length, to_timestamp(at), 'production', agent, '', '', ${NO_ID}, length / 86400
-      from unnest(${daysAndLonger}::int[]) length,
+      from unnest(${ROLLUP_INTERVALS}::int[]) length,
         unnest(${[ALL_AGENTS, ...Array.from({ length: agents }, () => newUuid())]}::uuid[]) agent,
         generate_series(${to.getTime() / 1000 - days * DAY}::bigint / length * length, ${to.getTime() / 1000 - 1}::bigint, length) at`);
     const statements: Sql[] = [];

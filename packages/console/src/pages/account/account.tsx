@@ -13,7 +13,7 @@ import { Page } from '../../ui/page.tsx';
 import { PasswordField } from '../../ui/password-field.tsx';
 import { Setting } from '../../ui/setting.tsx';
 import { type Column, loaded, Table } from '../../ui/table.tsx';
-import { exactly, Time } from '../../ui/time.tsx';
+import { formatExact, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { addPasskey, listPasskeys, removePasskey } from '../sign-in/passkeys.ts';
 import { ProviderButtons } from '../sign-in/provider.tsx';
@@ -106,7 +106,7 @@ function SignIns() {
             <Button
               small
               onClick={() => void end(signInId)}
-              aria-label={`Sign out: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
+              aria-label={`Sign out: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${formatExact(createdAt)}`}
             >
               Sign out
             </Button>

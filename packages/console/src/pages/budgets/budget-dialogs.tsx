@@ -51,7 +51,7 @@ export function SetBudgetDialog({
     },
     ['budgets'],
   );
-  const said = (path: string) => fieldError(set.error, path);
+  const errorFor = (path: string) => fieldError(set.error, path);
   return (
     <FormDialog
       title={budget ? `Edit ${budget.name}` : 'Create budget'}
@@ -67,7 +67,7 @@ export function SetBudgetDialog({
           name="name"
           value={draft.name}
           hint="Lower-case letters, digits, “_” and “-”."
-          error={said('budgetName')}
+          error={errorFor('budgetName')}
           onChange={({ currentTarget: { value } }) => change({ name: value })}
         />
       )}
@@ -76,7 +76,7 @@ export function SetBudgetDialog({
         name="limit"
         inputMode="decimal"
         value={draft.limit}
-        error={said('limitUsd')}
+        error={errorFor('limitUsd')}
         onChange={({ currentTarget: { value } }) => change({ limit: value })}
       />
       {!budget && (
@@ -111,7 +111,7 @@ export function SetBudgetDialog({
         label="Alert at (% of the limit)"
         name="thresholds"
         value={draft.thresholds}
-        error={said('thresholds')}
+        error={errorFor('thresholds')}
         hint="Each alerts once a period, in the event log and on the overview."
         onChange={({ currentTarget: { value } }) => change({ thresholds: value })}
       />

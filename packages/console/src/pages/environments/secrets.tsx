@@ -98,7 +98,7 @@ function SetSecret({
     },
     ['secrets', 'environments'],
   );
-  const said = (path: string) => fieldError(set.error, path);
+  const errorFor = (path: string) => fieldError(set.error, path);
   return (
     <FormDialog
       title={secret ? `Replace ${secret.name}` : `Set a secret in ${environment}`}
@@ -113,7 +113,7 @@ function SetSecret({
         mono
         value={name}
         readOnly={secret !== undefined}
-        error={said('name')}
+        error={errorFor('name')}
         onChange={(event) => {
           const next = event.currentTarget.value;
           setName(next);
@@ -125,7 +125,7 @@ function SetSecret({
         type="password"
         autoComplete="off"
         value={value}
-        error={said('value')}
+        error={errorFor('value')}
         onChange={(event) => setValue(event.currentTarget.value)}
       />
       <TextArea
@@ -134,7 +134,7 @@ function SetSecret({
         mono
         rows={3}
         value={hosts}
-        error={said('allowedHosts')}
+        error={errorFor('allowedHosts')}
         onChange={(event) => setHosts(event.currentTarget.value)}
       />
     </FormDialog>

@@ -85,7 +85,7 @@ export function KeyForm({
     },
     ['keys'],
   );
-  const said = (path: string) => fieldError(save.error, path);
+  const errorFor = (path: string) => fieldError(save.error, path);
   async function submit() {
     setMetadataError(undefined);
     try {
@@ -118,7 +118,7 @@ export function KeyForm({
         label="Name"
         hint="The program that uses it, such as billing service"
         value={name}
-        error={said('name')}
+        error={errorFor('name')}
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <Choices label="Permission" value={permission} onChange={setPermission} options={permissions} />
@@ -127,7 +127,7 @@ export function KeyForm({
           label="Scopes"
           options={allScopes.map((scope) => ({ value: scope, label: `${scope} `, about: scopeFacts[scope].allows }))}
           value={chosen}
-          error={said('scopes')}
+          error={errorFor('scopes')}
           onChange={setChosen}
         />
       )}
@@ -136,7 +136,7 @@ export function KeyForm({
           label="Expires"
           value={days}
           options={lifetimes}
-          error={said('expiresAt')}
+          error={errorFor('expiresAt')}
           onChange={(event) => setDays(event.currentTarget.value)}
         />
       )}
@@ -145,7 +145,7 @@ export function KeyForm({
         all="All environments"
         options={allEnvironments?.map((name) => ({ value: name, label: name }))}
         value={environments}
-        error={said('environments')}
+        error={errorFor('environments')}
         onChange={setEnvironments}
       />
       <Restriction
@@ -153,21 +153,21 @@ export function KeyForm({
         all="All agents"
         options={allAgents?.map(agentOption)}
         value={agents}
-        error={said('agents')}
+        error={errorFor('agents')}
         onChange={setAgents}
       />
       <Disclosure title="More options" summary="Limits, IP addresses, metadata">
-        <LimitFields value={limits} onChange={setLimits} said={said} />
+        <LimitFields value={limits} onChange={setLimits} errorFor={errorFor} />
         <TextArea
           label="Allowed IP addresses"
           hint="Addresses or CIDR ranges, one per line. Leave empty to allow any address."
           mono
           rows={2}
           value={addresses}
-          error={said('allowedIps')}
+          error={errorFor('allowedIps')}
           onChange={(event) => setAddresses(event.currentTarget.value)}
         />
-        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? errorFor('metadata')} />
       </Disclosure>
       <p aria-live="polite">{reachSentence(reach)}</p>
       {reachWarnings(reach).map((text) => (

@@ -28,12 +28,12 @@ export function parseLimits(texts: LimitTexts): Pick<ApiKey, keyof LimitTexts> {
 export function LimitFields({
   value,
   onChange,
-  said,
+  errorFor,
 }: {
   value: LimitTexts;
   onChange: (value: LimitTexts) => void;
   /** The service's error for a field. */
-  said: (path: string) => string | undefined;
+  errorFor: (path: string) => string | undefined;
 }) {
   return (
     <div className="columns">
@@ -42,7 +42,7 @@ export function LimitFields({
         hint="Leave empty for no limit."
         inputMode="numeric"
         value={value.requestsPerMinute}
-        error={said('requestsPerMinute')}
+        error={errorFor('requestsPerMinute')}
         onChange={(event) => onChange({ ...value, requestsPerMinute: event.currentTarget.value })}
       />
       <TextField
@@ -50,7 +50,7 @@ export function LimitFields({
         hint="Of its sessions, in a UTC day. Then their turns end. Leave empty for no limit."
         inputMode="decimal"
         value={value.maxCostUsdPerDay}
-        error={said('maxCostUsdPerDay')}
+        error={errorFor('maxCostUsdPerDay')}
         onChange={(event) => onChange({ ...value, maxCostUsdPerDay: event.currentTarget.value })}
       />
     </div>

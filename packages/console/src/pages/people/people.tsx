@@ -13,7 +13,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
-import { exactly, Time } from '../../ui/time.tsx';
+import { formatExact, Time } from '../../ui/time.tsx';
 import { OneTimeLink } from './one-time-link.tsx';
 
 type OpenDialog =
@@ -301,7 +301,7 @@ function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
 
 /** Invitations for anyone differ only in their expiry. */
 function nameOf({ name, email, role, expiresAt }: Invitation): string {
-  return `the invitation for ${name ?? email ?? 'anyone'} as ${role}, until ${exactly(expiresAt)}`;
+  return `the invitation for ${name ?? email ?? 'anyone'} as ${role}, until ${formatExact(expiresAt)}`;
 }
 
 function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {

@@ -5,7 +5,7 @@ import { inList, useApiMutation, useOrganization } from '../../data/organization
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { errorText } from '../../ui/notice.tsx';
-import { exactly } from '../../ui/time.tsx';
+import { formatExact } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 
@@ -34,7 +34,9 @@ export function ScheduleMenu({
     change.mutate(status, {
       onSuccess: ({ nextAt }) =>
         toast(
-          status === 'paused' ? 'Schedule paused' : `Schedule enabled${nextAt ? `. Next run: ${exactly(nextAt)}` : ''}`,
+          status === 'paused'
+            ? 'Schedule paused'
+            : `Schedule enabled${nextAt ? `. Next run: ${formatExact(nextAt)}` : ''}`,
         ),
       onError: (error) => toast(errorText(error)),
     });

@@ -12,7 +12,7 @@ import { Checkbox, Choices, DateTimeField, Select, TextArea, TextField } from '.
 import { instantOf, localOf } from '../../ui/local-time.ts';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
-import { exactly, ownTimeZone, timeZones } from '../../ui/time.tsx';
+import { formatExact, ownTimeZone, timeZones } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
 import { cronText } from './cron-text.ts';
@@ -54,7 +54,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       schedule ? client.schedules.update(schedule.scheduleId, changed(schedule, body)) : client.schedules.create(body),
     ['schedules'],
   );
-  const said = (path: string) => fieldError(save.error, path);
+  const errorFor = (path: string) => fieldError(save.error, path);
 
   async function submit() {
     setWrong({});
@@ -83,7 +83,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         ? { cron, timezone: timezone.trim() || null, at: null }
         : { cron: null, timezone: null, at: schedule?.at && localOf(schedule.at) === at ? schedule.at : instant! }),
     });
-    toast(nextAt ? `Schedule saved. Next run: ${exactly(nextAt)}` : 'Schedule saved');
+    toast(nextAt ? `Schedule saved. Next run: ${formatExact(nextAt)}` : 'Schedule saved');
   }
 
   const words = cronText(cron);
@@ -105,21 +105,21 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         hint="Lists show the agent’s name if it is empty."
         maxLength={200}
         value={name}
-        error={said('name')}
+        error={errorFor('name')}
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <Select
         label="Agent"
         hint="Each run uses its newest version."
         value={agentId}
-        error={said('agentId')}
+        error={errorFor('agentId')}
         onChange={(event) => setAgent(event.currentTarget.value)}
         options={agents.map((agent) => ({ value: agent.agentId, label: agent.name }))}
       />
       <Select
         label="Environment"
         value={environment}
-        error={said('environment')}
+        error={errorFor('environment')}
         onChange={(event) => setEnvironment(event.currentTarget.value)}
         options={environments.map((value) => ({ value, label: value }))}
       />
@@ -162,7 +162,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
               )
             }
             value={cron}
-            error={said('cron')}
+            error={errorFor('cron')}
             onChange={(event) => setCron(event.currentTarget.value)}
           />
           <TextField
@@ -170,7 +170,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
             list="time-zones"
             hint="For example Europe/Berlin. Default: UTC."
             value={timezone}
-            error={said('timezone')}
+            error={errorFor('timezone')}
             onChange={(event) => setTimezone(event.currentTarget.value)}
           />
           <datalist id="time-zones">
@@ -184,7 +184,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         <DateTimeField
           label="Date and time"
           value={at}
-          error={wrong.at ?? said('at')}
+          error={wrong.at ?? errorFor('at')}
           onChange={(event) => setAt(event.currentTarget.value)}
         />
       )}
@@ -192,7 +192,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         label="First message"
         hint="Sent to the agent in each run. Leave empty to open sessions without starting a turn."
         value={input}
-        error={said('input')}
+        error={errorFor('input')}
         onChange={(event) => setInput(event.currentTarget.value)}
       />
       <Checkbox
@@ -201,8 +201,8 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
       <Disclosure title="More options" summary="Budget, metadata">
-        <BudgetFields value={budget} onChange={setBudget} said={said} />
-        <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />
+        <BudgetFields value={budget} onChange={setBudget} errorFor={errorFor} />
+        <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? errorFor('metadata')} />
       </Disclosure>
     </FormDialog>
   );

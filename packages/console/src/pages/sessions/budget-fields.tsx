@@ -30,12 +30,12 @@ export function parseBudget(texts: BudgetTexts): Budget | null {
 export function BudgetFields({
   value,
   onChange,
-  said,
+  errorFor,
 }: {
   value: BudgetTexts;
   onChange: (value: BudgetTexts) => void;
   /** The service's error for a field such as `budget.maxTokens`. */
-  said: (path: string) => string | undefined;
+  errorFor: (path: string) => string | undefined;
 }) {
   return (
     <div className="columns small-fields">
@@ -47,7 +47,7 @@ export function BudgetFields({
           placeholder="No limit"
           inputMode="decimal"
           value={value[field]}
-          error={said(`budget.${field}`)}
+          error={errorFor(`budget.${field}`)}
           onChange={(event) => onChange({ ...value, [field]: event.currentTarget.value })}
         />
       ))}

@@ -53,7 +53,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const limits = parseBudget(budget);
   const name = endUserName.trim();
   const endUser = endUserId.trim() !== '' && { id: endUserId.trim(), ...(name !== '' && { name }) };
-  const said = (path: string) => fieldError(open.error, path);
+  const errorFor = (path: string) => fieldError(open.error, path);
 
   async function submit() {
     if (isUploading) throw new Error('Wait until the files are uploaded.');
@@ -91,21 +91,25 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         <Select
           label="Agent"
           value={agentId}
-          error={said('agentId')}
+          error={errorFor('agentId')}
           onChange={(event) => setAgent(event.currentTarget.value)}
           options={agents.map(agentOption)}
         />
         <Select
           label="Environment"
           value={environment}
-          error={said('environment')}
+          error={errorFor('environment')}
           hint={attachments.length > 0 ? 'Files belong to an environment. Remove them to choose another.' : undefined}
           disabled={attachments.length > 0}
           onChange={(event) => setEnvironment(event.currentTarget.value)}
           options={environments.map((value) => ({ value, label: value }))}
         />
       </div>
-      <Field label="First message" hint="Optional. Without one, the session waits for a message." error={said('input')}>
+      <Field
+        label="First message"
+        hint="Optional. Without one, the session waits for a message."
+        error={errorFor('input')}
+      >
         {(ties) => (
           <div className="message-box" data-over={files.isOver || undefined} {...files.dropTarget}>
             <textarea
@@ -139,19 +143,19 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
             hint="Your own ID of the person."
             maxLength={200}
             value={endUserId}
-            error={said('endUser.id') ?? said('endUser')}
+            error={errorFor('endUser.id') ?? errorFor('endUser')}
             onChange={(event) => setEndUserId(event.currentTarget.value)}
           />
           <TextField
             label="Name of the end user"
             maxLength={200}
             value={endUserName}
-            error={said('endUser.name')}
+            error={errorFor('endUser.name')}
             onChange={(event) => setEndUserName(event.currentTarget.value)}
           />
         </div>
-        <BudgetFields value={budget} onChange={setBudget} said={said} />
-        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+        <BudgetFields value={budget} onChange={setBudget} errorFor={errorFor} />
+        <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? errorFor('metadata')} />
       </Disclosure>
     </FormDialog>
   );

@@ -51,7 +51,7 @@ export async function findDue(
   now: Date,
 ): Promise<Map<ScanPosition, DuePage>> {
   const pages = new Map<ScanPosition, DuePage>();
-  await shards.eachInTime(
+  await shards.forEachShardWithTimeout(
     'looking for due deliveries',
     positions,
     ({ organizationId }) => organizationId,

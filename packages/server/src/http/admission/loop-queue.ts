@@ -13,12 +13,12 @@ const TURN_MS = 5;
 export function createLoopQueue(): LoopQueue {
   /** The organization or address that has waited longest is first. */
   const waiting = new Map<string, (() => void)[]>();
-  let isGoing = false;
+  let isRunning = false;
   /** When the first work of this iteration began. */
   let began: number | undefined;
 
   /** Whether work may run now. If this iteration has no time left, `proceed` is called in the next one. */
-  function mayGo(): boolean {
+  function hasBudget(): boolean {
     if (began === undefined) {
       began = performance.now();
       setImmediate(() => {
@@ -26,15 +26,15 @@ export function createLoopQueue(): LoopQueue {
         proceed();
       });
     }
-    return !isGoing && performance.now() - began < TURN_MS;
+    return !isRunning && performance.now() - began < TURN_MS;
   }
 
-  function go(): void {
-    isGoing = true;
+  function run(): void {
+    isRunning = true;
     // A tick requested by a microtask runs once all current work is waiting for something else.
     queueMicrotask(() =>
       process.nextTick(() => {
-        isGoing = false;
+        isRunning = false;
         proceed();
       }),
     );
@@ -42,18 +42,18 @@ export function createLoopQueue(): LoopQueue {
 
   function proceed(): void {
     const [first] = waiting;
-    if (!first || !mayGo()) return;
+    if (!first || !hasBudget()) return;
     const [who, [resolve, ...others]] = first;
     waiting.delete(who);
     if (others.length > 0) waiting.set(who, others);
     resolve!();
-    go();
+    run();
   }
 
   return {
     next(who) {
-      if (waiting.size === 0 && mayGo()) {
-        go();
+      if (waiting.size === 0 && hasBudget()) {
+        run();
         return undefined;
       }
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -14,7 +14,7 @@ const textsForTokens: { readonly [Code in ErrorCode]?: string } = {
 };
 
 /** Runs `fn`; if the caller has a session token, a refusal that it throws has only the text for tokens. */
-export async function refusingFor<T>({ token }: Context, fn: () => T | Promise<T>): Promise<T> {
+export async function withTokenErrors<T>({ token }: Context, fn: () => T | Promise<T>): Promise<T> {
   try {
     return await fn();
   } catch (error) {

@@ -97,7 +97,7 @@ export function toModelFailure(error: unknown, responded: boolean): ModelFailure
     if (at instanceof EgressError) return egressFailure(at);
   }
   // If it has no data, the stream ended before the response did.
-  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff();
+  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return streamAborted();
   if (responded) {
     return new ModelFailure('model_protocol', 'The model’s response is not in its provider’s format', {
       retryable: true,
@@ -108,7 +108,7 @@ export function toModelFailure(error: unknown, responded: boolean): ModelFailure
   return new ModelFailure('model_protocol', `The request to the model failed${kind}`, { retryable: false });
 }
 
-export function brokenOff(): ModelFailure {
+export function streamAborted(): ModelFailure {
   return new ModelFailure('model_unavailable', 'The model’s stream was interrupted', { retryable: true });
 }
 

@@ -1,7 +1,7 @@
 // The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
 // are ours. The other files of this folder implement it for each provider.
 import type { Agent, FilePart, MessagePart, Model as ModelConfig, RetryWithout } from '@signalbox/contract';
-import type { SentWithout } from '../../session-rows/operation-trace.ts';
+import type { OmittedFromRequest } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
 import type { TurnTool } from '../../tools/tool/tool.ts';
 import type { RefusedParameter } from './refused-parameters.ts';
@@ -76,7 +76,7 @@ export type ModelEvent =
       usage: ReportedUsage;
       providerData?: unknown;
       /** What the request lacked, because the provider had refused it before. */
-      sentWithout?: readonly SentWithout[];
+      sentWithout?: readonly OmittedFromRequest[];
       /** Ids of files that the provider refused; it accepted the request without them. */
       refusedFiles?: readonly string[];
     };

@@ -1,9 +1,9 @@
 // Parameters of a request that some servers don't know, although no agent asks for them: what is left out, or has another name there.
-import type { SentWithout } from '../../session-rows/operation-trace.ts';
+import type { OmittedFromRequest } from '../../session-rows/operation-trace.ts';
 import type { ModelCall, ModelFailure } from './model.ts';
 import type { ProviderError } from './provider-error.ts';
 
-export type RefusedParameter = Exclude<SentWithout, 'reasoning' | 'providerData'>;
+export type RefusedParameter = Exclude<OmittedFromRequest, 'reasoning' | 'providerData'>;
 
 /** The name that has the same meaning. Null: nothing needs the parameter. A setting of the agent is none of these. */
 const OTHER_NAME: Readonly<Record<RefusedParameter, RefusedParameter | null>> = {

@@ -6,7 +6,7 @@
 // A file that the model does not get is described instead: one that it does not take, that was deleted or left out, or that no longer fits. A
 // conversation therefore never fails because of a file that it has.
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
-import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotTaken } from '@signalbox/contract';
+import { type FilePart, inputMediaOf, maxRequestFileBytes, whyNotSupported } from '@signalbox/contract';
 import { type OpenFile, openUsedFiles } from '../../files/content.ts';
 import { offsetOfPdf, textDecoderOf } from '../../files/media-type.ts';
 import { uuidOf } from '../../lib/ids.ts';
@@ -122,7 +122,7 @@ function chooseFiles({ transcript, config, withoutFiles = [], refusedFiles = [] 
       ? 'it was left out on request'
       : refusedFiles.includes(file.fileId)
         ? 'the provider of its model refused it'
-        : whyNotTaken(config, file);
+        : whyNotSupported(config, file);
     if (why !== undefined) {
       notes.set(file.fileId, why);
       continue;

@@ -7,7 +7,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
-import type { SentWithout } from '../../session-rows/operation-trace.ts';
+import type { OmittedFromRequest } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
 import { createRedaction, createStreamRedaction } from '../../tools/tool/redact.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
@@ -183,7 +183,10 @@ export function withoutShownReasoning(call: ModelCall): ModelCall {
 }
 
 /** Says in the last event what the request lacked. */
-async function* lacking(what: readonly SentWithout[], events: AsyncGenerator<ModelEvent>): AsyncGenerator<ModelEvent> {
+async function* lacking(
+  what: readonly OmittedFromRequest[],
+  events: AsyncGenerator<ModelEvent>,
+): AsyncGenerator<ModelEvent> {
   for await (const event of events) {
     if (event.type !== 'finish' || what.length === 0) yield event;
     else yield { ...event, sentWithout: [...what, ...(event.sentWithout ?? [])] };

@@ -13,7 +13,7 @@ import { newUuid } from '../../lib/ids.ts';
 import { parseJson } from '../../lib/json/json.ts';
 import type { Redact, StreamRedaction } from '../../tools/tool/redact.ts';
 import { shownJson, shownText } from '../../tools/tool/result.ts';
-import { brokenOff } from '../failure/provider-failure.ts';
+import { streamAborted } from '../failure/provider-failure.ts';
 import { type ModelCall, type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from '../model/model.ts';
 import { RETURNED_ID } from '../model/prompt-rules.ts';
 import { usageOf } from '../model/usage.ts';
@@ -55,7 +55,7 @@ export async function* readResponse(
   while (true) {
     const { done, value: part } = await connection.wait(reader.read());
     signal.throwIfAborted();
-    if (done) throw brokenOff();
+    if (done) throw streamAborted();
     keep.part(part);
     switch (part.type) {
       case 'text-delta': {
@@ -309,7 +309,7 @@ function reasonOf(
   { unified, raw }: LanguageModelV4FinishReason,
   hasCalls: boolean,
 ): Extract<ModelEvent, { type: 'finish' }>['reason'] {
-  if (unified === 'interrupted') throw brokenOff();
+  if (unified === 'interrupted') throw streamAborted();
   if (unified === 'error' || FAILED.has(raw ?? '')) {
     throw new ModelFailure('model_unavailable', 'The model ended its response with an error', { retryable: true });
   }

@@ -32,7 +32,7 @@ export async function hintedCandidates(
   hints: readonly SessionHint[],
 ): Promise<ClaimCandidate[]> {
   const found: ClaimCandidate[] = [];
-  await shards.eachInTime(
+  await shards.forEachShardWithTimeout(
     'looking for sessions to claim',
     hints,
     ({ organizationId }) => organizationId,
@@ -114,7 +114,7 @@ export interface DeadNodes {
  * A page of the sessions of dead nodes, without sessions of full organizations, and without suspects (crashes.ts) if one is active
  * already.
  */
-export async function ofDeadNodes(
+export async function findOrphanedSessions(
   { shards }: Pick<Platform, 'shards'>,
   { dead, recentlyDead, share }: DeadNodes,
   full: readonly string[],

@@ -13,14 +13,14 @@ import type { SessionRow } from '../../session-rows/session.ts';
 import type { SessionHint } from '../../wake/hints.ts';
 import {
   type ClaimCandidate,
+  findOrphanedSessions,
   hintedCandidates,
-  ofDeadNodes,
   PAGE_SIZE,
   readyCandidates,
   timedCandidates,
 } from './candidates.ts';
 import { type ClaimedSession, claim, readOperationsOf } from './claim.ts';
-import { withOneSuspect } from './crashes.ts';
+import { limitToOneSuspect } from './crashes.ts';
 import type { Room } from './room.ts';
 import { EVERYTHING, SHARE_MS, type Share } from './share.ts';
 
@@ -120,7 +120,7 @@ export function createClaimer(
     if (!unowned.every(({ sessionId }) => isActive(sessionId))) onUnowned();
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
       const nodes = { dead, recentlyDead: dead.filter(isRecent), share };
-      isClaimed = await claimSome(await ofDeadNodes(platform, nodes, room.full(), hasSuspect()));
+      isClaimed = await claimSome(await findOrphanedSessions(platform, nodes, room.full(), hasSuspect()));
       const timed = await timedCandidates(platform, timedUntil, share);
       timedUntil = timed.length < PAGE_SIZE ? FIRST_TIME : timed.at(-1)!;
       isClaimed = (await claimSome(timed)) || isClaimed;
@@ -139,12 +139,12 @@ export function createClaimer(
 
   /** Limited by the free room. Returns whether any was claimed. */
   async function claimSome(candidates: readonly ClaimCandidate[]): Promise<boolean> {
-    const groups = Map.groupBy(withOneSuspect(candidates, dead, hasSuspect()), organizationOf);
+    const groups = Map.groupBy(limitToOneSuspect(candidates, dead, hasSuspect()), organizationOf);
     const rest = [...groups].flatMap(([id, group]) => group.slice(0, Math.max(0, room.leftFor(id))));
     let isClaimed = false;
     while (rest.length > 0 && hasRoom()) {
       const some = rest.splice(0, Math.min(PAGE_SIZE, room.left()));
-      const failed = await shards.eachInTime('claiming sessions', some, organizationOf, async (group) => {
+      const failed = await shards.forEachShardWithTimeout('claiming sessions', some, organizationOf, async (group) => {
         const rows = await claim(platform, nodeId, group, dead);
         isClaimed ||= rows.length > 0;
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
@@ -254,18 +254,22 @@ export function createClaimer(
         operationsOf.set(row.sessionId, operations);
         return row;
       });
-      const failed = await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
-        load(group, (some) => {
-          for (const { row, transcript, compaction, bytes } of some) {
-            // A search may have found it in the meantime.
-            if (isActive(row.sessionId)) continue;
-            start(
-              { row, isTakenOver: false, transcript, compaction, operations: operationsOf.get(row.sessionId)! },
-              bytes,
-            );
-            onArrival(row.sessionId);
-          }
-        }),
+      const failed = await shards.forEachShardWithTimeout(
+        'taking over sessions of this node',
+        rows,
+        organizationOf,
+        (group) =>
+          load(group, (some) => {
+            for (const { row, transcript, compaction, bytes } of some) {
+              // A search may have found it in the meantime.
+              if (isActive(row.sessionId)) continue;
+              start(
+                { row, isTakenOver: false, transcript, compaction, operations: operationsOf.get(row.sessionId)! },
+                bytes,
+              );
+              onArrival(row.sessionId);
+            }
+          }),
       );
       for (const { sessionId } of rows) starting.delete(sessionId);
       failedToStart(failed.flatMap(({ items }) => items));

@@ -54,7 +54,7 @@ export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): S
 type Counted = Pick<SessionRow, 'crashes' | 'nodeId'>;
 
 /** All but those that will be suspects once claimed, and the first of those unless one is active already. */
-export function withOneSuspect<C extends Counted>(
+export function limitToOneSuspect<C extends Counted>(
   candidates: readonly C[],
   dead: readonly string[],
   hasSuspect: boolean,

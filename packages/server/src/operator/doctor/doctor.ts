@@ -8,7 +8,7 @@ import { explainStart } from '../start-error.ts';
 import { type Finding, failed, ok, type Report, run, skipped, warning } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkHost } from './host.ts';
-import { checkNetwork, type NetworkWish } from './network.ts';
+import { checkNetwork, type NetworkOptions } from './network.ts';
 
 // An embedded database that recovers after a crash takes its time.
 const START_MS = 60_000;
@@ -17,7 +17,7 @@ const START_LIMIT = 'See postgres.log in the folder postgres of the data directo
 /** `options` as of `start`. Reports every finding when it is known, and resolves to all of them. Never rejects. */
 export async function examine(
   options: Readonly<Record<string, string | undefined>>,
-  wish: NetworkWish,
+  wish: NetworkOptions,
   report: Report = () => {},
 ): Promise<Finding[]> {
   const findings: Finding[] = [];

@@ -11,7 +11,7 @@ import { type Finding, failed, ok, type Report, run, skipped, warning, within } 
 const TIMEOUT_MS = 8_000;
 const MAX_HOSTS = 20;
 
-export interface NetworkWish {
+export interface NetworkOptions {
   /** Also sends requests to model providers, with their keys. */
   online?: boolean | undefined;
   /** For the check that streams arrive at once. */
@@ -22,7 +22,7 @@ export interface NetworkWish {
 
 export async function checkNetwork(
   config: Config,
-  wish: NetworkWish,
+  wish: NetworkOptions,
   connection: BulkConnection | undefined,
   report: Report,
 ): Promise<void> {
@@ -53,7 +53,7 @@ export async function checkNetwork(
 
 async function checkPublicUrl(
   url: URL,
-  { apiKey, patienceMs = TIMEOUT_MS }: NetworkWish,
+  { apiKey, patienceMs = TIMEOUT_MS }: NetworkOptions,
   report: Report,
 ): Promise<void> {
   const policy = policyFor(url);
@@ -158,7 +158,7 @@ const headersOf: Readonly<Record<string, (key: string) => Record<string, string>
 
 async function checkProviders(
   { providerKeys }: Config,
-  { online }: NetworkWish,
+  { online }: NetworkOptions,
   egress: Egress,
   report: Report,
 ): Promise<void> {

@@ -12,7 +12,7 @@ import { deletePairs } from '../search/metadata.ts';
 import { releaseTranscripts } from './kept-transcripts.ts';
 
 /** Of the sessions of an end user: their files go too, and the number of both is recorded in the transaction that deletes them. */
-export interface OfErasure {
+export interface ErasureOptions {
   readonly alsoUploaded: true;
   record(tx: Tx, deleted: { sessions: number; files: number }): Promise<unknown>;
 }
@@ -23,7 +23,7 @@ export async function deleteEndedSessions(
   organizationId: string,
   roots: readonly string[],
   signal: AbortSignal,
-  erasure?: OfErasure,
+  erasure?: ErasureOptions,
 ): Promise<number> {
   const rows = await db.query<{ sessionId: string }>(sql`
     select s.session_id as "sessionId" from sessions s

@@ -83,7 +83,7 @@ export function addWords(words: Set<string>, text: string): void {
 }
 
 /** What never changes of a session and is searched together with words, so that the index finds only what has both. */
-export interface Fixed {
+export interface SearchScope {
   organizationId: string;
   environment?: string | undefined;
   agentId?: string | undefined;
@@ -91,7 +91,7 @@ export interface Fixed {
 }
 
 /** As words that no text has. */
-export function fixedWords({ organizationId, environment, agentId, endUserId }: Fixed): string[] {
+export function fixedWords({ organizationId, environment, agentId, endUserId }: SearchScope): string[] {
   return [
     `o:${organizationId}`,
     ...(environment === undefined ? [] : [`e:${environment}`]),
@@ -104,7 +104,7 @@ export function fixedWords({ organizationId, environment, agentId, endUserId }: 
 }
 
 /** The text of a tsquery for all words of `text`; undefined if it has none. The last one may be the beginning of a word. */
-export function searchFor(text: string, fixed: Fixed): string | undefined {
+export function searchFor(text: string, fixed: SearchScope): string | undefined {
   const pieces = [...piecesOf(text)];
   const terms = pieces.flatMap((piece, at) => {
     const isLast = at === pieces.length - 1;

@@ -1,8 +1,8 @@
 // How an exchange with an MCP server can fail, in addition to what can fail in any request (`EgressError`), and the messages for it.
 import { EgressError } from '../../egress/errors.ts';
 import { type Redirect, redirectMessage } from '../../egress/redirect.ts';
-import { type Redact, type Redacted, said } from '../tool/redact.ts';
-import { beginningOf, messageOf, shownText, uncertain, withoutResponse } from '../tool/result.ts';
+import { type Redact, type Redacted, trustedText } from '../tool/redact.ts';
+import { beginningOf, messageOf, outcomeUnknown, shownText, withoutResponse } from '../tool/result.ts';
 import type { ToolFailure } from '../tool/tool.ts';
 
 /** Of a demand for a credential. */
@@ -74,43 +74,43 @@ export class McpRefusal extends Error {
 export function reasonFor(error: unknown, redact: Redact): Redacted {
   if (error instanceof McpRefusal) {
     const reason = beginningOf(shownText(error.reason, redact));
-    return said`The server refused the request: ${reason || said`it gave no reason`} (${error.code}).`;
+    return trustedText`The server refused the request: ${reason || trustedText`it gave no reason`} (${error.code}).`;
   }
   if (error instanceof McpHttpError) {
     const body = beginningOf(shownText(error.body, redact));
     if (error.challenge !== undefined) return wantsCredential(error.status, shownText(error.challenge, redact), body);
-    return body === '' ? said`HTTP ${error.status}` : said`HTTP ${error.status}: ${body}`;
+    return body === '' ? trustedText`HTTP ${error.status}` : trustedText`HTTP ${error.status}: ${body}`;
   }
   if (error instanceof McpRedirectError) {
     const { status, redirect } = error;
     // Our own text around the address.
     return redirectMessage(status, redirect, beginningOf(shownText(redirect.shown, redact))) as Redacted;
   }
-  if (error instanceof EgressError) return said`${messageOf(error)}.`;
+  if (error instanceof EgressError) return trustedText`${messageOf(error)}.`;
   if (error instanceof McpUnsupported) return error.words;
-  const problem = error instanceof McpResponseError ? error.words : said`it does not follow the protocol`;
-  return said`The server’s response can’t be used: ${problem}.`;
+  const problem = error instanceof McpResponseError ? error.words : trustedText`it does not follow the protocol`;
+  return trustedText`The server’s response can’t be used: ${problem}.`;
 }
 
 function sentence(text: Redacted): Redacted {
-  return /[.!?]$/.test(text) ? text : said`${text}.`;
+  return /[.!?]$/.test(text) ? text : trustedText`${text}.`;
 }
 
 function wantsCredential(status: number, challenge: Redacted, body: Redacted): Redacted {
-  const what = /^\s*(bearer|dpop)\b/i.test(challenge) ? said`OAuth` : said`a credential`;
+  const what = /^\s*(bearer|dpop)\b/i.test(challenge) ? trustedText`OAuth` : trustedText`a credential`;
   const shown = challenge.slice(0, CHALLENGE_MAX_CHARACTERS).toWellFormed() as Redacted;
-  const advice = said`Signing in is not supported: set a valid token in the “headers” of the tool, such as "Authorization": "Bearer {{secrets.NAME}}".`;
-  const reason = body === '' ? said`` : said` The response: ${body}`;
-  return said`The server wants ${what}: HTTP ${status} with WWW-Authenticate: ${shown}. ${advice}${reason}`;
+  const advice = trustedText`Signing in is not supported: set a valid token in the “headers” of the tool, such as "Authorization": "Bearer {{secrets.NAME}}".`;
+  const reason = body === '' ? trustedText`` : trustedText` The response: ${body}`;
+  return trustedText`The server wants ${what}: HTTP ${status} with WWW-Authenticate: ${shown}. ${advice}${reason}`;
 }
 
 /** Why a call failed. If it was `sent`, it may have taken effect. */
 export function failureFor(error: unknown, redact: Redact, sent: boolean): ToolFailure {
   if (error instanceof McpSessionLost)
-    return uncertain(said`The server has lost the session. ${sentence(reasonFor(error.cause, redact))}`);
+    return outcomeUnknown(trustedText`The server has lost the session. ${sentence(reasonFor(error.cause, redact))}`);
   const reason = reasonFor(error, redact);
   const isAnswer = error instanceof McpRefusal || error instanceof McpHttpError;
   // With 303 a server says that it has handled the message.
   if (!sent || isAnswer || (error instanceof McpRedirectError && error.status !== 303)) return { error: reason };
-  return error instanceof EgressError ? withoutResponse(error) : uncertain(reason);
+  return error instanceof EgressError ? withoutResponse(error) : outcomeUnknown(reason);
 }

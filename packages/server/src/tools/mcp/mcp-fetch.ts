@@ -284,7 +284,7 @@ class Exchange {
       onEvent: ({ id, event = 'message', data }) => {
         // The id is sent back in a header, which a line break would end. The parser removes line breaks.
         if (id) this.#lastEventId = id;
-        if (message === undefined && event === 'message' && data !== '') message = this.#hear(data);
+        if (message === undefined && event === 'message' && data !== '') message = this.#receive(data);
       },
     });
     const decoder = new TextDecoder();
@@ -306,7 +306,7 @@ class Exchange {
   }
 
   /** The response, if this is it. */
-  #hear(data: string): Message | undefined {
+  #receive(data: string): Message | undefined {
     if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(`it is ${TOO_LONG}`);
     const messages = [messageIn(data)].flat();
     for (const message of messages) this.#refuse(message as Message | null);

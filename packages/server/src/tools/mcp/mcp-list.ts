@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 import type { McpTool, ToolApproval } from '@signalbox/contract';
 import { fromDraft04 } from '../../schemas/draft-04.ts';
 import { fitProblems, isOfObject, NOT_OF_OBJECT, schemaProblems } from '../../schemas/schemas.ts';
-import { type Redact, type Redacted, said } from '../tool/redact.ts';
+import { type Redact, type Redacted, trustedText } from '../tool/redact.ts';
 import { shownJson, shownText } from '../tool/result.ts';
 import type { ToolOwner, TurnTool } from '../tool/tool.ts';
-import { approvalOf, isForAll } from '../tool/turn-tool.ts';
+import { approvalOf, isSinglePolicy } from '../tool/turn-tool.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpResponseError } from './mcp-failure.ts';
 
@@ -85,7 +85,7 @@ export async function turnTools(
     if (broken > MAX_BROKEN_SCHEMAS)
       throw new McpResponseError(`more than ${MAX_BROKEN_SCHEMAS} tools have schemas that can’t be evaluated`);
     const why = found.has(name)
-      ? said`is listed twice`
+      ? trustedText`is listed twice`
       : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
     if (why) leftOut.push({ name: shownText(name, redact), why });
     else found.set(name, tool);
@@ -95,7 +95,8 @@ export async function turnTools(
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
     // Names collide only if the server wants them to, but a model's provider would then refuse all tools.
-    if (byName.has(name)) leftOut.push({ name: shownText(tool.name, redact), why: said`has the same name as another` });
+    if (byName.has(name))
+      leftOut.push({ name: shownText(tool.name, redact), why: trustedText`has the same name as another` });
     else byName.set(name, turnTool(server, name, tool, redact));
   }
   const tools = [...byName.values()];
@@ -106,9 +107,10 @@ export async function turnTools(
     );
   const names = read.map(({ name }) => name);
   const { unsafe, harmless } = unknownNames(server, new Set(names));
-  for (const name of harmless) leftOut.push({ name: shownText(name, redact), why: said`is not a tool of the server` });
+  for (const name of harmless)
+    leftOut.push({ name: shownText(name, redact), why: trustedText`is not a tool of the server` });
   if (unsafe.length > 0) {
-    const problem = said`The agent’s approval names tools that the server does not have: ${quoted(unsafe, redact)}. It has: ${quoted(names, redact)}.`;
+    const problem = trustedText`The agent’s approval names tools that the server does not have: ${quoted(unsafe, redact)}. It has: ${quoted(names, redact)}.`;
     return { tools, leftOut, problem };
   }
   const offered = tools.filter(({ remoteName = '' }) => server.allowedTools?.includes(remoteName) ?? true);
@@ -125,7 +127,7 @@ async function ruleProblem(
   tools: readonly TurnTool[],
   redact: Redact,
 ): Promise<Redacted | undefined> {
-  const isOfAll = approval !== undefined && isForAll(approval);
+  const isOfAll = approval !== undefined && isSinglePolicy(approval);
   const ruled = tools.flatMap(({ remoteName = '', inputSchema, approval: policy }) =>
     typeof policy === 'object' ? [{ remoteName, fit: { inputSchema, rule: policy.when, isForeign: !isOfAll } }] : [],
   );
@@ -143,8 +145,8 @@ async function ruleProblem(
   const text = shownText(`${shown.path} ${shown.message}`.trim(), redact).slice(0, MAX_PROBLEM_CHARACTERS);
   const [tool, what] = [quoted([shown.tool], redact), text.toWellFormed() as Redacted];
   return isOfAll
-    ? said`The agent’s approval fits none of the server’s tools. For ${tool}: ${what}`
-    : said`The agent’s approval of ${tool} does not fit the tool: ${what}`;
+    ? trustedText`The agent’s approval fits none of the server’s tools. For ${tool}: ${what}`
+    : trustedText`The agent’s approval of ${tool} does not fit the tool: ${what}`;
 }
 
 /**
@@ -152,7 +154,7 @@ async function ruleProblem(
  * tool that was meant might run without one, because the server says that it only reads, or with the approval of anyone.
  */
 function unknownNames({ allowedTools = [], approval }: McpTool, listed: ReadonlySet<string>) {
-  const policies = approval === undefined || isForAll(approval) ? [] : Object.entries(approval);
+  const policies = approval === undefined || isSinglePolicy(approval) ? [] : Object.entries(approval);
   const needing = policies.filter(([, policy]) => policy !== 'never').map(([name]) => name);
   const unknown = new Set([...allowedTools, ...policies.map(([name]) => name)].filter((name) => !listed.has(name)));
   return {
@@ -162,13 +164,13 @@ function unknownNames({ allowedTools = [], approval }: McpTool, listed: Readonly
 }
 
 function quoted(names: readonly string[], redact: Redact): Redacted {
-  if (names.length === 0) return said`no tools`;
+  if (names.length === 0) return trustedText`no tools`;
   const some = names.slice(0, MAX_QUOTED).map((name) => {
     const shown = shownText(name, redact).slice(0, NAME_MAX_CHARACTERS).toWellFormed();
     return JSON.stringify(shown) as Redacted;
   });
-  const list = some.reduce((before, name) => said`${before}, ${name}`);
-  return names.length > MAX_QUOTED ? said`${list} and ${names.length - MAX_QUOTED} more` : list;
+  const list = some.reduce((before, name) => trustedText`${before}, ${name}`);
+  return names.length > MAX_QUOTED ? trustedText`${list} and ${names.length - MAX_QUOTED} more` : list;
 }
 
 interface RemoteTool {
@@ -194,7 +196,7 @@ function readTool(item: unknown): RemoteTool | undefined {
     idempotent: hints.idempotentHint === true,
     ...(isObject(execution) &&
       execution.taskSupport === 'required' && {
-        unusable: said`can only be called as a task, which is not supported`,
+        unusable: trustedText`can only be called as a task, which is not supported`,
       }),
   };
 }
@@ -215,7 +217,7 @@ async function* judged(
     const problems = await schemaProblems(organizationId, schemas);
     for (const [index, tool] of group.entries()) {
       const wrong = isOfObject(tool.inputSchema) ? problems[index]![0]?.message : NOT_OF_OBJECT;
-      yield [tool, wrong ? said`has an input schema that ${shownText(wrong, redact)}` : undefined];
+      yield [tool, wrong ? trustedText`has an input schema that ${shownText(wrong, redact)}` : undefined];
     }
   }
 }
@@ -225,9 +227,9 @@ function sizeOf(value: unknown): number {
 }
 
 function unusableName(name: string, redact: Redact): Redacted | undefined {
-  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return said`has a name that is empty or too long`;
-  if (/[\p{Cc}\p{Cs}]/u.test(name)) return said`has a name with control characters`;
-  return redact(name) === name ? undefined : said`has a name that contains a secret`;
+  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return trustedText`has a name that is empty or too long`;
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) return trustedText`has a name with control characters`;
+  return redact(name) === name ? undefined : trustedText`has a name that contains a secret`;
 }
 
 /**
@@ -267,6 +269,6 @@ function turnTool(server: McpTool, name: string, tool: RemoteTool, redact: Redac
 function toolApproval({ approval }: McpTool, { name, readOnly }: RemoteTool): ToolApproval {
   const standard = readOnly ? 'never' : 'always';
   if (approval === undefined) return standard;
-  if (isForAll(approval)) return approval;
+  if (isSinglePolicy(approval)) return approval;
   return (Object.hasOwn(approval, name) ? approval[name] : undefined) ?? standard;
 }

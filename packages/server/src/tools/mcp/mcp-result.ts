@@ -9,8 +9,8 @@
 // Servers of other revisions, and careless ones, also send `toolResult`, a text in place of the list, or only fields of their own.
 import { isDeepStrictEqual } from 'node:util';
 import { parseJson } from '../../lib/json/json.ts';
-import { type Redact, said } from '../tool/redact.ts';
-import { beginningOf, shownJson, shownText, uncertain } from '../tool/result.ts';
+import { type Redact, trustedText } from '../tool/redact.ts';
+import { beginningOf, outcomeUnknown, shownJson, shownText } from '../tool/result.ts';
 import { ReturnedFile } from '../tool/returned-file.ts';
 import type { ToolOutcome } from '../tool/tool.ts';
 
@@ -33,7 +33,7 @@ export function mcpOutcome(result: unknown, redact: Redact): ToolOutcome {
     return { output: text === undefined ? parts.map((part) => shownPart(part, redact)) : shownText(text, redact) };
   }
   if (Array.isArray(content) || structuredContent === null) return { output: null };
-  return uncertain(said`The server’s response can’t be used: it has no content.`);
+  return outcomeUnknown(trustedText`The server’s response can’t be used: it has no content.`);
 }
 
 type Part = Record<string, unknown>;

@@ -15,7 +15,7 @@ import { holdMemory } from '../../lib/memory.ts';
 import type { Platform } from '../../platform.ts';
 import { startDeadline } from '../request/deadline.ts';
 import { type PreparedRequest, prepareRequest } from '../request/request.ts';
-import { type Redacted, said } from '../tool/redact.ts';
+import { type Redacted, trustedText } from '../tool/redact.ts';
 import { storeFiles } from '../tool/returned-file.ts';
 import type { RunTool, ToolOutcome, ToolOwner, ToolRun, TurnTool } from '../tool/tool.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
@@ -53,7 +53,7 @@ const MAX_LISTS_KEPT = 256;
 /** How long a connection is kept after its last call. */
 const KEEP_MS = 300_000;
 /** How many of the tools that were left out are named in the log. */
-const MAX_TOLD = 10;
+const MAX_LOGGED = 10;
 
 interface KeptList {
   until: number;
@@ -117,7 +117,7 @@ export function createMcpTools(
       const connection = await connect(owner, request, key, time.signal);
       try {
         const listing = await turnTools(owner, server, await listAll(connection, time.signal), request.redact);
-        tellOfLeftOut(owner, server, listing);
+        logOmittedTools(owner, server, listing);
         return listing.problem ?? listing.tools;
       } finally {
         void connection.close().catch(() => {});
@@ -129,9 +129,9 @@ export function createMcpTools(
     }
   }
 
-  function tellOfLeftOut({ organizationId, environment }: ToolOwner, { name }: McpTool, { leftOut }: Listing): void {
+  function logOmittedTools({ organizationId, environment }: ToolOwner, { name }: McpTool, { leftOut }: Listing): void {
     if (leftOut.length === 0) return;
-    const tools = leftOut.slice(0, MAX_TOLD).map((tool) => `${JSON.stringify(tool.name.slice(0, 100))} ${tool.why}`);
+    const tools = leftOut.slice(0, MAX_LOGGED).map((tool) => `${JSON.stringify(tool.name.slice(0, 100))} ${tool.why}`);
     log.warn(
       { organizationId, environment, server: name, count: leftOut.length, tools },
       'some tools of an MCP server are left out',
@@ -188,7 +188,7 @@ export function createMcpTools(
       signal.throwIfAborted();
       const request = await prepareRequest(platform, owner, templateOf(server), { input: {} });
       signal.throwIfAborted();
-      if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
+      if (typeof request === 'string') return trustedText`Nothing was sent: ${request}.`;
       const key = keyOf(owner, server, request);
       const kept = keptList(key) ?? keepList(key, askForTools(owner, server, request, key));
       return await orAborted(kept.tools, signal);
@@ -196,7 +196,7 @@ export function createMcpTools(
 
     async inspect(owner, server, signal) {
       const request = await prepareRequest(platform, owner, templateOf(server), { input: {} });
-      if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
+      if (typeof request === 'string') return trustedText`Nothing was sent: ${request}.`;
       const time = startDeadline(clock, LIST_TIMEOUT_SECONDS, signal, closing.signal);
       try {
         const connection = await connectAs(owner, request, undefined, time.signal);

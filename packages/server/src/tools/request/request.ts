@@ -2,7 +2,7 @@
 // to the hosts on its own list.
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
-import { createRedaction, type Redact, type Redacted, said } from '../tool/redact.ts';
+import { createRedaction, type Redact, type Redacted, trustedText } from '../tool/redact.ts';
 import type { ToolOwner } from '../tool/tool.ts';
 import { type RenderedRequest, renderRequest, TemplateError } from './template.ts';
 import { type RequestTemplate, secretNames } from './template-texts.ts';
@@ -23,9 +23,9 @@ export async function prepareRequest(
 ): Promise<PreparedRequest | Redacted> {
   const names = secretNames(template);
   const secrets = await openSecrets(platform, organizationId, environment, names).catch(() => null);
-  if (secrets === null) return said`${list(names)} could not be read`;
+  if (secrets === null) return trustedText`${list(names)} could not be read`;
   const missing = names.filter((name) => !secrets.has(name));
-  if (missing.length > 0) return said`the environment has no ${list(missing)}`;
+  if (missing.length > 0) return trustedText`the environment has no ${list(missing)}`;
 
   const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
   try {
@@ -34,7 +34,7 @@ export async function prepareRequest(
     const refusedAt = (url: URL) =>
       [...secrets].filter(([, { allowedHosts }]) => !isAllowedHost(allowedHosts, url)).map(([name]) => name);
     const refused = refusedAt(url);
-    if (refused.length > 0) return said`${list(refused)} may not be sent to this host`;
+    if (refused.length > 0) return trustedText`${list(refused)} may not be sent to this host`;
     return { ...request, redact: createRedaction(values), mayReceive: (url) => refusedAt(url).length === 0 };
   } catch (error) {
     // The message is ours. It names what is missing, never a value.

@@ -4,7 +4,7 @@
 declare const redacted: unique symbol;
 /**
  * Text that may be shown, logged and stored: a server's text without the secrets that it was sent, or our own. Only `Redact` and
- * `said` create one, so the compiler finds a server's text that was not redacted.
+ * `trustedText` create one, so the compiler finds a server's text that was not redacted.
  */
 export type Redacted = string & { readonly [redacted]: true };
 
@@ -15,7 +15,7 @@ export interface Redact {
 }
 
 /** Our own text around a server's, which must have been redacted. */
-export function said(words: TemplateStringsArray, ...values: readonly (Redacted | number)[]): Redacted {
+export function trustedText(words: TemplateStringsArray, ...values: readonly (Redacted | number)[]): Redacted {
   return String.raw({ raw: words }, ...values) as Redacted;
 }
 

@@ -1,7 +1,7 @@
 // A tool server's response on its way to the model: for every protocol it is limited, storable and free of secrets.
 import type { EgressError, EgressErrorKind } from '../../egress/errors.ts';
 import { storableText } from '../../lib/text.ts';
-import { type Redact, type Redacted, said } from './redact.ts';
+import { type Redact, type Redacted, trustedText } from './redact.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Many times what a model can read at once. */
@@ -15,14 +15,14 @@ const ERROR_MAX_CHARACTERS = 2048;
 const MAY_HAVE_TAKEN_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
 /** The error that the model gets for a call that was sent and whose outcome is unknown. */
-export function uncertain(error: Redacted): ToolFailure {
-  return { error: said`${error} The request may have taken effect.`, outcomeUnknown: true };
+export function outcomeUnknown(error: Redacted): ToolFailure {
+  return { error: trustedText`${error} The request may have taken effect.`, outcomeUnknown: true };
 }
 
 /** The error that the model gets for a request without a response. */
 export function withoutResponse(error: EgressError): ToolFailure {
-  const words = said`${messageOf(error)}.`;
-  return MAY_HAVE_TAKEN_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
+  const words = trustedText`${messageOf(error)}.`;
+  return MAY_HAVE_TAKEN_EFFECT.has(error.kind) ? outcomeUnknown(words) : { error: words };
 }
 
 /** Our own text: an `EgressError` quotes nothing that was sent or received. */

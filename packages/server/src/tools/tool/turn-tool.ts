@@ -55,7 +55,7 @@ export function approvalOf(approval: ToolApproval): { approval: ApprovalPolicy; 
 }
 
 /** Whether it is for all tools of an MCP server, rather than one for each of them. */
-export function isForAll(approval: NonNullable<McpTool['approval']>): approval is ToolApproval {
+export function isSinglePolicy(approval: NonNullable<McpTool['approval']>): approval is ToolApproval {
   return (
     typeof approval === 'string' ||
     ('when' in approval && typeof approval.when === 'object' && Object.keys(approval).length === 1) ||
