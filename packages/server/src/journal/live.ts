@@ -315,12 +315,8 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
         return feed ? { ...feed.head, after: feed.end } : [];
       });
       hinted.clear();
-      await shards.forEachShardWithTimeout(
-        'reading commits of other nodes',
-        places,
-        ({ organizationId }) => organizationId,
-        fetch,
-      );
+      const what = 'reading commits of other nodes';
+      await shards.forEachShardWithTimeout(what, places, ({ organizationId }) => organizationId, fetch);
     }
   }
 
