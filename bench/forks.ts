@@ -68,7 +68,7 @@ async function fill(client: pg.Client, { organizationId }: Bench, agentId: strin
   return [long, short];
 }
 
-/** Of all tables and indexes. */
+/** The size of all tables and indexes, in bytes. */
 async function sizeOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ bytes: string }>(
     `select sum(pg_total_relation_size(c.oid)) as bytes from pg_class c

@@ -145,7 +145,7 @@ test(`forks, messages and deletions at once, while nodes are killed, keep every 
     );
   }
 
-  // Those that a kill interrupted between cancelling and deleting are there too.
+  // Sessions that a kill interrupted between cancelling and deleting are there too.
   for await (const { sessionId, endedAt } of client().sessions.list({ limit: 100 })) {
     if (!endedAt) await client().sessions.cancel(sessionId);
     await client().sessions.delete(sessionId);

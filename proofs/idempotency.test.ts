@@ -145,7 +145,7 @@ const sharesItsCount = new Set(['recover deliveries', 'rotate a signing secret']
 test(`a POST whose commit was not acknowledged gets its response when it is repeated, and has its effect once (seed ${seed})`, {
   timeout: 240_000,
 }, async () => {
-  // Those of POSTs, alone and in groups, and those of the journal.
+  // Commits of POSTs, alone and in groups, and of the journal.
   const isCommit = (tags: readonly string[]) => tags.at(-1) === 'COMMIT';
   for (const [kind, prepare] of kinds) {
     let wasUnheard = false;

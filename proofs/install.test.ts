@@ -66,7 +66,7 @@ function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Of npm, as this user has it; empty if there is none. */
+/** A setting of npm, as this user has it; empty if there is none. */
 const setting = (name: string) =>
   npm(['config', 'get', name])
     .trim()

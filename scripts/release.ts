@@ -53,7 +53,7 @@ export async function release(root: string, version: string, options: Options, t
   const git = (...args: string[]) => gitIn(root, ...args);
   const tag = `v${version}`;
   const tree = join(root, '.cache/release');
-  // Of a release that was killed.
+  // The folder of a release that was killed may be left.
   removeTree(root, tree);
   const isTagged = git('tag', '--list', tag) !== '';
   if (isTagged && isAncestor(root, tag)) throw new ReleaseError(`${version} is released already (${tag}).`);

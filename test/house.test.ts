@@ -326,6 +326,17 @@ test('sources, tests and documentation use plain English, and cite no document t
   expect(found).toEqual([]);
 });
 
+// "Of the last chunk." makes the reader look for the noun: "The number of the last chunk." says it. Descriptions of the API are comments of
+// the generated client.
+const WITHOUT_NOUN = /^\s*(\/\/|\/\*\*|\*) (Of|Those|The same (as|for|in|of|on|over|to|with|without)) /;
+
+test('a comment begins with its noun', () => {
+  const found = everything.flatMap(({ file, lines }) =>
+    lines.flatMap((line, at) => (WITHOUT_NOUN.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : [])),
+  );
+  expect(found).toEqual([]);
+});
+
 test('a test moves a manual clock only while the service is idle, and waits for a condition with the clock’s own methods', () => {
   const tests = everything.filter(isTest).filter(({ text }) => /[cC]lock\.(advance|leap|pass)/.test(text));
   expect(uses(tests, /(^\s*|[;){] )(void )?[\w.]*[cC]lock\.(advance|pass\w*)\(/)).toEqual([]);

@@ -176,7 +176,7 @@ const layers = [
   'platform.ts',
 ];
 
-// Those of the console. A folder in a page's or in ui/ is a part of it.
+// Layers of the console. A folder in a page's or in ui/ is a part of it.
 const consoleLayers = [
   'main.tsx',
   'router.tsx',

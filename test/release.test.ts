@@ -98,7 +98,7 @@ test('a release is a commit with its tag, packages with checksums, and the begin
   expect(ended).toBe(0);
   expectReleased();
   const commands = output.split('\n').filter((line) => line.includes('npm publish'));
-  // Those first that others need.
+  // Packages that others need come first.
   expect(commands.map((line) => line.trim())).toEqual([
     'npm publish dist/release/0.2.0/z-0.2.0.tgz',
     'npm publish dist/release/0.2.0/b-0.2.0.tgz',

@@ -7,7 +7,7 @@ export interface Peer {
   name: string;
   /** With exact versions. The table has that of the first. */
   packages: Record<string, string>;
-  /** Of one program, which `./NAME/program.mjs` starts. */
+  /** Programs of this peer; `./NAME/program.mjs` starts one. */
   targets: Target[];
 }
 

@@ -15,7 +15,7 @@ interface CpuProfile {
   timeDeltas: number[];
 }
 
-/** Of the benchmark that runs; undefined without `--profile`. */
+/** The benchmark that is running; undefined without `--profile`. */
 let current: { name: string; directory: string; reports: string[] } | undefined;
 
 /** Runs a benchmark, and prints what its processes and its database did. */

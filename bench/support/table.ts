@@ -7,7 +7,7 @@ export interface Row {
   /** Medians over the pairs. */
   ours: number;
   limit?: number;
-  /** Of `ours` to the limit measured next to it, over the pairs. */
+  /** The ratio of `ours` to the limit measured next to it, over the pairs. */
   ratio?: { median: number; min: number; max: number };
   /** As docs/operations/performance.md explains it. */
   target: string;

@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for await (const { operationId } of service.client.approvals.list({ status: 'pending' })) {
-    // Those that are left to people stay.
+    // Approvals that are left to people stay.
     await service.client.approvals.deny(operationId).catch(() => undefined);
   }
   bot.process.stdin!.end();

@@ -64,7 +64,7 @@ test('the user approves a call in the page, which then runs it', async () => {
   await approval.waitFor();
   expect(await approval.innerText()).toContain('48.00 EUR');
   await expectAccessible(page, 'html', bothSchemes);
-  // Nobody else is asked.
+  // Only the end user is asked.
   const [pending] = (await service.client.approvals.list({ sessionId: sessionOf(page) })).data;
   expect(pending).toMatchObject({ status: 'pending', by: { endUser: true } });
   await approval.getByRole('button', { name: 'Approve' }).click();

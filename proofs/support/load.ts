@@ -137,7 +137,7 @@ export async function startLoad({ nodes, random, databaseUrl, isVaried = false, 
       await any(chances).approvals.resolve(operationId, { decision });
       return decision;
     } catch (error) {
-      // Of the client of any release.
+      // An error of the client of any release.
       if ((error as { status?: number }).status === 409) return undefined;
       throw error;
     }

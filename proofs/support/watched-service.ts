@@ -35,7 +35,7 @@ export interface Usage {
   external: number;
   arrayBuffers: number;
   resident: number;
-  /** Of the service. */
+  /** The processor time of the service. */
   cpuSeconds: number;
   openFiles: number;
   /** What keeps its event loop alive, counted by kind: sockets, timers. */

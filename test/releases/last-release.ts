@@ -15,7 +15,7 @@ export interface KeptRelease {
   commit: string;
   /** The number of its last migration. */
   schemaVersion: number;
-  /** Of the archive before it is compressed. */
+  /** The SHA-256 of the archive before it is compressed. */
   sha256: string;
 }
 

@@ -1,5 +1,5 @@
 // The agent's model is down, and so is its fallback. The session waits, costs nothing, and continues by itself when the fallback is
-// back: nobody sends the message again.
+// back: the message is not sent again.
 import type { ScriptStep, Session } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
 import { row } from '../terminal.ts';

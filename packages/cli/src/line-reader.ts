@@ -45,7 +45,7 @@ export class LineReader {
     });
   }
 
-  /** What was typed ahead must not answer a question that nobody had seen. */
+  /** Text typed ahead must not answer a question that was not on the screen yet. */
   forgetTyped(): void {
     if (this.isTTY) this.#typed.length = 0;
   }

@@ -1,4 +1,4 @@
-// What commands read: definitions from files, and secrets that nobody should see.
+// What commands read: definitions from files, and secrets, which are not shown.
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';

@@ -64,7 +64,7 @@ export async function openStream(
       over.abort();
     }
   }
-  // If nobody reads it, its failure is nobody's.
+  // The stream may never be read; then its failure is not an unhandled rejection.
   first.catch(() => {});
   return { isOver, envelopes: rest(), close: () => over.abort() };
 }

@@ -34,7 +34,7 @@ export type ClientOptions = CommonOptions &
         session?: undefined;
       }
     | {
-        /** Of a user who is signed in to the console, for the page that the service itself serves. */
+        /** The session of a user who is signed in to the console, for the page that the service itself serves. */
         session: BrowserSession;
         apiKey?: undefined;
         token?: undefined;

@@ -51,7 +51,7 @@ export interface Analytics {
   to: string;
   step: 'minute' | 'hour' | 'day';
   total: AnalyticsSum;
-  /** Of the period of the same length before it. */
+  /** Sums of the period of the same length before it. */
   previous: AnalyticsSum;
   /** Every minute, hour or day in order, also those without anything. */
   points: AnalyticsPoint[];
@@ -117,7 +117,7 @@ export interface AnalyticsGroup {
   };
   /** Input and output tokens. */
   tokens: number;
-  /** Of the model calls with a price. */
+  /** Cost of the model calls that have a price. */
   costUsd: number;
   /** Why turns failed, the most frequent error first; at most 20. */
   failures: {
@@ -187,11 +187,11 @@ export interface AnalyticsPoint {
   };
   /** Input and output tokens. */
   tokens: number;
-  /** Of the model calls with a price. */
+  /** Cost of the model calls that have a price. */
   costUsd: number;
 }
 
-/** Of the whole period. */
+/** Sums of the whole period. */
 export interface AnalyticsSum {
   sessions: {
     opened: number;
@@ -248,7 +248,7 @@ export interface AnalyticsSum {
   };
   /** Input and output tokens. */
   tokens: number;
-  /** Of the model calls with a price. */
+  /** Cost of the model calls that have a price. */
   costUsd: number;
 }
 
@@ -257,7 +257,7 @@ export interface ApiKey {
   name: string;
   /** Null if the key was given scopes. */
   permission: Permission | null;
-  /** What the key can do: the scopes that it was given, or those of its permission. */
+  /** Scopes of the key: the scopes that it was given, or the scopes of its permission. */
   scopes: Scope[];
   /** When the key expires; null: never. */
   expiresAt: string | null;
@@ -289,7 +289,7 @@ export interface ApiKeyWithSecret {
   name: string;
   /** Null if the key was given scopes. */
   permission: Permission | null;
-  /** What the key can do: the scopes that it was given, or those of its permission. */
+  /** Scopes of the key: the scopes that it was given, or the scopes of its permission. */
   scopes: Scope[];
   /** When the key expires; null: never. */
   expiresAt: string | null;
@@ -490,7 +490,7 @@ export interface CallOutcome {
   error?: string;
 }
 
-/** Which sessions: those that match everything that is given. At least one filter is needed. */
+/** The sessions that match all given filters. At least one filter is needed. */
 export interface ChangeSessions {
   /** Only these sessions. */
   sessionIds?: string[] | undefined;
@@ -686,9 +686,9 @@ export type CreateSchedule = {
   input?: Content | null | undefined;
   /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
-  /** Of each session. */
+  /** End user of each session. */
   endUser?: EndUser | null | undefined;
-  /** Of each session. */
+  /** Budget of each session. */
   budget?: Budget | null | undefined;
   status?: ScheduleStatus | undefined;
   /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
@@ -810,11 +810,11 @@ export interface EnvironmentSecret {
 
 export interface Erasure {
   status: ErasureStatus;
-  /** So far, including child sessions and forks. */
+  /** Sessions deleted so far, including child sessions and forks. */
   deletedSessions: number;
-  /** So far: files that these sessions used or created, except those that others use too. */
+  /** Files deleted so far: files that these sessions used or created, except files that others use too. */
   deletedFiles: number;
-  /** So far: schedules that opened sessions for the end user. */
+  /** Schedules deleted so far: schedules that opened sessions for the end user. */
   deletedSchedules: number;
   startedAt: string;
   finishedAt: string | null;
@@ -1032,9 +1032,9 @@ export interface ListedMcpTool {
 
 export interface ListedSession {
   sessionId: string;
-  /** Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization. */
+  /** ID of the agent. A draft without an agent has an ID that no agent has, the same for all such sessions of the organization. */
   agentId: string;
-  /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
+  /** Version of the agent in the current or last turn; null before the first, 0 if the session runs a draft. */
   agentVersion: number | null;
   /** Whether the session runs a definition that was not saved. It is not delivered to webhooks. The sessions that it opens are drafts as well. */
   draft: boolean;
@@ -1045,7 +1045,7 @@ export interface ListedSession {
   stopReason: StopReason | null;
   /** 0 before the first turn; a fork starts with that of its origin. */
   turn: number;
-  /** Of the last chunk; null before the first. */
+  /** Cursor of the last chunk; null before the first. */
   cursor: string | null;
   usage: Usage;
   budget: Budget | null;
@@ -1246,7 +1246,7 @@ export interface ModelCallUsage {
 }
 
 export interface ModelList {
-  /** By name. Without those that are known to generate no text, such as models of embeddings. */
+  /** Models by name, without models that are known to generate no text, such as embedding models. */
   models: OfferedModel[];
   /** Why the provider’s list could not be read. */
   problem: ModelListProblem | null;
@@ -1364,11 +1364,11 @@ export interface OperationDetails {
   toolType: 'http' | 'mcp' | 'client' | 'agent' | 'mock' | null;
   /** Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters. */
   error: string | null;
-  /** Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0. */
+  /** When the response of a model call began. null for a worker’s, and for calls of releases before 0.2.0. */
   firstTokenAt: string | null;
-  /** Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded. */
+  /** Attempts of a model call that failed at least once, oldest first, at most the newest 20. Between two attempts the session waited. Empty if the first one succeeded. */
   attempts: ModelAttempt[];
-  /** Of a completed model call or compaction. */
+  /** Usage of a completed model call or compaction. */
   usage: ModelCallUsage | null;
   /** For a completed compaction: the summary that the model gets instead of older messages. */
   compaction: Compaction | null;
@@ -1376,19 +1376,19 @@ export interface OperationDetails {
   turn: number;
   /** The version of the agent that it runs; if it was retried, the version since then. 0 if the session runs a draft. */
   agentVersion: number;
-  /** Of a model call. It is not stored, but built again by the code that built it. */
+  /** Prompt of a model call. It is not stored, but built again by the code that built it. */
   prompt: Prompt | null;
-  /** Of a model call. */
+  /** Response of a model call. */
   response: ModelResponse | null;
-  /** Of a tool call, after the edits of its approvers; else null. */
+  /** Input of a tool call, after the edits of its approvers; else null. */
   input: unknown;
-  /** Of a tool call that succeeded; else null. */
+  /** Output of a tool call that succeeded; else null. */
   output: unknown;
   /** What was sent to the model’s provider, or to the server of an `http` or `mcp` tool. */
   request: SentRequest | null;
   /** What the server of an `http` or `mcp` tool responded. */
   received: ReceivedResponse | null;
-  /** Of a tool call that needed one. */
+  /** Approval of a tool call that needed one; else null. */
   approval: Approval | null;
   /** Whether `prompt` and `request` are what was sent, to the byte. If not, `notes` say why. */
   exact: boolean;
@@ -1547,9 +1547,9 @@ export interface ReceivedResponse {
   status: number;
   /** Without secrets. Headers that usually carry a credential have the value `[removed]`. */
   headers: HttpHeader[];
-  /** Of the body. */
+  /** Length of the body in bytes. */
   bytes: number;
-  /** Of a failed call: at most its first 16 KiB. null: the result of the call has it. */
+  /** Body of a failed call: at most its first 16 KiB. null: the result of the call has it. */
   body: string | null;
 }
 
@@ -1655,9 +1655,9 @@ export interface Schedule {
   input: Content | null;
   /** Values of your own, set on each session that it opens. */
   metadata: Metadata;
-  /** Of each session. */
+  /** End user of each session. */
   endUser: EndUser | null;
-  /** Of each session. */
+  /** Budget of each session. */
   budget: Budget | null;
   /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron: string | null;
@@ -1752,9 +1752,9 @@ export interface SentRequest {
 
 export interface Session {
   sessionId: string;
-  /** Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization. */
+  /** ID of the agent. A draft without an agent has an ID that no agent has, the same for all such sessions of the organization. */
   agentId: string;
-  /** Of the current or last turn; null before the first, 0 if the session runs a draft. */
+  /** Version of the agent in the current or last turn; null before the first, 0 if the session runs a draft. */
   agentVersion: number | null;
   /** Whether the session runs a definition that was not saved. It is not delivered to webhooks. The sessions that it opens are drafts as well. */
   draft: boolean;
@@ -1765,7 +1765,7 @@ export interface Session {
   stopReason: StopReason | null;
   /** 0 before the first turn; a fork starts with that of its origin. */
   turn: number;
-  /** Of the last chunk; null before the first. */
+  /** Cursor of the last chunk; null before the first. */
   cursor: string | null;
   usage: Usage;
   budget: Budget | null;
@@ -1898,7 +1898,7 @@ export interface StoredFile {
   mediaType: string;
   /** The size of the content. */
   bytes: number;
-  /** Of the content, in lowercase hexadecimal. */
+  /** SHA-256 of the content, in lowercase hexadecimal. */
   sha256: string;
   /** The session in which a tool created the file, which is deleted with it; null for an upload. */
   sessionId: string | null;
@@ -1981,7 +1981,7 @@ export interface ToolInputDelta {
 export interface ToolMock {
   /** The first call of the tool in the session gets the first result, the second call the second, and so on; all calls after the last result get the last one. */
   results: MockedResult[];
-  /** `keep`: calls need an approval if those of the tool do. `skip`: they need none. Default: `"skip"`. */
+  /** `keep`: mocked calls need an approval if calls of the tool do. `skip`: they need none. Default: `"skip"`. */
   approval?: 'keep' | 'skip' | undefined;
 }
 
@@ -2086,11 +2086,11 @@ export interface TurnOperation {
   toolType: 'http' | 'mcp' | 'client' | 'agent' | 'mock' | null;
   /** Why it failed; the result of a denied, cancelled or interrupted call. At most 500 characters. */
   error: string | null;
-  /** Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0. */
+  /** When the response of a model call began. null for a worker’s, and for calls of releases before 0.2.0. */
   firstTokenAt: string | null;
-  /** Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded. */
+  /** Attempts of a model call that failed at least once, oldest first, at most the newest 20. Between two attempts the session waited. Empty if the first one succeeded. */
   attempts: ModelAttempt[];
-  /** Of a completed model call or compaction. */
+  /** Usage of a completed model call or compaction. */
   usage: ModelCallUsage | null;
   /** For a completed compaction: the summary that the model gets instead of older messages. */
   compaction: Compaction | null;
@@ -2172,9 +2172,9 @@ export type UpdateSchedule = {
   input?: Content | null | undefined;
   /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
-  /** Of each session. */
+  /** End user of each session. */
   endUser?: EndUser | null | undefined;
-  /** Of each session. */
+  /** Budget of each session. */
   budget?: Budget | null | undefined;
   status?: ScheduleStatus | undefined;
   /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
@@ -2209,9 +2209,9 @@ export interface UpdateWebhookSubscription {
 
 export interface Uploader {
   type: 'api_key' | 'user' | 'end_user';
-  /** Of the key, the member or the end user; null for a session token without an end user. */
+  /** ID of the key, the member or the end user; null for a session token without an end user. */
   id: string | null;
-  /** As it was then. */
+  /** Name at the time of the upload. */
   name: string;
 }
 
@@ -2281,7 +2281,7 @@ export interface UsageReport {
   other: UsageSum | null;
 }
 
-/** Of the whole period: `data` and `other` together. */
+/** Sums of the whole period: `data` and `other` together. */
 export interface UsageSum {
   /** Including cached ones. */
   inputTokens: number;
@@ -2452,7 +2452,7 @@ export interface WorkerTurn {
   tools: WorkerTool[];
   /** If not empty, run these calls and complete with `toolResults`. If empty, respond to the step. */
   pendingCalls: PendingCall[];
-  /** Of the calls of the previous step, in order. */
+  /** Outcomes of the calls of the previous step, in order. */
   outcomes: CallOutcome[];
   /** Schema of the response that ends the turn, as JSON. */
   outputSchema: JsonSchema | null;
@@ -3100,7 +3100,7 @@ export interface Operations {
     body: CreateSessionShare;
     result: CreatedSessionShare;
   };
-  /** List the share links of a session. Those that have not expired, newest first. `GET /api/v1/sessions/{sessionId}/shares`, scope `sessions:read` (permission `read`). */
+  /** List the share links of a session. Links that have not expired, newest first. `GET /api/v1/sessions/{sessionId}/shares`, scope `sessions:read` (permission `read`). */
   listSessionShares: {
     params: {
       sessionId: string;
@@ -3211,7 +3211,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List approvals. Of all sessions, oldest first by default. `GET /api/v1/approvals`, scope `sessions:read` (permission `read`). */
+  /** List approvals. Approvals of all sessions, oldest first by default. `GET /api/v1/approvals`, scope `sessions:read` (permission `read`). */
   listApprovals: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
@@ -3407,7 +3407,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** List webhook subscriptions. Of all environments, newest first. `GET /api/v1/webhook_subscriptions`, scope `agents:read` (permission `read`). */
+  /** List webhook subscriptions. Subscriptions of all environments, newest first. `GET /api/v1/webhook_subscriptions`, scope `agents:read` (permission `read`). */
   listWebhookSubscriptions: {
     query: {
       /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */

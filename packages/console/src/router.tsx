@@ -29,7 +29,7 @@ const root = createRootRoute({ component: Outlet });
 
 const loadAccount = () => queryClient.ensureQueryData(accountQuery);
 
-/** The organization that the user opened last, else the first. The sign-in page if no one is signed in. */
+/** The organization that the user opened last, else the first. The sign-in page without a sign-in. */
 function home(account: Account, from?: string, wasOpen = false) {
   if (!account.user) {
     return redirect({ to: '/sign-in', search: { ...(from && { from }), ...(wasOpen && { expired: true }) } });

@@ -277,7 +277,7 @@ test('models are chosen from the provider’s list, a tool’s request is tested
   expect(await model.inputValue()).toBe('llama-9');
   await page.getByText('9,000 tokens').first().waitFor();
   expect(await page.getByRole('listbox', { name: 'Models' }).count()).toBe(0);
-  // Of the providers without a key, it says so.
+  // The list says which providers have no key.
   await model.press('ArrowDown');
   await page.getByText('Anthropic: no key in staging.').waitFor();
   await model.press('Escape');

@@ -119,7 +119,7 @@ test('unsaved changes of an agent survive an expired session and a reload of the
   await expect.poll(() => name(page).inputValue()).toBe('After');
   expect(await restored.count()).toBe(0);
 
-  // Of an agent that is not created yet, and a text that is not valid JSON.
+  // An agent that is not created yet, and a text that is not valid JSON.
   await page.goto(`${console.origin}/console/${console.organizationId}/agents/new?template=assistant`);
   const asJson = page.getByRole('tab', { name: 'JSON' });
   await asJson.click();

@@ -210,7 +210,7 @@ test('every menu and popover passes axe, closes with Escape, and gives the focus
     const openers = page.locator(':is([aria-haspopup="menu"], [aria-haspopup="dialog"]):visible');
     for (const opener of await openers.all()) {
       const name = (await opener.getAttribute('aria-label')) ?? (await opener.textContent()) ?? '';
-      // Those of the frame once, and of several rows the first.
+      // Openers of the frame once, and the first one of several rows.
       const kind = /^(Environment|Acme|Olga)/.test(name) ? name : `${path} ${name.replace(/ for .*/, '')}`;
       if (done.has(kind)) continue;
       done.add(kind);

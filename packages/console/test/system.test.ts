@@ -100,7 +100,7 @@ test('every part looks as in its picture, in light and in dark, and what floats 
 
 test('every part of ui/ is on the page of parts', () => {
   const directory = new URL('../src/', import.meta.url);
-  // Those that need an organization, or are a page themselves or a part of others.
+  // Components that need an organization, or are a page themselves or a part of others.
   const elsewhere = [
     'admins-only',
     'change-history',

@@ -86,7 +86,7 @@ test('a trace grows while the session runs, and shows what waits, on a phone as 
   await expect.poll(() => row(page, /^Tool Look up, waiting/).count()).toBe(2);
   const { waitingFor } = await client.sessions.get(sessionId);
   const [first, second] = waitingFor!.toolCallIds;
-  // Of a call that waits there is only the request.
+  // A call that waits has only a request.
   await row(page, /^Tool Look up, waiting/)
     .first()
     .click();

@@ -43,7 +43,7 @@ const sums = {
   }),
   webhookDuration: Latency('How long receivers took to respond.'),
   tokens: Type.Integer({ description: 'Input and output tokens.' }),
-  costUsd: Type.Number({ description: 'Of the model calls with a price.' }),
+  costUsd: Type.Number({ description: 'Cost of the model calls that have a price.' }),
 };
 
 export const AnalyticsSum = Type.Object(sums, { title: 'AnalyticsSum', description: 'What happened in a period.' });
@@ -94,10 +94,10 @@ export const Analytics = Type.Object(
     from: Type.Unsafe<string>({ ...Timestamp, description: 'The beginning of the first point.' }),
     to: Type.Unsafe<string>({ ...Timestamp, description: 'The end of the last point; exclusive.' }),
     step: OneOf(analyticsSteps),
-    total: Type.Unsafe<AnalyticsSum>({ ...AnalyticsSum, description: 'Of the whole period.' }),
+    total: Type.Unsafe<AnalyticsSum>({ ...AnalyticsSum, description: 'Sums of the whole period.' }),
     previous: Type.Unsafe<AnalyticsSum>({
       ...AnalyticsSum,
-      description: 'Of the period of the same length before it.',
+      description: 'Sums of the period of the same length before it.',
     }),
     points: Type.Array(AnalyticsPoint, {
       description: 'Every minute, hour or day in order, also those without anything.',

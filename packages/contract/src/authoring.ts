@@ -39,7 +39,7 @@ export type OfferedModel = Static<typeof OfferedModel>;
 export const ModelList = Type.Object(
   {
     models: Type.Array(OfferedModel, {
-      description: 'By name. Without those that are known to generate no text, such as models of embeddings.',
+      description: 'Models by name, without models that are known to generate no text, such as embedding models.',
     }),
     problem: Nullable(
       Type.Object(

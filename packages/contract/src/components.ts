@@ -12,9 +12,9 @@ export interface SchemaObject {
   examples?: unknown[];
   /** What a pattern, or a choice of several shapes, requires: in words that follow "must be". */
   'x-expected'?: string;
-  /** Of an object: combinations of fields; the service accepts any one of them. */
+  /** For an object: combinations of fields; the service accepts any one of them. */
   'x-shapes'?: readonly Shape[];
-  /** Of a string: what it can begin with. */
+  /** For a string: what it can begin with. */
   'x-prefixes'?: readonly string[];
   properties?: Record<string, SchemaObject>;
   required?: string[];

@@ -38,7 +38,7 @@ const Account = Type.Object({
     },
     { description: 'The ways to sign in that this installation offers.' },
   ),
-  version: Type.String({ description: 'Of the service.' }),
+  version: Type.String({ description: 'Version of the service.' }),
 });
 
 const Link = Type.Object({
@@ -128,7 +128,9 @@ export const consoleRoutes = table({
   'POST /oidc': {
     body: Strict({
       token: Type.Optional(
-        Type.String({ description: 'Of an invitation, which a new user accepts by signing in with the provider.' }),
+        Type.String({
+          description: 'Token of an invitation, which a new user accepts by signing in with the provider.',
+        }),
       ),
       returnTo: Type.Optional(
         // Excludes anything that a browser would take for another host.

@@ -23,7 +23,7 @@ export const ToolMock = Strict(
     approval: Type.Optional(
       OneOf(['keep', 'skip'], {
         default: 'skip',
-        description: '`keep`: calls need an approval if those of the tool do. `skip`: they need none.',
+        description: '`keep`: mocked calls need an approval if calls of the tool do. `skip`: they need none.',
       }),
     ),
   },

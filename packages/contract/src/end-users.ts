@@ -31,11 +31,13 @@ export const erasureStatuses = ['running', 'finished'] as const;
 export const Erasure = Type.Object(
   {
     status: OneOf(erasureStatuses, { title: 'ErasureStatus' }),
-    deletedSessions: Type.Integer({ description: 'So far, including child sessions and forks.' }),
+    deletedSessions: Type.Integer({ description: 'Sessions deleted so far, including child sessions and forks.' }),
     deletedFiles: Type.Integer({
-      description: 'So far: files that these sessions used or created, except those that others use too.',
+      description: 'Files deleted so far: files that these sessions used or created, except files that others use too.',
     }),
-    deletedSchedules: Type.Integer({ description: 'So far: schedules that opened sessions for the end user.' }),
+    deletedSchedules: Type.Integer({
+      description: 'Schedules deleted so far: schedules that opened sessions for the end user.',
+    }),
     startedAt: Timestamp,
     finishedAt: Nullable(Timestamp),
   },

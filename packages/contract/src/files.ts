@@ -25,10 +25,10 @@ export const Uploader = Type.Object(
     type: OneOf(['api_key', 'user', 'end_user']),
     id: Nullable(
       Type.String({
-        description: 'Of the key, the member or the end user; null for a session token without an end user.',
+        description: 'ID of the key, the member or the end user; null for a session token without an end user.',
       }),
     ),
-    name: Type.String({ description: 'As it was then.' }),
+    name: Type.String({ description: 'Name at the time of the upload.' }),
   },
   { title: 'Uploader' },
 );
@@ -41,7 +41,7 @@ export const StoredFile = Type.Object(
     filename: Nullable(Type.String({ description: 'Without a path.' })),
     mediaType,
     bytes,
-    sha256: Type.String({ description: 'Of the content, in lowercase hexadecimal.' }),
+    sha256: Type.String({ description: 'SHA-256 of the content, in lowercase hexadecimal.' }),
     sessionId: Nullable(Id('ses'), {
       description: 'The session in which a tool created the file, which is deleted with it; null for an upload.',
     }),

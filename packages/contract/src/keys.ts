@@ -69,7 +69,7 @@ const fields = {
   name: Name,
   permission: Nullable(Permission, { description: 'Null if the key was given scopes.' }),
   scopes: Type.Array(Scope, {
-    description: 'What the key can do: the scopes that it was given, or those of its permission.',
+    description: 'Scopes of the key: the scopes that it was given, or the scopes of its permission.',
   }),
   expiresAt: Nullable(Timestamp, { description: 'When the key expires; null: never.' }),
   allowedIps: Nullable(allowedIps),

@@ -123,9 +123,9 @@ const MIB = 1024 * 1024;
 interface FormatFacts {
   /** The types that a request can carry, besides text. */
   carries: RegExp;
-  /** Of all files in a request. In base64 they take a third more, and the request has the rest of the transcript as well. */
+  /** The limit of all files in a request. In base64 they take a third more, and the request has the rest of the transcript as well. */
   maxBytes: number;
-  /** Of one image. */
+  /** The limit of one image. */
   maxImageBytes?: number;
   imageSides?: ImageSides;
 }

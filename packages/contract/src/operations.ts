@@ -29,9 +29,9 @@ export const ReceivedResponse = Type.Object(
     headers: Type.Array(Header, {
       description: 'Without secrets. Headers that usually carry a credential have the value `[removed]`.',
     }),
-    bytes: Type.Integer({ description: 'Of the body.' }),
+    bytes: Type.Integer({ description: 'Length of the body in bytes.' }),
     body: Nullable(Type.String(), {
-      description: 'Of a failed call: at most its first 16 KiB. null: the result of the call has it.',
+      description: 'Body of a failed call: at most its first 16 KiB. null: the result of the call has it.',
     }),
   },
   { title: 'ReceivedResponse' },
@@ -69,7 +69,7 @@ export const OperationDetails = Type.Object(
     turn: Type.Integer(),
     agentVersion: SessionTurn.properties.agentVersion,
     prompt: Nullable(Prompt, {
-      description: 'Of a model call. It is not stored, but built again by the code that built it.',
+      description: 'Prompt of a model call. It is not stored, but built again by the code that built it.',
     }),
     response: Nullable(
       Type.Object(
@@ -82,15 +82,15 @@ export const OperationDetails = Type.Object(
         },
         { title: 'ModelResponse' },
       ),
-      { description: 'Of a model call.' },
+      { description: 'Response of a model call.' },
     ),
-    input: Type.Unsafe<unknown>({ description: 'Of a tool call, after the edits of its approvers; else null.' }),
-    output: Type.Unsafe<unknown>({ description: 'Of a tool call that succeeded; else null.' }),
+    input: Type.Unsafe<unknown>({ description: 'Input of a tool call, after the edits of its approvers; else null.' }),
+    output: Type.Unsafe<unknown>({ description: 'Output of a tool call that succeeded; else null.' }),
     request: Nullable(SentRequest, {
       description: 'What was sent to the model’s provider, or to the server of an `http` or `mcp` tool.',
     }),
     received: Nullable(ReceivedResponse, { description: 'What the server of an `http` or `mcp` tool responded.' }),
-    approval: Nullable(Approval, { description: 'Of a tool call that needed one.' }),
+    approval: Nullable(Approval, { description: 'Approval of a tool call that needed one; else null.' }),
     exact: Type.Boolean({
       description: 'Whether `prompt` and `request` are what was sent, to the byte. If not, `notes` say why.',
     }),

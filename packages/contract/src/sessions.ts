@@ -46,10 +46,11 @@ export const Session = Type.Object(
     sessionId: Id('ses'),
     agentId: Id(
       'agt',
-      'Of a draft that was opened without an agent: an ID that no agent has, the same for all such sessions of the organization.',
+      'ID of the agent. A draft without an agent has an ID that no agent has, the same for all such sessions of the organization.',
     ),
     agentVersion: Nullable(Type.Integer(), {
-      description: 'Of the current or last turn; null before the first, 0 if the session runs a draft.',
+      description:
+        'Version of the agent in the current or last turn; null before the first, 0 if the session runs a draft.',
     }),
     draft: Type.Boolean({
       description:
@@ -60,7 +61,7 @@ export const Session = Type.Object(
     waitingFor: Nullable(WaitingFor),
     stopReason: Nullable(StopReason),
     turn: Type.Integer({ description: '0 before the first turn; a fork starts with that of its origin.' }),
-    cursor: Nullable(ChunkCursor, { description: 'Of the last chunk; null before the first.' }),
+    cursor: Nullable(ChunkCursor, { description: 'Cursor of the last chunk; null before the first.' }),
     usage: Usage,
     budget: Nullable(Budget),
     error: Nullable(SessionError, { description: 'Why the last turn failed, until the next one starts.' }),
@@ -322,7 +323,7 @@ export const ChangeSessions = Strict(
   },
   {
     title: 'ChangeSessions',
-    description: 'Which sessions: those that match everything that is given. At least one filter is needed.',
+    description: 'The sessions that match all given filters. At least one filter is needed.',
   },
 );
 /** What happened to one of the sessions. */

@@ -68,13 +68,13 @@ export const TurnOperation = Type.Object(
     }),
     firstTokenAt: Nullable(Timestamp, {
       description:
-        'Of a model call: when its response began. null for a worker’s, and for calls of releases before 0.2.0.',
+        'When the response of a model call began. null for a worker’s, and for calls of releases before 0.2.0.',
     }),
     attempts: Type.Array(ModelAttempt, {
       description:
-        'Of a model call that failed at least once: its attempts, oldest first, at most the newest 20. Between two of them the session waited. Empty if the first one succeeded.',
+        'Attempts of a model call that failed at least once, oldest first, at most the newest 20. Between two attempts the session waited. Empty if the first one succeeded.',
     }),
-    usage: Nullable(TokensAndCost, { description: 'Of a completed model call or compaction.' }),
+    usage: Nullable(TokensAndCost, { description: 'Usage of a completed model call or compaction.' }),
     compaction: Nullable(
       Type.Object(
         {

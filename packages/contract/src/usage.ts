@@ -78,7 +78,10 @@ export const UsageReport = Type.Object(
     from: Type.Unsafe<string>({ ...Timestamp, description: 'The beginning of the UTC day of the requested `from`.' }),
     to: Type.Unsafe<string>({ ...Timestamp, description: 'The end of the UTC day of the requested `to`; exclusive.' }),
     groupBy: OneOf(groupings),
-    total: Type.Unsafe<UsageSum>({ ...UsageSum, description: 'Of the whole period: `data` and `other` together.' }),
+    total: Type.Unsafe<UsageSum>({
+      ...UsageSum,
+      description: 'Sums of the whole period: `data` and `other` together.',
+    }),
     data: Type.Array(UsageGroup, {
       description:
         'By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000.',

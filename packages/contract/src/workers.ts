@@ -97,7 +97,7 @@ export const WorkerTurn = Type.Object(
     pendingCalls: Type.Array(PendingCall, {
       description: 'If not empty, run these calls and complete with `toolResults`. If empty, respond to the step.',
     }),
-    outcomes: Type.Array(CallOutcome, { description: 'Of the calls of the previous step, in order.' }),
+    outcomes: Type.Array(CallOutcome, { description: 'Outcomes of the calls of the previous step, in order.' }),
     outputSchema: Nullable(JsonSchema, { description: 'Schema of the response that ends the turn, as JSON.' }),
     limits: Agent.properties.limits,
     showReasoning: Type.Boolean({

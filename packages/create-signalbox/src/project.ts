@@ -32,7 +32,7 @@ export function nameOf(folder: string): string {
   return name || 'signalbox-app';
 }
 
-/** The same for Compose, which allows fewer characters. */
+/** The name for Compose, which allows fewer characters. */
 function composeNameOf(name: string): string {
   return name.replaceAll('.', '-');
 }
@@ -83,7 +83,7 @@ export function writeProject(folder: string, { name, provider, version, tarballs
   }
   if (chosen) write('model.ts', `export const model = '${chosen.model}';\n`);
   else cpSync(join(chat, 'model.ts'), join(folder, 'model.ts'));
-  // It gets secrets, so nobody else may read it.
+  // It gets secrets, so only its owner may read it.
   writeFileSync(join(folder, '.env'), chosen ? `${chosen.key}=\nSIGNALBOX_PROVIDER_KEYS=${provider}\n` : '', {
     mode: 0o600,
   });

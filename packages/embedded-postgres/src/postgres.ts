@@ -47,9 +47,9 @@ export interface PostgresOptions extends TemporaryPostgresOptions {
 
 /** A running server. No other process uses its directory. */
 export interface Postgres {
-  /** Of the database, over the Unix socket if there is one. It contains the password: don't log it. The same after a crash. */
+  /** The URL of the database, over the Unix socket if there is one. It contains the password: don't log it. The same after a crash. */
   readonly url: string;
-  /** The same over TCP, for clients that don't support Unix sockets; undefined without a `port`. */
+  /** The URL over TCP, for clients that don't support Unix sockets; undefined without a `port`. */
   readonly tcpUrl: string | undefined;
   /**
    * Shuts the server down: open transactions are rolled back, connections are closed. Resolves when its process has ended and

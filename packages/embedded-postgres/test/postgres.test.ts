@@ -67,7 +67,7 @@ async function create(options: Partial<PostgresOptions> = {}): Promise<Postgres>
   return server;
 }
 
-/** The same on a copy of a cluster, if there is none: creating one takes half a second of processor time. */
+/** Starts the server on a copy of a cluster, if there is none: creating one takes half a second of processor time. */
 async function start(options: Partial<PostgresOptions> = {}): Promise<Postgres> {
   await copyPrepared();
   return await create(options);

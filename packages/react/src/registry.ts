@@ -18,7 +18,7 @@ export type Access =
 
 export type UseSessionOptions = Access & {
   /**
-   * Of whom the page is, if it can change without a reload: what was loaded for one user is not shown to another. Any string of your
+   * Whose page it is, if that can change without a reload: what was loaded for one user is not shown to another. Any string of your
    * own.
    */
   user?: string | undefined;
@@ -34,7 +34,7 @@ export type UseSessionOptions = Access & {
 
 export interface Shared {
   readonly scope: string;
-  /** Of a session that is yet to be opened; null once it was asked for by its id. */
+  /** The ID of a session that is yet to be opened; null once it was asked for by its id. */
   draft: string | null;
   readonly store: SessionStore;
   /** The newest function of a component. */

@@ -195,7 +195,7 @@ test('connect shows the transcript and the turn that is running, once', async ()
   expect(events.slice(0, 3)).toEqual(['RUN_STARTED', 'STATE_SNAPSHOT', 'MESSAGES_SNAPSHOT']);
   expect(agent.state).toMatchObject({ own: true, signalbox: { status: 'idle', turn: 2 } });
 
-  // Of an idle session, only the transcript.
+  // An idle session has only the transcript.
   const idle = agentOf({ threadId: first.sessionId! });
   await idle.agent.connectAgent();
   expect(shown(idle.agent.messages)).toEqual(shown(agent.messages));

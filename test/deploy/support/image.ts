@@ -44,7 +44,7 @@ export interface Build {
   target?: string;
   /** An empty folder for the files of all stages. */
   scratch: string;
-  /** Of the commands, for example the registry of packages. */
+  /** Variables of the commands, for example the registry of packages. */
   env?: Readonly<Record<string, string>>;
 }
 

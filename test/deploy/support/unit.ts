@@ -11,7 +11,7 @@ const folders: Readonly<Record<string, string>> = {
   '%S': '/var/lib',
   '%C': '/var/cache',
 };
-/** Of the user that the unit names. */
+/** The user that the unit names. */
 const UID = 1000;
 
 /** `root` is the folder in place of `/`, and `file` a path below it. */

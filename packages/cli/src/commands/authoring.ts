@@ -123,7 +123,7 @@ export const mcpTools = command({
 
 type AuthoringInput = Parameters<typeof serviceOf>[0] & { args: { agent: string } };
 
-/** Of a saved agent, or of a definition in a file. */
+/** The tools of a saved agent, or of a definition in a file. */
 async function toolsOf(input: AuthoringInput & { terminal: Parameters<typeof readDefinition>[1] }) {
   const { agent } = input.args;
   if (agent.startsWith('agt_')) return (await serviceOf(input).agents.get(agent)).tools;

@@ -56,7 +56,7 @@ const trigger = command({
 
 export const commands = [trigger];
 
-/** The agent that an earlier call created, if nobody has changed what it does. */
+/** The agent that an earlier call created, if what it does has not been changed. */
 async function agentOf(client: Signalbox, name: string, { script, tools = [] }: TriggerEvent): Promise<string> {
   for await (const agent of client.agents.list({ limit: 100 })) {
     if (agent.name === agentNameOf(name) && JSON.stringify(agent.model?.settings?.script) === JSON.stringify(script))

@@ -30,7 +30,7 @@ export interface ForwarderOptions {
 
 const SECOND_MS = 1_000;
 const TIMEOUT_MS = 15 * SECOND_MS;
-/** The first delays of production. Nobody waits for more at a terminal. */
+/** The first delays of production. At a terminal, longer ones are not worth waiting for. */
 const RETRY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 120 * SECOND_MS];
 const RESTART_DELAY_MS = 2 * SECOND_MS;
 const MAX_SESSIONS_AT_ONCE = 20;

@@ -15,7 +15,7 @@ export class History {
   readonly #sessionId: string;
   /** The end of a turn whose start has not been read. */
   #cutOff: Message[] = [];
-  /** Of earlier messages; null if there are none. */
+  /** The cursor of earlier messages; null if there are none. */
   #earlier: string | null = null;
   /** Oldest first. */
   messages: readonly Message[] = [];

@@ -4,7 +4,7 @@ import type { Chunk, SessionStatus, WaitingFor } from '../types.generated.ts';
 import { applyToTurn, newTurn, type TurnState } from './turn.ts';
 
 export interface JournalState {
-  /** Of the last chunk. */
+  /** The position of the last chunk. */
   readonly at: Position;
   /** In order. The first may be any turn: earlier ones are not needed. */
   readonly turns: readonly TurnState[];

@@ -14,7 +14,7 @@ export interface Outgoing {
   message: UserMessage;
   readonly content: MessageContent;
   readonly options: SendOptions;
-  /** Of all attempts until the service has refused it. */
+  /** The key of all attempts until the service has refused the message. */
   idempotencyKey: string;
   /** Called when it is stored or has failed. */
   readonly settle: ((isSent: boolean) => void)[];

@@ -29,7 +29,7 @@ export interface SessionStoreOptions {
   client: Signalbox;
   /** An existing session. */
   sessionId?: string | undefined;
-  /** Of the session that the first message opens, if there is none. */
+  /** The session that the first message opens, if there is none. */
   open?: NewSession | undefined;
   /** Replaces all waiting; for tests. */
   sleep?: Sleep | undefined;

@@ -16,7 +16,7 @@ import type { AssistantPart, ReasoningPart, TextPart, ToolPart, ToolState } from
 
 export interface TurnState {
   readonly turn: number;
-  /** Of the last chunk. */
+  /** The number of the last chunk. */
   readonly seq: number;
   readonly parts: readonly AssistantPart[];
   /** The next text is of another response, so it does not continue the last one. */
@@ -39,7 +39,7 @@ export interface TurnState {
 /** Where a delta was added. */
 interface Piece {
   readonly seq: number;
-  /** Of the part. */
+  /** The ID of the part. */
   readonly id: string;
   /** How long the part was before. */
   readonly start: number;
@@ -53,7 +53,7 @@ export function isOver({ state }: Pick<ToolPart, 'state'>): boolean {
   return ends.has(state);
 }
 
-/** Of a turn that has not ended. */
+/** Fields of a turn that has not ended. */
 const unended = { isOver: false, stopReason: null, error: null, usage: null, output: undefined } as const;
 
 export function newTurn(turn: number): TurnState {
@@ -219,7 +219,7 @@ function stateOfResult(
   return notRun && decision !== undefined && decision !== 'approved' ? 'denied' : 'failed';
 }
 
-/** Of the calls in progress, a client runs those that the session waits for. */
+/** A client runs the calls in progress that the session waits for. */
 function awaitResults(turn: TurnState, waitingFor: WaitingFor | null): TurnState {
   const awaited = new Set(waitingFor?.toolCallIds);
   const isAwaited = (part: AssistantPart) => part.type === 'tool' && part.state === 'running' && awaited.has(part.id);

@@ -159,7 +159,7 @@ export interface SessionFailure {
   code: string;
   /** For people. */
   message: string;
-  /** Of a failed turn: what its provider refuses, for `retry({ without })`. Absent if that is not known, or can't be left out. */
+  /** What the provider of a failed turn refuses, for `retry({ without })`. Absent if that is not known, or can't be left out. */
   retryWithout?: RetryWithout;
   /** The error of the call, usually a `SignalboxError`; absent for a failed turn. */
   cause?: Error;

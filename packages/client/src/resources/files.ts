@@ -14,7 +14,7 @@ export interface UploadParams {
   onProgress?: ((progress: UploadProgress) => void) | undefined;
 }
 
-/** Of a content, in bytes; both ends are included, as in HTTP. Without `last`: to the end. */
+/** A range of a content, in bytes; both ends are included, as in HTTP. Without `last`: to the end. */
 export interface ContentRange {
   first: number;
   last?: number | undefined;

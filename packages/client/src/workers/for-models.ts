@@ -75,7 +75,7 @@ export async function entriesOf(turn: Turn): Promise<Entry[]> {
   }
 }
 
-/** Of all files of a prompt. A base64 text of it is within what providers accept. */
+/** The limit for all files of a prompt together. A base64 text of it is within what providers accept. */
 const maxPromptFileBytes = 20 * 1024 * 1024;
 
 /** By id. The newest first, up to the limit; a model sees only the names of the others. */

@@ -104,7 +104,7 @@ function reasoningIn(event: unknown): string {
   return choices?.[0]?.delta?.reasoning_content ?? '';
 }
 
-/** Of a raw event of OpenAI's chat completions or responses. */
+/** The finish reason in a raw event of OpenAI's chat completions or responses. */
 function finishReasonIn(event: unknown): unknown {
   const { choices, response } = event as {
     choices?: { finish_reason?: string | null }[];

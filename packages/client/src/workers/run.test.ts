@@ -55,7 +55,7 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
 interface Fake {
   /** The results of claims of the queue, in order; after the last one, a claim waits until its caller is gone. */
   claims: WorkerTurn[];
-  /** The same for claims of a session's next step. */
+  /** The results of claims of a session's next step, in order. */
   nexts?: WorkerTurn[];
   /** Other responses by the last segment of the path. Default: success. */
   answers?: Record<string, (seen: Seen, count: number) => Response | undefined>;
@@ -522,7 +522,7 @@ test('when it stops, steps that end in time are completed, and the others are re
       onTurn: async (turn) => {
         if (turn.sessionId === 'ses_2') {
           begun.resolve();
-          await new Promise(() => {}); // hears nothing
+          await new Promise(() => {}); // ignores the signal
         }
         await mayEnd.promise;
         await turn.append('in time');

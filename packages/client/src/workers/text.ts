@@ -17,7 +17,7 @@ export interface TextSender {
 
 /** Some tokens of a model's response; too short to notice. */
 const gatherMs = 25;
-/** Of one request: its body stays below the service's limit of 1 MiB even if every character is escaped. */
+/** The limit of one request: its body stays below the service's limit of 1 MiB even if every character is escaped. */
 const maxCharacters = 100_000;
 const maxPieces = 1_000;
 /** How far a program can be ahead of the network. */

@@ -59,10 +59,10 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    * @throws TurnLostError
    */
   append(text: string): Promise<void>;
-  /** The same for the model's reasoning. Does nothing unless the agent has `showReasoning`. */
+  /** Appends reasoning of the model, as `append` does text. Does nothing unless the agent has `showReasoning`. */
   appendReasoning(text: string): Promise<void>;
   /**
-   * The same for the input of a call while the model writes it, as JSON. `index`: that of the call among those that are made
+   * Appends to the input of a call while the model writes it, as JSON. `index`: the place of the call among the calls that are made
    * together, from 0. Does nothing unless the agent has `showToolInput`.
    */
   appendToolInput(index: number, tool: string, delta: string): Promise<void>;

@@ -95,7 +95,7 @@ interface Again {
 }
 
 export type ListQuery<T> = UseInfiniteQueryResult<T[]> & {
-  /** Of a list that is too long to be kept current: loads it from its beginning. */
+  /** Loads a list that is too long to be kept current from its beginning. */
   reload?: () => void;
 };
 

@@ -7,7 +7,7 @@ import { useApiQuery } from './organization.tsx';
 // The event log reports changes (frame/live.ts), but not that a webhook or a schedule fails, or that a delivery waits.
 const AGAIN_MS = 60_000;
 
-/** Of one environment, or of all. Everything that shows it shares its requests. */
+/** The overview of one environment, or of all. Everything that shows it shares its requests. */
 export function useOverview(
   environment: string | undefined,
   { everyMs = AGAIN_MS, enabled = true }: { everyMs?: number; enabled?: boolean } = {},

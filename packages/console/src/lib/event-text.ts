@@ -128,13 +128,13 @@ export function eventText(event: Event, names = noNames): string {
   return withParticular(kind.said!, particularOf(event, names), actor.type === 'agent' ? actor.name : '');
 }
 
-/** The same without the actor, which is next to it: `Created an API key: billing service`. */
+/** The text without the actor, which is next to it: `Created an API key: billing service`. */
 export function actionText(event: Event, names = noNames): string {
   const { action, particular } = actionParts(event, names);
   return particular ? `${action}: ${particular}` : action;
 }
 
-/** The same in its two parts. */
+/** The two parts of that text. */
 export function actionParts(event: Event, names = noNames): { action: string; particular: string } {
   const kind: Kind | undefined = eventKinds[event.type];
   if (!kind) return { action: event.type, particular: '' };

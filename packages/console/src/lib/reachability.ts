@@ -27,7 +27,7 @@ export const observedFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** Of a request that got no answer in time, which ends like one that the page no longer needs. */
+/** Notes a request that got no response in time, which ends like one that the page no longer needs. */
 export function noteFailure(): void {
   failures += 1;
   if (failures >= FAILURES) void look();

@@ -14,7 +14,7 @@ export function matchOf(query: string, text: string, isWhole = false): number | 
     if (score === undefined) return undefined;
     total += score;
   }
-  // Of two that match the same, the shorter one is more of what was meant.
+  // The shorter of two that match equally well is more of what was meant.
   return total - hay.length / 1000;
 }
 

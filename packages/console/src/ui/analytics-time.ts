@@ -15,7 +15,7 @@ export function pointLabel({ at }: { at: string }, step: AnalyticsStep): string 
   return labels[step](new Date(at));
 }
 
-/** The same in a component, which is drawn again when the person chooses another zone. */
+/** `pointLabel` for a component, which is drawn again when the person chooses another zone. */
 export function usePointLabel(): typeof pointLabel {
   useTimeSettings();
   return pointLabel;

@@ -24,7 +24,7 @@ interface ChartProps {
   series: readonly string[];
   points: readonly Point[];
   format: (value: number) => string;
-  /** The same for the ends and the middle of the axis, which are round. */
+  /** `format` for the ends and the middle of the axis, which are round numbers. */
   axis?: (value: number) => string;
   /** What the points are: "Day". */
   unit?: string;
@@ -280,11 +280,11 @@ export function roundAbove(value: number): number {
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-// Of which the half is round as well: shorter ones than 20 ms are shown without digits after the point.
+// Steps with a round half: durations below 20 ms are shown without digits after the point.
 const ROUND_MS = [2, 4, 6, 8, 10, 20];
 const ROUND_DURATIONS = [1, 2, 4, 6, 10, 20, 30, 60, 120, 240, 360, 720].map((minutes) => minutes * MINUTE);
 
-/** The same for milliseconds, which are shown as minutes and hours. */
+/** The next round duration from `ms` on, which is shown in minutes or hours. */
 export function roundDurationAbove(ms: number): number {
   if (ms <= MINUTE) return ROUND_MS.find((step) => step >= ms) ?? roundAbove(ms);
   return ROUND_DURATIONS.find((step) => step >= ms) ?? Math.ceil(ms / (24 * HOUR)) * 24 * HOUR;

@@ -20,7 +20,7 @@ export interface CodeEditorProps {
   /** Without it, the text is read-only. */
   onChange?: (text: string) => void;
   language: EditorLanguage;
-  /** Of the value, for `json`: completes, explains and validates it. */
+  /** The schema of the value, for `json`: completes, explains and validates it. */
   schema?: JsonSchema;
   /** Whether the schema validates; false if `problems` are those of the schema. */
   validates?: boolean;

@@ -13,7 +13,7 @@ export function ExportMenu({
   name,
   download,
 }: {
-  /** Of the file, without the extension. */
+  /** The name of the file, without the extension. */
   name: string;
   download: (format: ExportFormat, signal: AbortSignal) => Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
 }) {

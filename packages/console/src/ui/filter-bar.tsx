@@ -13,7 +13,7 @@ export interface Filter {
   onChange: (value: string | undefined) => void;
   /** The values to choose from. Without them, it is a text. A value that is not among them is shown as it is. */
   options?: readonly Option[];
-  /** Of a text: which values are valid and what to say about others, and an example. */
+  /** For a text: which values are valid, what to say about others, and an example. */
   pattern?: Pick<RegExp, 'test'>;
   refusal?: string;
   placeholder?: string;

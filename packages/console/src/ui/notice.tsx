@@ -91,7 +91,7 @@ function Retry({ retry }: { retry: () => Promise<unknown> }) {
   );
 }
 
-/** The same in one text, for a toast: for an action in a row of a table, which has no room for a notice. */
+/** An error in one text, for a toast: for an action in a row of a table, which has no room for a notice. */
 export function errorText(error: unknown): string {
   const { title, detail, fields, requestId } = describe(error);
   return [title, detail, ...fields.map(({ message }) => message), requestId && `Request ${requestId}`]

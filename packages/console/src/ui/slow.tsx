@@ -8,7 +8,7 @@ const SLOW_MS = 8000;
 
 const NoteLoading = createContext<(by: 1 | -1) => void>(() => {});
 
-/** Of a skeleton: says that something is loading as long as the component is there. */
+/** For a skeleton: says that something is loading as long as the component is there. */
 export function useNoteLoading(): void {
   const note = useContext(NoteLoading);
   useEffect(() => {

@@ -13,7 +13,7 @@ export function SplitPanes({
 }: {
   /** For the browser's storage. */
   name: string;
-  /** Of the separator, for screen readers. */
+  /** The label of the separator, for screen readers. */
   label: string;
   /** Without it there is one pane. */
   second: ReactNode | undefined;

@@ -61,7 +61,7 @@ export function Table<T>({
   sort,
   empty,
 }: {
-  /** Of the list, for the browser's storage. */
+  /** The name of the list, for the browser's storage. */
   name: string;
   /** What is listed, for screen readers. */
   caption: string;
@@ -256,7 +256,7 @@ function Cell<T>({
   item,
   link,
 }: {
-  /** Of the first cell, which names the row. */
+  /** The ID of the first cell, which names the row. */
   id: string | undefined;
   column: Column<T>;
   item: T;

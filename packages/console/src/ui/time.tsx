@@ -121,7 +121,7 @@ export function ExactTime({ at }: { at: string }) {
   return <time dateTime={at}>{formatExact(at)}</time>;
 }
 
-/** The same as text. */
+/** A time in full, as text. */
 export function formatExact(at: string): string {
   return exact(new Date(at));
 }

@@ -82,7 +82,7 @@ function stopOf(): { problem: string; isEnd: boolean; isEditor: boolean } {
     const shown = one.matches('input.visually-hidden') ? (one.closest('label') ?? one) : one;
     const { left, top, width, height } = shown.getBoundingClientRect();
     if (width < 2 || height < 2) return about('not to be seen');
-    // Of a tall one, a part is enough.
+    // A part of a tall element is enough.
     const bottom = Math.min(top + height, innerHeight);
     const begin = Math.max(top, 0);
     const isSeen = [0.1, 0.3, 0.5, 0.7, 0.9].some((share) => {

@@ -21,7 +21,7 @@ export const approvalRoutes = table({
     tokenFields: ['sessionId', 'status', 'order', 'limit', 'cursor'],
     tag: 'Approvals',
     summary: 'List approvals',
-    description: 'Of all sessions, oldest first by default.',
+    description: 'Approvals of all sessions, oldest first by default.',
     query: ListApprovals,
     status: 200,
     result: ApprovalPage,

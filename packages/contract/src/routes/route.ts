@@ -36,7 +36,7 @@ export interface Route {
   readonly body?: TSchema;
   /** The body is the content of a file instead, of any type, and is read as it arrives. */
   readonly upload?: { readonly maxBytes: number };
-  /** Of a successful response. */
+  /** The status of a successful response. */
   readonly status: 200 | 201 | 202;
   readonly result: TSchema;
   /**

@@ -30,7 +30,7 @@ export const shareRoutes = table({
     scope: 'sessions:read',
     tag: 'Sessions',
     summary: 'List the share links of a session',
-    description: 'Those that have not expired, newest first.',
+    description: 'Links that have not expired, newest first.',
     params: SessionParams,
     query: ListSessionShares,
     status: 200,

@@ -27,7 +27,7 @@ export const webhookRoutes = table({
     scope: 'agents:read',
     tag: 'Webhook subscriptions',
     summary: 'List webhook subscriptions',
-    description: 'Of all environments, newest first.',
+    description: 'Subscriptions of all environments, newest first.',
     query: ListWebhookSubscriptions,
     status: 200,
     result: WebhookSubscriptionPage,

@@ -19,7 +19,7 @@ export const REQUIRED = 'is required';
 /**
  * Every invalid field, once, with what is expected; empty if the value matches the schema.
  *
- * Of several alternatives, only the one that the value means is reported. At most 20 errors, in time linear in the size of the
+ * If there are several alternatives, only the one that the value means is reported. At most 20 errors, in time linear in the size of the
  * value: the library's own search for errors is quadratic, so it only sees values of an allowed size.
  */
 export function fieldErrors(schema: object, value: unknown): FieldError[] {
@@ -32,7 +32,7 @@ export function fieldErrors(schema: object, value: unknown): FieldError[] {
   for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
     for (const field of describeError(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
-  // Of a misspelt field that is required, the misspelling explains more than that the field is missing.
+  // If a required field is misspelt, the misspelling explains more than that the field is missing.
   const isMisspelt = ({ message }: FieldError) => message.includes('Did you mean');
   return [...errors.values()].sort((a, b) => Number(isMisspelt(b)) - Number(isMisspelt(a))).slice(0, MAX_ERRORS);
 }

@@ -83,7 +83,7 @@ function typesOf({ type, enum: values }: SchemaObject): string[] {
 }
 
 /**
- * Of several objects the value means the one that requires most of its fields, and then the one that it lacks fewest fields of: with
+ * The object that the value means: it requires most of the value's fields and, among equals, has the fewest that the value lacks. With
  * `when` it is a policy, with `by` a rule, otherwise a policy for each tool. Undefined if that is not one of them alone.
  */
 function closest(shapes: readonly SchemaObject[], value: unknown): SchemaObject | undefined {

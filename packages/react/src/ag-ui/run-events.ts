@@ -24,7 +24,7 @@ import { isSameJson } from './same-json.ts';
 
 interface Call {
   shown: ToolCall;
-  /** Of the assistant message that has the call. */
+  /** The ID of the assistant message that has the call. */
   messageId: string;
   /** The events of its input have not ended. */
   isOpen: boolean;
@@ -127,7 +127,7 @@ export class RunEvents {
         this.#reset(before);
         break;
       default:
-      // Of a later version of the service.
+      // A chunk of a later version of the service.
     }
     return this.#out;
   }

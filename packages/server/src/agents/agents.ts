@@ -200,7 +200,7 @@ export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): 
 /** The newest version's number; 404 if there is no such agent, 409 `agent_archived` if it is archived. */
 export async function currentVersion(tx: Queryable, organizationId: string, agentId: string): Promise<number> {
   const version = await latestVersion(tx, organizationId, agentId);
-  // Of the agent that drafts without an agent belong to (drafts.ts).
+  // The agent that drafts without an agent belong to has no version (drafts.ts).
   if (version === 0) throw notFound('agent');
   return version;
 }

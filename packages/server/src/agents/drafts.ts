@@ -26,7 +26,7 @@ const REFRESH_MS = UNUSED_MS / 2;
 /** Two drafts of an agent with the same number are as likely as a wrong guess of 31 bits; then the next part of the SHA-256 is the number. */
 const NUMBERS = 8;
 
-/** Of a session to be opened. */
+/** The draft of a session that is about to be opened. */
 export interface StoredDraft {
   agentId: string;
   version: number;

@@ -11,7 +11,7 @@ export const MINUTE = 60;
 export const FOLDED_MINUTE = -60;
 export const HOUR = 3_600;
 export const DAY = DAY_SECONDS;
-/** Of days, shortest first; each begins at a multiple of its length since 1970. */
+/** Lengths of several days, shortest first; each interval begins at a multiple of its length since 1970. */
 const blocks = [4 * DAY_SECONDS, 16 * DAY_SECONDS, 64 * DAY_SECONDS] as const;
 export const ROLLUP_INTERVALS: readonly number[] = [DAY, ...blocks];
 /** What minutes are folded into. */

@@ -30,7 +30,7 @@ export interface Subject {
   environment: string;
   agentId?: string;
   model?: string;
-  /** Of the session. What drafts do is not counted: a test that fails is no failure of the agent. */
+  /** The session's pinned version. What drafts do is not counted: a test that fails is no failure of the agent. */
   pinnedVersion?: number | null;
 }
 

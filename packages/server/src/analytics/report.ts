@@ -138,7 +138,7 @@ function periodOf(input: Input<'getAnalytics'>, now: Date): Period {
   };
 }
 
-/** Of which agents rows are: the sum of all, a row for each, or one. */
+/** The agents that rows are for: the sum of all, a row for each, or one. */
 type AgentsOf = 'all' | 'each' | { agentId: string };
 
 function pointsOf({ from, to, step }: Period): Span[] {

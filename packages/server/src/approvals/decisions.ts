@@ -1,7 +1,7 @@
 // What a decision does to an approval: a pure function over what was decided before.
 //
 // Approvers approve an exact input: the model's, or another that they name. Approvals count together only if their inputs are equal, so
-// no one approves what they have not seen, whatever arrives at the same time. An approver can replace their approval by one of
+// approvers approve only what they have seen, whatever arrives at the same time. An approver can replace their approval by one of
 // another input until the approval is resolved.
 import type { Approval, ApprovalProgress, Approvers } from '@signalbox/contract';
 import { isSameJson } from '../lib/json/same-json.ts';

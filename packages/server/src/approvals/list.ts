@@ -8,7 +8,7 @@ import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts'
 import { deciderOf } from './approvers.ts';
 import { contextIf } from './context.ts';
 
-/** Of all sessions, oldest first by default. */
+/** Approvals of all sessions, oldest first by default. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
   const { organizationId } = ctx;
   const { status, environment, sessionId } = input;

@@ -29,7 +29,7 @@ export interface BudgetRow extends Reach {
   createdAt: Date;
   updatedAt: Date;
   spentUsd: number;
-  /** Of the period, which is the current one unless another was read. */
+  /** The alerts of the period, which is the current one unless another was read. */
   alerts: { threshold: number; alertedAt: string }[];
 }
 

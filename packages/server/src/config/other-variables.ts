@@ -3,7 +3,7 @@ import { nearest } from '@signalbox/contract/nearest';
 import type { Env } from './setting.ts';
 
 const PREFIX = 'SIGNALBOX_';
-/** Of programs, of the command line and of compose.yaml, which can have the same environment. */
+/** Variables of programs, of the command line and of compose.yaml, which can have the same environment. */
 const OTHERS = new Set(['URL', 'API_KEY', 'PROFILE', 'SIGNING_SECRET', 'ADDRESS'].map((name) => `${PREFIX}${name}`));
 /** What Kubernetes and Docker set for a service called signalbox, or signalbox-something. */
 const SERVICE_LINK = /^SIGNALBOX_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)$/;

@@ -34,7 +34,7 @@ export function parseIssuer(text: string): string {
 /** A bucket of an S3-compatible store. Its credentials are those that the AWS SDK finds. */
 export interface S3Location {
   bucket: string;
-  /** Of every key; empty, or ends with `/`. */
+  /** The prefix of every key; empty, or ends with `/`. */
   prefix: string;
   region: string;
   /** Undefined: that of AWS. */
@@ -164,7 +164,7 @@ export const roles = ['api', 'runtime', 'delivery'] as const;
 type Role = (typeof roles)[number];
 
 const logFormats = ['auto', 'json', 'text'] as const;
-/** Of spans for the collector, by OpenTelemetry's names. */
+/** Compressions of spans for the collector, by OpenTelemetry's names. */
 const compressions = ['none', 'gzip'] as const;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 

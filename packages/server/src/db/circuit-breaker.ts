@@ -3,7 +3,7 @@
 //
 // A caller waits for twice as long as the previous attempt took, at least 1 s and at most 5 s, so it waits for a slow part but not for
 // one that hangs. An attempt that takes longer continues in the background. After a failure the breaker is open: it rejects work for
-// 1 s, and for twice as long after each further failure, up to 30 s. Nobody waits for the attempt that follows. An unavailable part
+// 1 s, and for twice as long after each further failure, up to 30 s. No caller waits for the attempt that follows. An unavailable part
 // therefore delays its callers once, not once a second.
 
 import { OVER } from '../lib/aborted.ts';

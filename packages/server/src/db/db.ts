@@ -46,7 +46,7 @@ export interface Db extends Queryable {
   transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
   /** All or none of the statements, in one transaction and one round trip: the rows of each. */
   batch<Row>(statements: readonly Sql[], options?: BatchOptions): Promise<Row[][]>;
-  /** The same for the work of one organization: it takes turns with others if they wait for connections. */
+  /** The database for the work of one organization: it takes turns with others if they wait for connections. */
   of(organizationId: string): Db;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;

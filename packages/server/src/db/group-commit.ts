@@ -94,7 +94,7 @@ export class GroupCommit {
 
 interface GroupPlan {
   statements: Statement[];
-  /** Of each statement of each member, its index in `statements`. */
+  /** The index in `statements` of each statement of each member. */
   places: number[][];
 }
 

@@ -1,6 +1,7 @@
 /**
- * Of several statements that are started together, none is waited for if starting another one throws. The rejection of the first would
- * then end the process, with all its sessions, although its caller fails anyway. A caller that waits still gets it.
+ * Keeps a rejection from ending the process. If several statements are started together and starting one throws, the earlier ones are not
+ * waited for. A rejection of one of them would end the process, with all its sessions, although the caller fails anyway. A caller that
+ * waits still gets it.
  */
 export function handled<T>(result: Promise<T>): Promise<T> {
   result.catch(() => {});

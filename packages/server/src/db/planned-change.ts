@@ -18,7 +18,7 @@ export function requireRow(statement: Sql): Sql {
   return sql`with found as (${statement}) select 1 / count(*) from found`;
 }
 
-/** The same for several selects at once. */
+/** `requireRow` for several selects at once. */
 function requireRows(selects: readonly Sql[]): Sql {
   const found = selects.map((select, index) => sql`(${select}) ${nameOf(index)}`);
   return sql`select 1 / count(*) from ${join(found)}`;

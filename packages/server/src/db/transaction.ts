@@ -33,7 +33,7 @@ export class Transaction {
   #savepoints = 0;
   /** The cause to report if the caller ignored an error and COMMIT then rolled back. */
   #firstError: unknown;
-  /** Of a statement with a value that can't be sent: the server does not know of it, so it would commit. */
+  /** The error of a statement with a value that can't be sent: the server does not know of it, so it would commit. */
   #unsent: { error: unknown } | undefined;
 
   constructor(

@@ -34,7 +34,7 @@ export interface AttemptOptions {
   signal: AbortSignal;
   /** The time limit of a POST; 15 s by default. */
   timeoutMs?: number;
-  /** Of the trace of the session's turn. */
+  /** The parent in the trace of the session's turn. */
   traceParent?: string | null;
 }
 

@@ -36,7 +36,7 @@ export interface DeliveryProgress extends UndeliveredJournal {
   epoch: number;
   /** The cursor of the last delivery that the receiver of this subscription accepted; empty: none. */
   acknowledgedCursor: string;
-  /** Of the trace of the session's turn. */
+  /** The parent in the trace of the session's turn. */
   traceParent: string | null;
   /** The current delivery, unless `after` was given. `segments` is empty if it has a body. */
   delivery: Delivery | undefined;
@@ -193,7 +193,7 @@ export async function advanceMany(
   return moves.map(({ sessionId }) => isDue.get(sessionId));
 }
 
-/** Of deliveries that are no longer those of their sessions. */
+/** Records attempts of deliveries that are no longer the current ones of their sessions. */
 async function recordLate(db: Db, assignment: Assignment, late: readonly AttemptedDelivery[]): Promise<void> {
   if (late.length > 0) await db.batch([planForLookups, storeLateAttempts(assignment, late)]);
 }

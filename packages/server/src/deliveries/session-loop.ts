@@ -81,7 +81,7 @@ interface PreparedDelivery {
   more: boolean;
   /** Sent before its retry time. */
   isEarly: boolean;
-  /** Of the trace of the session's turn. */
+  /** The parent in the trace of the session's turn. */
   traceParent: string | null;
 }
 
@@ -309,7 +309,7 @@ export class SessionLoop {
 
   /**
    * Called after a statement was refused because of another epoch. If the subscription has been read again since, the loop
-   * continues with that, because no one else would handle its session. Otherwise the loop stops, and its session is found once the
+   * continues with that, because nothing else would handle its session. Otherwise the loop stops, and its session is found once the
    * subscription has been read.
    */
   #isStillStale(epoch: number): boolean {

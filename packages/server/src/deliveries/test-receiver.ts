@@ -20,7 +20,7 @@ const KEPT_BODY_BYTES = 64 * 1024;
 type SubscriptionKey = Pick<Assignment, 'organizationId' | 'environment' | 'webhookSubscriptionId'>;
 type ReceiverPlatform = Pick<Platform, 'db' | 'clock' | 'vault'>;
 
-/** Of the subscription's organization. Hands requests to the test receiver's url to this process, and sends all others. */
+/** The egress of the subscription's organization. Hands requests to the test receiver's url to this process, and sends all others. */
 export function egressFor(
   key: SubscriptionKey,
   platform: ReceiverPlatform & Pick<Platform, 'egress'>,
@@ -45,7 +45,7 @@ async function receive(
     assignment?.webhookSubscriptionId === webhookSubscriptionId ? activeSecrets(assignment, receivedAt) : [];
   const verified = secrets.some(({ text }) => isSigned(headers, bytes, text, receivedAt));
   const kept = bytes.subarray(0, KEPT_BODY_BYTES).toString();
-  // Stores nothing if the subscription was deleted, because no one could read it.
+  // Stores nothing if the subscription was deleted, because the entry could not be read.
   await db.query(sql`
     insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, session_id, headers, body,
       truncated, verified, received_at)

@@ -131,7 +131,7 @@ describe('no connection is made to an address that is not allowed', () => {
     const egress = egressFor('127.0.0.1', {
       lookup: () => Promise.resolve(answers[asked++] ?? ['127.0.0.2']),
     });
-    // Nobody listens at the vetted address, so a second look-up would be the only way to get an answer.
+    // Nothing listens at the vetted address, so a second look-up would be the only way to get an answer.
     expect(await kindOf(egress.request(get(`http://rebind.example.com:${forbidden.port}/`)))).toBe('connect');
     expect(asked).toBe(1);
     expect(await kindOf(egress.request(get(`http://rebind.example.com:${forbidden.port}/`)))).toBe('not_allowed');

@@ -78,9 +78,7 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** Far more than real responses have; stops an endless header. */
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
-/**
- * Of each organization. Keeps the process from running out of file descriptors; with HTTP/1.1 each streaming model needs a connection.
- */
+/** A limit for each organization, which saves file descriptors; with HTTP/1.1 each streaming model needs a connection. */
 const MAX_CONNECTIONS_PER_ORIGIN = 1024;
 
 /** Less than the 5 s after which Node's servers close idle connections: a request on a closing connection fails. */

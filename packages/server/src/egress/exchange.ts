@@ -59,7 +59,7 @@ export interface Target {
   readonly path: string;
 }
 
-/** Of one exchange. The last call is `end` or `fail`. */
+/** The reader of one exchange. The last call is `end` or `fail`. */
 export interface ResponseReader<T> {
   readonly response: Promise<T>;
   head(head: ResponseHead, flow: Flow): void;

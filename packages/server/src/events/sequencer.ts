@@ -35,9 +35,9 @@ interface Head {
 }
 
 export interface EventHead {
-  /** Of the last record. */
+  /** The number of the last record. */
   sequence: number;
-  /** Of the last record that retention has deleted; 0 if it has deleted none. */
+  /** The number of the last record that retention has deleted; 0 if it has deleted none. */
   anchorSequence: number;
 }
 

@@ -14,7 +14,7 @@ export interface ToolFile {
   filename: string | undefined;
   /** The media type that the tool says; the file gets the one that its bytes have. */
   mediaType: string | undefined;
-  /** Of the content, if it is known. */
+  /** The length of the content in bytes, if it is known. */
   length?: number | undefined;
 }
 

@@ -12,7 +12,7 @@ import type { FileStore } from './store.ts';
 const PIECE_BYTES = 1024 * 1024;
 /** A read returns at most this much at a time: it arrives as hexadecimal digits, and a client may be slow to take it. */
 const READ_BYTES = 256 * 1024;
-/** Of the node's connections to the database, which every other request needs too. */
+/** At most this many of the node's connections to the database, which every other request needs too. */
 const MAX_WRITING = 4;
 const MAX_READING = 4;
 

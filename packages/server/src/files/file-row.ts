@@ -15,7 +15,7 @@ export interface FileRow {
   readonly createdAt: Date;
 }
 
-/** Of the table `files f`. */
+/** Columns of the table `files f`. */
 export const fileColumns = sql`f.file_id as "fileId", f.environment, f.filename, f.media_type as "mediaType", f.bytes, f.sha256,
   f.session_id as "sessionId", f.uploader, f.created_at as "createdAt"`;
 

@@ -8,16 +8,16 @@ import type { FileKey } from './store.ts';
 
 type PurgePlatform = Pick<Platform, 'db' | 'clock' | 'files'>;
 
-/** Of those that one pass finds at a time: each has up to 32 MiB. */
+/** How many files a pass removes at a time: each has up to 32 MiB. */
 const BATCH = 100;
 const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Those of every organization. */
+/** Removes the purged files of every organization. */
 export async function purgeFiles(
   platform: PurgePlatform & Pick<Platform, 'shards' | 'log'>,
   signal: AbortSignal,
 ): Promise<void> {
-  // Those that can't be removed now are left behind, so a pass looks at each file once.
+  // Files that can't be removed now are left behind, so a pass looks at each file once.
   let after = { purgeAfter: new Date(0), fileId: ZERO_UUID };
   for (;;) {
     const now = platform.clock.now();
@@ -42,7 +42,7 @@ export async function purgeFiles(
   }
 }
 
-/** Those of an organization, now. Throws if a file can't be removed. */
+/** Removes the purged files of an organization, now. Throws if a file can't be removed. */
 export async function purgeFilesOf(
   platform: PurgePlatform,
   organizationId: string,

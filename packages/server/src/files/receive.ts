@@ -22,7 +22,7 @@ export interface NewFile {
   readonly filename: string | null;
   /** The `Content-Type` that came with it. */
   readonly claimedType: string | undefined;
-  /** Of the content, if it is known. */
+  /** The length of the content in bytes, if it is known. */
   readonly length?: number | undefined;
   /** The session whose tool returned it; null for an upload. */
   readonly sessionId: string | null;

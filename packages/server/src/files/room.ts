@@ -23,7 +23,7 @@ export interface Room {
 }
 
 export interface RoomOptions {
-  /** Of the whole file, if it is known. */
+  /** The length of the whole file in bytes, if it is known. */
   readonly length: number | undefined;
   /** The end user whose share it counts in, as the index `files_by_uploader` has it; undefined: none. */
   readonly sharer: string | undefined;

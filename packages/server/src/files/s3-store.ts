@@ -19,9 +19,9 @@ const WINDOW_BYTES = 1024 * 1024;
 const MAX_AT_ONCE = 32;
 const CONNECT_TIMEOUT_MS = 5_000;
 const SILENCE_TIMEOUT_MS = 30_000;
-/** Of 5 MiB, over a slow line. A store that sends a byte now and then is never silent. */
+/** The time for 5 MiB over a slow line. A store that sends a byte now and then is never silent. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Of a response without content of a file: an error, or what S3 says of an upload. They have some hundred bytes. */
+/** The limit of a response without content of a file: an error, or what S3 says of an upload. They have some hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 type S3 = typeof import('@aws-sdk/client-s3');

@@ -6,7 +6,7 @@ export interface FileKey {
   readonly fileId: string;
 }
 
-/** Of a content: the first byte, and the byte after the last. */
+/** A range of a content: the first byte, and the byte after the last. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;

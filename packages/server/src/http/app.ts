@@ -46,7 +46,7 @@ import { createStalledReaders } from './stream/stalled-readers.ts';
 import { createStreams } from './stream/streams.ts';
 import { createUnreadBound } from './stream/unread-bound.ts';
 
-// Of a busy node, a turn takes some milliseconds.
+// A turn of a busy node's event loop takes some milliseconds.
 const SHORT_TURN_MS = 0.5;
 const MAX_WAIT_FOR_TURN_MS = 1_000;
 // How long a stop waits for requests in flight; then their connections are closed.

@@ -67,7 +67,7 @@ type HandlerResult<N extends RouteName> = Routes[N] extends { stream: 'sse' }
 type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { repeatable: true } | { actsOutside: true }
   ? PoolContext
   : Context;
-/** Of an upload, with the file that was received as its body; of a PUT that can only create, with whether it does. */
+/** The input of a route. An upload has the received file as its body; a PUT that can only create has whether it does. */
 type InputOf<N extends RouteName> = Input<N> &
   (Routes[N] extends { upload: object } ? { received: ReceivedFile } : unknown) &
   (Routes[N] extends { canOnlyCreate: true } ? OnlyCreate : unknown);

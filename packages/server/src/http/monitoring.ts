@@ -101,7 +101,7 @@ function requireObserver(request: FastifyRequest, token: string | undefined): vo
     : new ApiError('invalid_token', 'This token does not match SIGNALBOX_METRICS_TOKEN.');
 }
 
-/** Whether no one else can have pointed the name here: an address, or a name without a dot. */
+/** Whether only the operator can have pointed the name here: an address, or a name without a dot. */
 function isLocalName(host = ''): boolean {
   const name = host.replace(/:\d+$/, '');
   return name.startsWith('[') || /^[\d.]+$/.test(name) || !name.includes('.');

@@ -16,7 +16,7 @@ import { type EachResult, eachOf, type Steps } from './idempotency/each.ts';
 export interface StepParts {
   readonly authorizer: Authorizer;
   readonly limits: Limits;
-  /** Of an organization; 0 is no limit. */
+  /** The limit of an organization; 0 is no limit. */
   readonly maxOpenSessions: number;
   /** Fails a request whose response differs from the contract: for tests. */
   readonly checkResponses: boolean;

@@ -18,7 +18,7 @@ import { startDeadline } from '../tools/request/deadline.ts';
 import type { SentRequest, ToolOwner } from '../tools/tool/tool.ts';
 import { turnToolOf } from '../tools/tool/turn-tool.ts';
 
-/** Of all requests of an organization that are under way on this node. */
+/** The limit of all requests of an organization that are under way on this node. */
 const MAX_AT_ONCE = 8;
 /** The caller waits for it. */
 const TEST_MAX_SECONDS = 60;

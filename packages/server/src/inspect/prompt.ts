@@ -38,7 +38,7 @@ import type { Rebuilt } from './get-operation.ts';
 
 type Entry = TranscriptEntry & { content: MessagePart[] };
 
-/** Of the messages in a response. More would take the event loop and a browser long to read. */
+/** The limit of the messages in a response. More would take the event loop and a browser long to read. */
 const MESSAGES_MAX_BYTES = 1024 * 1024;
 
 export async function readModelCall(

@@ -65,7 +65,7 @@ export async function writeTransition(
   tx.afterCommit(done);
 }
 
-/** The same in a transaction of its own, which costs one round trip. */
+/** Appends in a transaction of its own, which costs one round trip. */
 export async function commitTransition(
   platform: Pick<Platform, 'db' | 'shards' | 'live' | 'wake' | 'metrics'>,
   head: JournalHead,

@@ -231,7 +231,7 @@ test('an append reads no other sessions of the organization, also if the databas
   }
 });
 
-/** A database whose answers are lost, after the commit, as often as told; first of writes, then of reads. */
+/** A database that loses the responses of the next `writes` batches, after the commit, and of the next `reads` queries. */
 function losingAnswers(db: Db): Db & { writes: number; reads: number } {
   const lossy = {
     ...db,

@@ -62,7 +62,7 @@ export function createAppender(
   platform: Pick<Platform, 'db' | 'shards' | 'live' | 'wake' | 'log' | 'clock' | 'metrics'>,
 ): Appender {
   const { db, shards, clock, log, metrics } = platform;
-  /** Those with pending deltas. */
+  /** Heads with pending deltas. */
   const dirty = new Set<TextHead>();
   /** In progress, by shard; for `undefined` the search for the shards of new organizations. */
   const writes = new Map<Shard | undefined, Set<Promise<void>>>();
@@ -94,7 +94,7 @@ export function createAppender(
         if (roomOf(shard) > 0) begin(shard, findShards(heads));
         continue;
       }
-      // Those that have waited longest come first.
+      // Heads that have waited longest come first.
       const parts = Math.ceil(heads.length / maxSessions);
       const size = Math.ceil(heads.length / parts);
       const writable = heads.slice(0, roomOf(shard) * size);

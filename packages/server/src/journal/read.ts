@@ -20,7 +20,7 @@ import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from '
 /** A session as readers of its journal need it: its owner, where the journal ends, and whether more can follow. */
 export interface JournalInfo extends JournalOwner {
   organizationId: string;
-  /** Of the last chunk. */
+  /** The position of the last chunk. */
   position: Position;
   ended: boolean;
 }

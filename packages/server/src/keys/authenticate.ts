@@ -21,7 +21,7 @@ import { type SessionTokenClaims, secretTagOf } from './session-token.ts';
 export interface AuthenticatedKey {
   organizationId: string;
   keyId: string;
-  /** Of the secret that was sent. */
+  /** The hash of the secret that was sent. */
   secretHash: Buffer;
   name: string;
   scopes: ReadonlySet<Scope>;
@@ -66,7 +66,7 @@ export interface RecalledKey {
 /** The key that created a session token, and whether the token is still valid. */
 export interface TokenKey {
   readonly key: AuthenticatedKey;
-  /** Of the organization: the web pages that its tokens can be used from. */
+  /** The web pages that the tokens of the organization can be used from. */
   readonly allowedOrigins: readonly string[];
   /** 401 `session_token_revoked` or `session_token_expired`. */
   readonly refusal: ApiError | undefined;
@@ -89,7 +89,7 @@ export interface Authenticator {
 
 interface Row extends Omit<AuthenticatedKey, 'scopes'>, StoredGrant {
   secretHash: Buffer;
-  /** Of the secret before the last rotation, while it still works by the clock of the database. */
+  /** The hash of the secret before the last rotation, while it still works by the clock of the database. */
   oldSecretHash: Buffer | null;
   /** What it can do and is limited to, as one text. */
   reach: string;

@@ -76,9 +76,9 @@ export function createRequestLimits({ db, clock }: { db: Db; clock: Clock }): Re
     return { limit, left, untaken: Math.max(0, limit - taken), endsAt: clock.now().getTime() + Math.round(leftMs) };
   }
 
-  /** Takes slices until nobody waits. */
+  /** Takes slices until no request waits. */
   async function serve(id: string, organizationId: string, keyId: string, queue: Waiting[]): Promise<void> {
-    // Those of the same turn of the event loop share the first slice.
+    // Requests of the same turn of the event loop share the first slice.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (queue.length > 0) {
       const waiting = queue.splice(0);
@@ -109,7 +109,7 @@ export function createRequestLimits({ db, clock }: { db: Db; clock: Clock }): Re
     count({ organizationId, keyId }, limit) {
       const id = `${organizationId}${keyId}`;
       const window = current(id, limit);
-      // Of a minute that is used up nothing comes back, so the database is not asked again before it ends.
+      // Requests of a minute that is used up do not come back, so the database is not asked again before it ends.
       if (window && (window.left > 0 || window.untaken === 0)) return Promise.resolve(admit(window));
       return new Promise((resolve, reject) => {
         const queue = queues.get(id);

@@ -16,7 +16,7 @@ export interface SessionTokenClaims extends TokenReach {
   readonly organizationId: string;
   /** The key that created it. */
   readonly keyId: string;
-  /** Of the secret of the key (`secretTagOf`). */
+  /** The tag of the key's secret (`secretTagOf`). */
   readonly secretTag: string;
 }
 

@@ -32,7 +32,7 @@ export function invalidField(path: string, message: string): ApiError {
   return new ApiError('invalid_request', detail, { errors: [{ path, message }] });
 }
 
-/** Of a PUT that creates or replaces by name. */
+/** Input of a PUT that creates or replaces by name. */
 export interface OnlyCreate {
   /** Whether to refuse it if there is one of this name. */
   onlyCreate?: boolean;
@@ -45,7 +45,7 @@ export function requireNewName({ onlyCreate = false }: OnlyCreate, exists: boole
   throw new ApiError('precondition_failed', `${path}: ${message}`, { errors: [{ path, message }] });
 }
 
-/** The same for an id that does not exist and for another organization's. */
+/** One error for an id that does not exist and for another organization's. */
 export function notFound(what: string): ApiError {
   return new ApiError('not_found', `There is no such ${what}.`);
 }

@@ -41,7 +41,7 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly keySecretHash?: Buffer;
   /** For a request with a session token, whose key is `keyId`: what it reaches, as http/auth/token-gate.ts enforces. */
   readonly token?: TokenReach;
-  /** Of the key: who created it, as `api_keys.created_by` has it. */
+  /** Who created the key, as `api_keys.created_by` has it. */
   readonly keyCreatedBy?: readonly string[];
   /** The signed-in user of a request from the console. */
   readonly person?: Person;
@@ -53,14 +53,14 @@ export interface Context extends Omit<Platform, 'db'> {
   readonly environments?: readonly string[];
   /** For a limited key: the only agents that it can use, as http/auth/agent-gate.ts enforces. */
   readonly agents?: readonly string[];
-  /** Of a key with a limit of its own. */
+  /** The limit of a key that has its own. */
   readonly requestsPerMinute?: number;
-  /** Of the key `keyId`, when the request began; null: no limit. */
+  /** The limit of the key `keyId` when the request began; null: no limit. */
   readonly maxCostUsdPerDay?: number | null;
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
-  /** Of the request's span, if it is traced. */
+  /** The `traceparent` of the request's span, if it is traced. */
   readonly traceParent?: string;
   /** Only for a route that is `repeatable` by itself. */
   readonly idempotencyKey?: string;

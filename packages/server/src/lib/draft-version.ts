@@ -19,7 +19,7 @@ export function draftsOf(agentId: string): string {
   return `${agentId.slice(0, 14)}8${agentId.slice(15)}`;
 }
 
-/** The same in SQL. */
+/** `draftsOf` in SQL. */
 export function draftsOfColumn(agentId: Sql): Sql {
   return sql`overlay(${agentId}::text placing '8' from 15)::uuid`;
 }

@@ -10,7 +10,7 @@ function linesOf(pieces: readonly string[]): string {
   return Buffer.concat(pieces.map((piece) => Buffer.from(meant(bytesOf(piece))))).toString();
 }
 
-/** What a client hears. */
+/** What a client receives. */
 function heard(text: string): (EventSourceMessage | number)[] {
   const all: (EventSourceMessage | number)[] = [];
   const parser = createParser({ onEvent: (event) => all.push(event), onRetry: (ms) => all.push(ms) });

@@ -9,7 +9,7 @@ import { createFairShare, type FairShare } from './fair-share.ts';
 const MIB = 1024 * 1024;
 /** Enough for 128 files on their way to the database at a time. */
 const MAX_BYTES = 256 * MIB;
-/** Of the memory that the process may use. */
+/** The share of the memory that the process may use. */
 const MAX_PART = 1 / 4;
 
 /** Responses up to this length are not counted: a call of a tool takes about as much in any case. */

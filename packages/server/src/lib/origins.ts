@@ -19,7 +19,7 @@ export function problemWithOrigin(entry: string): string | undefined {
 
 /** Whether a browser's `Origin` is in the list. */
 export function isAllowedOrigin(allowed: readonly string[], origin: string): boolean {
-  // Of text that no browser sends, such as several origins, an end could match a pattern.
+  // The end of a text that no browser sends, such as several origins, could match a pattern.
   if (originOf(origin) !== origin) return false;
   return allowed.some((entry) => {
     const [scheme, domain] = entry.split(ANY_SUBDOMAIN);

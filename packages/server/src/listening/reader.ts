@@ -45,7 +45,7 @@ interface Progress {
 // Read by one statement, which reads at most 1 MiB and one segment.
 const SESSIONS_AT_ONCE = 20;
 const SWEEP_MS = 15_000;
-/** Of a sweep that takes longer, so that sweeping a large environment takes at most 2% of the time. */
+/** The pause after a longer sweep, in lengths of the sweep: sweeping a large environment takes at most 2% of the time. */
 const SWEEP_SHARE = 50;
 
 export async function* readEnvironment(

@@ -52,7 +52,7 @@ export async function* sweep(
   }
 }
 
-/** Those that are of the environment and the agent, and still exist. */
+/** The heads of the sessions that are of the environment and the agent, and still exist. */
 export async function readHeads(
   db: Pick<Db, 'query'>,
   filter: SweepFilter,

@@ -22,7 +22,7 @@ const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
   'openai-compatible': openaiCompatible,
 };
 
-/** Those of the package's version now, which may not be that of the request. */
+/** Headers of the package's current version, which may not be that of the request. */
 const LEFT_OUT = ['user-agent'];
 
 export interface AsSent {

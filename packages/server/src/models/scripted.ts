@@ -15,7 +15,7 @@ import { type AskModel, type ModelCall, ModelFailure } from './model/model.ts';
 /** The step of an agent without a script: it echoes the input. */
 const ECHO: ScriptStep = { text: '{{input}}' };
 
-/** Of a response: a message can be long, and a script can repeat it many times. */
+/** The limit of a response: a message can be long, and a script can repeat it many times. */
 const RESPONSE_MAX_CHARACTERS = 1_000_000;
 
 const SUMMARY_WORDS = 40;

@@ -26,7 +26,7 @@ export function releaseResult({ heldResults }: TurnContext, { operationId }: Ope
   heldResults?.delete(id);
 }
 
-/** Of a turn that is not running any more. */
+/** Releases the results of a turn that is not running any more. */
 export function releaseResults({ heldResults }: TurnContext): void {
   for (const held of heldResults?.values() ?? []) held.release();
   heldResults?.clear();

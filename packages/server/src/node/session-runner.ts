@@ -52,7 +52,7 @@ export interface SessionRunnerOptions {
   maxCrashes?: number | undefined;
   /** Active sessions at once. */
   maxActive?: number;
-  /** Of the transcripts of active sessions, as JSON. A single larger transcript is loaded anyway. */
+  /** The limit of the transcripts of active sessions, as JSON. A single larger transcript is loaded anyway. */
   maxActiveBytes?: number;
 }
 

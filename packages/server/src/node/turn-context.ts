@@ -19,10 +19,10 @@ export interface TurnContext {
   readonly platform: Platform;
   readonly session: ActiveSession;
   state: TurnState;
-  /** Of the turn's next transcript entry. */
+  /** The position of the turn's next transcript entry. */
   position: number;
   startedAt: Date;
-  /** Of the turn, while this node runs it. */
+  /** The span of the turn, while this node runs it. */
   span?: Span | undefined;
   /** When the turn times out. */
   deadline: Date;

@@ -84,7 +84,7 @@ export interface TurnRunner {
   abort(reason: Error): void;
   /** Whether its step may have crashed the processes that ran it. */
   isSuspect(): boolean;
-  /** Of the running turn; undefined while it is loaded. */
+  /** The deadline of the running turn; undefined while it is loaded. */
   deadline(): Date | undefined;
   readonly head: TextHead;
 }

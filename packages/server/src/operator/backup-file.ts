@@ -136,7 +136,7 @@ class BackupReader {
       const value = JSON.parse(text);
       if (typeof value === 'object' && value !== null) return value;
     } catch {
-      // The same as any other value.
+      // Text that is not JSON is refused like any other value.
     }
     throw this.#damaged('a line is not what it should be');
   }

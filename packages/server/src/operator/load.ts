@@ -18,7 +18,7 @@ import type { Progress } from './progress.ts';
 export interface Loaded {
   tables: number;
   rows: number;
-  /** Of each organization. */
+  /** The event chain of each organization. */
   chains: ChainReport[];
 }
 

@@ -5,7 +5,7 @@ export interface ProgressState {
   /** What it does, such as `copying`. */
   step: string;
   table?: string;
-  /** Of this table, so far. */
+  /** Rows of this table so far. */
   rows?: number;
   /** How many parts are done, of how many. */
   done?: number;

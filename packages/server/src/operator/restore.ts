@@ -183,7 +183,7 @@ async function replaceCluster(
     await requireFree(dataDir, mayReplace);
   } catch (error) {
     await server?.stop();
-    // Of another restore that is running.
+    // The draft belongs to another restore that is running.
     if (error instanceof DirectoryInUse) throw error;
     await rm(draft, { recursive: true, force: true });
     // Between two renames of an earlier restore, there may be no database to start.
@@ -204,7 +204,7 @@ async function setAside(path: string): Promise<string | undefined> {
     .toISOString()
     .replaceAll(/[-:]|\.\d+/g, '');
   let aside = `${path}.before-restore-${at}`;
-  // Of another restore in the same second. A rename would replace its file.
+  // Another restore in the same second may have used the name. A rename would replace its file.
   for (let n = 2; await stat(aside).catch(() => undefined); n += 1) aside = `${path}.before-restore-${at}-${n}`;
   await rename(path, aside);
   return aside;
@@ -230,7 +230,7 @@ async function requireFree(dataDir: string, replace: boolean): Promise<void> {
   }
 }
 
-/** Of a restore that was killed, whose server may still run. Throws `DirectoryInUse` if one is working there. */
+/** Removes the draft of a restore that was killed, whose server may still run. Throws `DirectoryInUse` if one is working there. */
 async function removeDraft(draft: string): Promise<void> {
   if (!(await stat(draft).catch(() => undefined))) return;
   try {

@@ -54,13 +54,13 @@ export function resealOnHost(config: Config, progress: Progress): Promise<Reseal
   });
 }
 
-/** Those that keep the service from starting. Throws `OperatorError` or `StartError`. */
+/** Secrets that keep the service from starting. Throws `OperatorError` or `StartError`. */
 export function listUnreadableOnHost(config: Config): Promise<UnreadableSecret[]> {
   return withVault(config, findUnreadable);
 }
 
 /**
- * Deletes the unreadable environment secrets. An unreadable signing secret is replaced by one that no one knows, and its subscription is
+ * Deletes the unreadable environment secrets. An unreadable signing secret is replaced by an unknown one, and its subscription is
  * paused: its owner rotates the secret and enables it, and nothing is lost meanwhile. Returns what it removed.
  */
 export function deleteUnreadableOnHost(config: Config): Promise<UnreadableSecret[]> {

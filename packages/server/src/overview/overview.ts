@@ -17,7 +17,7 @@ interface Row {
   count: number;
 }
 
-/** Of the organization, or of one environment and the keys that have access to it. */
+/** The overview of the organization, or of one environment and the keys that have access to it. */
 export async function getOverview(
   ctx: PoolContext,
   { environment }: Input<'getOverview'>,

@@ -45,7 +45,7 @@ export interface UsedPasskey {
 interface Challenge {
   purpose: 'add' | 'signIn';
   challenge: string;
-  /** Of the person who adds a passkey. */
+  /** The ID of the person who adds a passkey. */
   userId?: string;
 }
 

@@ -42,7 +42,7 @@ interface Claims {
   exp?: number;
 }
 
-/** Of a token that is verified already. */
+/** The claims of a token that is verified already. */
 export function claimsOf(idToken: string): Claims {
   return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as Claims;
 }

@@ -14,7 +14,7 @@ export interface SignInRow {
   userAgent: string | null;
 }
 
-/** Those that have not ended, newest first. */
+/** Sign-ins that have not ended, newest first. */
 export function signInsOf(db: Db, userId: string, now: Date): Promise<SignInRow[]> {
   return db.query<SignInRow>(sql`
     select id as "signInId", created_at as "createdAt", updated_at as "lastUsedAt", ip_address as "ipAddress",

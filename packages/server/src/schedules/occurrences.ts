@@ -23,7 +23,7 @@ export interface DueOccurrences {
   more: boolean;
 }
 
-// A schedule that runs every minute has 43,200 occurrences a month. No one reads that many, and each would be a row.
+// A schedule that runs every minute has 43,200 occurrences a month. People do not read that many, and each would be a row.
 export const MAX_MISSED = 100;
 
 // The rarest date, 29 February on a certain day of the week, occurs at least every 40 years. Searching for a date that never occurs

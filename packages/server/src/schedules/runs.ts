@@ -24,7 +24,7 @@ interface RunRow {
  */
 export type Reader = Pick<Context, 'organizationId'> & Partial<Pick<Context, 'scopes' | 'agents' | 'environments'>>;
 
-// Of a page with a filter that only the sessions can answer. It takes some milliseconds.
+// The runs that are checked for a page with a filter that only the sessions can answer. It takes some milliseconds.
 const CHECKED = 1_000;
 
 /** Newest first. */

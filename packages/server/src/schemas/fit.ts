@@ -25,7 +25,7 @@ import type { Problem } from './problem.ts';
 const MAX_LISTED = 12;
 /** More than anyone fixes at once. */
 const MAX_PROBLEMS = 20;
-/** Of a part on the way to itself by references. */
+/** How often a part is entered on the way to itself by references. */
 const MAX_VISITS = 2;
 
 interface Check {

@@ -96,7 +96,7 @@ export class SchemaView {
     return this.#inside(place, (schema) => this.#ownProperty(schema, name), 'object');
   }
 
-  /** Of the item with that index, or of any item. */
+  /** The place of the item with that index, or of any item. */
   item(place: Place, index?: number): Place {
     return this.#inside(place, (schema) => this.#ownItem(schema, index), 'array').place;
   }
@@ -206,9 +206,9 @@ export class SchemaView {
   }
 }
 
-/** Of parts that apply together. A part that refuses others refuses what it does not declare. */
+/** The order for parts that apply together. A part that refuses others refuses what it does not declare. */
 const STRICTEST_FIRST: Standing[] = ['declared', 'closed', 'open', 'missing', 'undescribed'];
-/** Of alternatives. */
+/** The order for alternatives. */
 const MOST_OPEN_FIRST: Standing[] = ['declared', 'open', 'missing', 'closed', 'undescribed'];
 
 function isAround(node: SchemaObject, around: Around | undefined): boolean {

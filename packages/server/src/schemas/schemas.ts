@@ -16,7 +16,7 @@ type JsonSchema = Record<string, unknown>;
 const SCHEMA_MAX_BYTES = 128 * 1024;
 /** The keywords whose evaluation can take more than linear time. */
 const NEEDS_THREAD = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
-/** Those that compare the items of a list with each other, or look at each several times. */
+/** The keywords that compare the items of a list with each other, or look at each several times. */
 const COMPARES = /"(?:uniqueItems|contains|unevaluatedItems|unevaluatedProperties)":/;
 const COMPARING = 20;
 /** Characters of the schemas times those of their values, in total, that are evaluated without a thread: a few milliseconds. */
@@ -76,7 +76,7 @@ export async function valueErrors(
   return outcomes.map((outcome) => (outcome ? outcome[0]?.message : 'the schema cannot be evaluated for it'));
 }
 
-/** The same for the input of a tool. */
+/** The errors of each input of a tool, as `valueErrors` gives them. */
 export async function inputErrors(
   organizationId: string,
   evaluations: readonly Evaluation[],

@@ -6,7 +6,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Operation } from './operations.ts';
 
-/** Of a message in the transcript. */
+/** The place of a message in the transcript. */
 export interface Place {
   readonly turn: number;
   readonly position: number;
@@ -37,7 +37,7 @@ export function insertCompaction(
       ${summary}, ${tokens.before}, ${tokens.after}, ${model}, ${maxTokens}, ${maxTokensOf}, ${now})`;
 }
 
-/** Of the last message that the summary replaces. */
+/** The turn of the last message that the summary replaces. */
 export function untilTurn({ from }: Pick<Compaction, 'from'>): number {
   return from.position > 0 ? from.turn : from.turn - 1;
 }

@@ -28,7 +28,7 @@ export function transcriptSources({ organizationId, sessionId }: TranscriptOwner
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId}`;
 }
 
-/** The same for many sessions. `sessions`: a table with `n`, `org` and `sid`. Each source has the `n` and `org` of its session. */
+/** The sources of many sessions. `sessions`: a table with `n`, `org` and `sid`. Each source has the `n` and `org` of its session. */
 export function sourcesOfEach(sessions: Sql, organizationIds: readonly string[]): Sql {
   return sql`
     select h.n, h.org, h.sid as session_id, 0 as from_turn, ${NO_LIMIT} as until_turn, ${NO_LIMIT} as until_position

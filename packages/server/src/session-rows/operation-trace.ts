@@ -2,15 +2,15 @@
 import type { Operation } from './operations.ts';
 
 export interface OperationTrace {
-  /** Of a model call: when the response began. */
+  /** When the response of a model call began. */
   readonly firstTokenAt?: string;
-  /** Of a model call that failed at least once: the newest attempts, oldest first, with the one that succeeded. */
+  /** The newest attempts of a model call that failed at least once, oldest first, with the one that succeeded. */
   readonly attempts?: readonly StoredAttempt[];
-  /** Of a model call: what the request that succeeded lacked, because the provider had refused it. */
+  /** What the successful request of a model call lacked, because the provider had refused it. */
   readonly sentWithout?: readonly OmittedFromRequest[];
-  /** Of the first model call of a turn that a tool was left out of. */
+  /** The tools that were left out of this model call, and of no earlier one of the turn. */
   readonly toolsLeftOut?: readonly LeftOutTool[];
-  /** Of a call of an `http` or `mcp` tool. */
+  /** The response to a call of an `http` or `mcp` tool. */
   readonly response?: StoredResponse;
 }
 
@@ -44,7 +44,7 @@ export interface StoredResponse {
   readonly bytes: number;
   /** Only if the result of the call does not have it. */
   readonly body?: string;
-  /** Of an `mcp` tool. */
+  /** The message that was sent to an `mcp` tool's server. */
   readonly sent?: SentMessage;
 }
 

@@ -51,32 +51,32 @@ export interface Operation {
   kind: 'model' | 'tool' | 'compaction';
   status: OperationStatus;
   tool: string | null;
-  /** Of a tool call: the type of its tool, `mock` if a draft mocks it; null if there is no such tool. */
+  /** For a tool call: the type of its tool, `mock` if a draft mocks it; null if there is no such tool. */
   toolType: Tool['type'] | 'mock' | null;
   input: unknown;
-  /** Of a tool call: on a node that runs the turn, a long one is a `JsonText`. Undefined, or null, if it is not needed any more. */
+  /** For a tool call: on a node that runs the turn, a long one is a `JsonText`. Undefined, or null, if it is not needed any more. */
   output: unknown;
-  /** Of a tool call on a node: its result is stored, and not in memory, because the model will not get it. */
+  /** For a tool call on a node: its result is stored, and not in memory, because the model will not get it. */
   isLeftOut?: true;
   error: string | null;
   usage: PricedUsage | null;
   fromSeq: number | null;
-  /** Of a model call or compaction: how often it failed, and the earliest time of the next retry. */
+  /** For a model call or compaction: how often it failed, and the earliest time of the next retry. */
   failures: number;
   retryAt: Date | null;
-  /** Of a model call whose session waits, or waited, because no model was available: since when. */
+  /** For a model call whose session waits, or waited, because no model was available: since when. */
   unavailableSince: Date | null;
-  /** Of a model call with a response: `provider/model` of the model that gave it. */
+  /** For a model call with a response: `provider/model` of the model that gave it. */
   model: string | null;
-  /** Of a tool call: whether it may be repeated after an interruption. If not, its outcome is then unknown. */
+  /** For a tool call: whether it may be repeated after an interruption. If not, its outcome is then unknown. */
   repeatable: boolean;
-  /** Of a call that awaits approval: when the approval expires. */
+  /** For a call that awaits approval: when the approval expires. */
   expiresAt: Date | null;
-  /** Of a call of an agent tool: the child. */
+  /** For a call of an agent tool: the child. */
   childSessionId: string | null;
-  /** Of a turn's first model call: the version of the agent that the turn runs. */
+  /** For a turn's first model call: the version of the agent that the turn runs. */
   agentVersion: number | null;
-  /** Of a turn's first model call: the MCP servers whose tools could not be listed. */
+  /** For a turn's first model call: the MCP servers whose tools could not be listed. */
   unavailableServers: SessionTurn['unavailableToolServers'] | null;
   trace: OperationTrace | null;
 }

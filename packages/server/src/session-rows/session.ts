@@ -40,7 +40,7 @@ export interface SessionRow {
   parentOperationId: string | null;
   rootSessionId: string | null;
   depth: number;
-  /** Of a fork: the session whose conversation it continues, which may be deleted, and the turn after which. */
+  /** For a fork: the session whose conversation it continues, which may be deleted, and the turn after which. */
   forkedFromSessionId: string | null;
   forkedAtTurn: number | null;
   inbox: number;

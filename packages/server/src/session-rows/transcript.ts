@@ -11,7 +11,7 @@ export interface TranscriptEntry {
   messageId: string;
   role: Message['role'];
   content: MessagePart[];
-  /** Of a response: what its provider expects back with the next call. */
+  /** For a response: what its provider expects back with the next call. */
   providerData?: unknown;
   /** Whether it is a response that does not match `outputSchema`, or the service's message about one. Not stored. */
   rejected?: boolean | null;
@@ -27,7 +27,7 @@ export function insertEntry(owner: { organizationId: string; sessionId: string }
       ${entry.providerData === undefined || entry.providerData === null ? null : JSON.stringify(entry.providerData)}, ${entry.createdAt})`;
 }
 
-/** Of a message as the database has it. Messages are parsed one after another, because the results of tools may take much memory as values. */
+/** The parts of a message as the database has it. Messages are parsed one by one: results of tools may take much memory as values. */
 export function contentOf(json: string): MessagePart[] {
   return (JSON.parse(json) as MessagePart[]).map(withShortOutput);
 }

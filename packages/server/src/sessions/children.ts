@@ -104,7 +104,7 @@ export async function unreportedChildren({ shards }: Pick<Platform, 'shards'>): 
   return rows;
 }
 
-/** Those of these sessions that are unreported children, and those that could not be read. */
+/** The hinted sessions that are unreported children or could not be read. */
 export async function unreportedAmong(
   { db, shards }: Pick<Platform, 'db' | 'shards'>,
   hints: readonly UnreportedChild[],

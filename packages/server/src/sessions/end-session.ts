@@ -79,7 +79,7 @@ export async function cancelSession(ctx: Context, input: Input<'cancelSession'>)
   });
 }
 
-/** The same for a caller that has locked the row. `expired`: the chunks of expired approvals, if they are the reason. */
+/** Cancels a session whose row the caller has locked. `expired`: the chunks of expired approvals, if they are the reason. */
 export async function cancelNow(
   tx: Tx,
   ctx: SessionWriter,

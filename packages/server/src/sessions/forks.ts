@@ -112,7 +112,7 @@ interface Origin {
   origin: SessionRow & { usesFiles: boolean };
   /** The turn after which the fork continues. */
   turn: number;
-  /** Of the last message of that turn. */
+  /** The position of the last message of that turn. */
   lastPosition: number;
 }
 

@@ -131,8 +131,8 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
 }
 
 /**
- * Of the message `m`. Only the first message of a turn is a user's: further ones are the service's, about the responses before them. A
- * response whose turn failed with it is followed by none.
+ * Whether the message `m` is a rejected response, or the service's message about one. Only the first message of a turn is a user's: further
+ * ones are the service's, about the responses before them. A response whose turn failed with it is followed by none.
  */
 function isRejected({ organizationId, turn, error }: SessionRow): Sql {
   const failedTurn = error?.code === 'output_invalid' ? turn : null;

@@ -148,7 +148,7 @@ export function newSession(input: NewSessionInput, now: Date): NewSession {
   };
 }
 
-/** Those of the session that it comes from are read when it is inserted: they may just have increased. */
+/** Requesters of the session that it comes from are read when it is inserted: they may just have increased. */
 function requestersOf(organizationId: string, { requesters, parent, forkedFrom }: NewSessionInput): Sql {
   const source = parent ?? forkedFrom;
   if (!source) return sql`${[...requesters]}::text[]`;

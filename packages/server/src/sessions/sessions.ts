@@ -127,7 +127,7 @@ function plan(ctx: Omit<Context, 'db'>, input: Input<'openSession'>, opener: Ope
 }
 
 /**
- * The same without reading anything first: for a session that needs only its agent's newest version, if this node knows which that
+ * Plans a session without reading anything first: for one that needs only its agent's newest version, if this node knows which that
  * was.
  */
 export function planSession(

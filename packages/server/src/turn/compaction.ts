@@ -42,7 +42,7 @@ export interface CompactionPart {
 /** The event loop serializes a transcript with every model call, and with every turn that a worker claims. */
 export const CONTEXT_MAX_TOKENS = tokensOfBytes(4 * 1024 * 1024);
 
-/** Of a model whose context window is not known. */
+/** The limit for a model whose context window is not known. */
 const DEFAULT_MAX_TOKENS = 100_000;
 /** What remains is for the response, and for what an estimate may be wrong. */
 const SHARE_OF_WINDOW = 0.75;
@@ -68,12 +68,12 @@ export function roomFor(maxTokens: number, fixedTokens: number): number {
 
 // Shares of the room. After a compaction at most half of it is in use, so the next one is not due soon.
 const SHARE_IN_USE = 1 / 2;
-/** Of a user message, which is an instruction; and of any other. */
+/** The share of a user message, which is an instruction, and of any other. */
 const SHARE_OF_USER = 1 / 2;
 const SHARE_OF_OTHER = 1 / 4;
-/** Of a message that stays although the summary replaces its neighbours. */
+/** The share of a message that stays although the summary replaces its neighbours. */
 const SHARE_OF_PINNED = 1 / 8;
-/** Of the messages that a compaction reads: what usually has to go is one part. The previous summary and instructions are read as well. */
+/** The share of the messages that a compaction reads: usually one part goes. It reads the previous summary and instructions as well. */
 const SHARE_OF_PART = 3 / 4;
 const SHARE_OF_SUMMARY = 1 / 8;
 /** Longer summaries are not better. */

@@ -102,7 +102,7 @@ type FilePart = Extract<MessagePart, { type: 'file' }>;
 
 /** What providers count for an image, at its full size. */
 const IMAGE_TOKENS = 1_600;
-/** Of a PDF or of audio: pages and seconds have very different sizes. */
+/** An estimate for a PDF or audio: pages and seconds have very different sizes. */
 const MEDIA_BYTES_PER_TOKEN = 100;
 
 function tokensOfFile({ mediaType, bytes }: FilePart): number {

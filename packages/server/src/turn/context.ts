@@ -55,7 +55,7 @@ export function observedContextLimit({ compaction, models }: Pick<TurnState, 'co
 /** Tools are listed once a turn, and can be long. */
 const tokensOfTools = new WeakMap<object, number>();
 
-/** Of what is in every call besides the messages. */
+/** The tokens of what is in every call besides the messages. */
 export function fixedTokens({
   definition,
   tools,

@@ -55,7 +55,7 @@ export function afterCrash(operation: Interrupted, runsAs: RunsAs | undefined): 
   return ruleFor(operation, runsAs).crash;
 }
 
-/** Of an operation without a result: a call that ended while its turn was stopped has one. */
+/** What a stop does with an operation without a result: a call that ended while its turn was stopped has one. */
 export function afterStop(operation: Interrupted): AfterStop {
   return ruleFor(operation, undefined).stop;
 }

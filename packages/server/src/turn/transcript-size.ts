@@ -43,7 +43,7 @@ export function dropLeftOut(calls: readonly Operation[]): void {
 
 const sizes = new WeakMap<Operation, { output: unknown; bytes: number }>();
 
-/** Of a result as it is in the message, or a little less. */
+/** The size of a result as it is in the message, or a little less. */
 function sizeOf(call: Operation): number {
   const { output } = call;
   const known = sizes.get(call);

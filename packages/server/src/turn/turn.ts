@@ -65,9 +65,9 @@ export interface TurnState {
   compaction: Compaction | null;
   /** What the last model call of the session read and wrote, in tokens; null if nothing is known of it. */
   reportedTokens: number | null;
-  /** Of this turn, in order; changed in place. */
+  /** Operations of this turn, in order; changed in place. */
   operations: Operation[];
-  /** Of the session, this turn included. */
+  /** Model calls of the session, this turn included. */
   modelCalls: number;
   /** The text that the running model call has shown. */
   shownText: string;

@@ -77,7 +77,7 @@ test('a price of nothing is a price', () => {
 });
 
 test('a cost is exact to a billionth of a dollar, whatever the tokens and prices', () => {
-  // Written as an operator would, and told apart from the code under test: a decimal text and a whole number of millionths.
+  // Written as an operator would, and separately from the code under test: a decimal text and a whole number of millionths.
   const price = fc.integer({ min: 0, max: 1_000_000_000 }).map((micro) => ({
     text: `${Math.floor(micro / 1e6)}.${String(micro % 1e6).padStart(6, '0')}`,
     micro: BigInt(micro),

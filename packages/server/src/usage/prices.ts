@@ -14,7 +14,7 @@ interface ModelPrice {
   inputUsd: number;
   /** For input tokens that the provider had cached. Default: the price of other input tokens. */
   cachedInputUsd?: number;
-  /** Of the input tokens that were written to the provider's cache. */
+  /** For the input tokens that were written to the provider's cache. */
   cacheWriteInputUsd?: number;
   outputUsd: number;
 }

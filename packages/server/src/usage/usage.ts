@@ -25,7 +25,7 @@ export function insertUsage(
     environment: string;
     endUserId: string | null;
     keyId: string | null;
-    /** Of the session. */
+    /** The session's pinned version. */
     pinnedVersion?: number | null;
   },
   call: {
@@ -46,7 +46,7 @@ export function insertUsage(
       ${owner.keyId}, ${call.model}, ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${cacheWriteTokens}, ${costUsd})`;
 }
 
-/** The same for the row of its session, which has the sum of its calls. */
+/** Changes to the row of its session, which has the sum of its calls. */
 export function usagePatch(usage: Parameters<typeof insertUsage>[1]['usage']): Sql[] {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0, costUsd } = usage;
   return [
@@ -143,7 +143,7 @@ const columns: Record<UsageReport['groupBy'], Sql> = {
   apiKey: sql`u.key_id`,
 };
 
-// Nobody can read a chart with more. It also bounds the response.
+// A chart with more is unreadable. It also bounds the response.
 const MAX_SPLIT = 12;
 
 /** The parts of each day: of the groups that cost most in the whole period, and of all others together. */

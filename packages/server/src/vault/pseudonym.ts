@@ -13,7 +13,7 @@ export function pseudonymOf(vault: Vault, organizationId: string, endUserId: str
   return underKey(vault.derive('end_user'), organizationId, endUserId);
 }
 
-/** Those under every master key, the first one first: a replaced key leaves pseudonyms behind. */
+/** The pseudonyms under every master key, the first one first: a replaced key leaves pseudonyms behind. */
 export function pseudonymsOf(vault: Vault, organizationId: string, endUserId: string): Buffer[] {
   return vault.deriveAll('end_user').map((key) => underKey(key, organizationId, endUserId));
 }

@@ -8,12 +8,12 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 
 /** `place` identifies where the value belongs. Opening requires the same place. */
 export interface Vault {
-  /** Of all keys, the sealing one first: 16 bytes that identify a key without revealing it. */
+  /** Fingerprints of all keys, the sealing one first: 16 bytes that identify a key without revealing it. */
   readonly fingerprints: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
   /** A key for another purpose than sealing, derived from the first master key. It changes if that key is replaced. */
   derive(purpose: DerivedPurpose): Buffer;
-  /** The same of every master key, the first one first: what one of them signed is still valid while it is in the list. */
+  /** The derived keys of every master key, the first one first: what one of them signed is still valid while it is in the list. */
   deriveAll(purpose: DerivedPurpose): readonly Buffer[];
   /** Throws `CannotOpen` if the value was sealed with an unknown key, for another place, or was changed. */
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;

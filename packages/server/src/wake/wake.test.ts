@@ -19,7 +19,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** A node with everything that it hears from other nodes; resolves when it listens. */
+/** A node with everything that it receives from other nodes; resolves when it listens. */
 async function node() {
   const wake = createWake({ ...world.platform, acrossNodes: true });
   nodes.push(wake);

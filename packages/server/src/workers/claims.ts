@@ -80,7 +80,7 @@ export async function releaseLockedClaim(
   tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));
 }
 
-/** The same in a transaction of its own. Does nothing if the claim was already lost. */
+/** Releases the claim in a transaction of its own. Does nothing if the claim was already lost. */
 export async function releaseClaim(
   platform: Pick<Platform, 'db' | 'clock' | 'wake'>,
   { organizationId, nodeId }: SessionRow,

@@ -29,7 +29,7 @@ const MAX_WAITING_OF_ORGANIZATION = 2_000;
 /** Which step a claim accepts. */
 export interface ClaimRequest {
   organizationId: string;
-  /** The same for retries of a claim; undefined: the claim can't be retried. */
+  /** The ID that retries of a claim share; undefined: the claim can't be retried. */
   claimId?: string | undefined;
   queue: string;
   environment?: string | undefined;

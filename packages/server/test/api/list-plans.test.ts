@@ -20,7 +20,7 @@ const MANY = 20_000;
 const FEW = 7;
 // More than a search compares.
 const EARLY = 12_000;
-// Of those of a tenant, too few for a page among the newest thousand.
+// Rows of a tenant: too few for a page among the newest thousand.
 const FIRST = 5_000;
 // 20 rows of a page in some environments and statuses, and the index look-ups that find them.
 const ROWS = 600;
@@ -99,7 +99,7 @@ beforeAll(async () => {
   await db.execute(sql`
     update event_heads set sequence = ${MANY}, late_ms = 121000, latest_at = ${at(MANY)}
     where organization_id = ${organizationId}`);
-  // Of the first session, a turn has as many as all others together.
+  // One turn of the first session has as many messages as all others together.
   await db.execute(sql`
     insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
     select ${organizationId}::uuid, ${id}, t, p, gen_random_uuid(),
@@ -311,7 +311,7 @@ describe('approvals', () => {
 
 describe('records of the event log', () => {
   const middle = { since: at(10_000).toISOString(), until: at(10_010).toISOString() };
-  // Those of the seconds 10,000 to 10,009, including two that arrived two minutes late, without the two late ones of that time.
+  // Events of the seconds 10,000 to 10,009, with two that arrived two minutes late, without the two late ones of that time.
   const inMiddle = 10;
   test.each<[string, Input<'listEvents'>, number]>([
     ['of a rare environment', { environment: 'rare' }, FEW],

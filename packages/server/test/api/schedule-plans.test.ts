@@ -11,7 +11,7 @@ import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 // Each with as many runs, each of which has a session.
 const SCHEDULES = 1_500;
 const RUNS = 15;
-// Of the first schedule, in addition.
+// More runs of the first schedule.
 const MANY_RUNS = 5_000;
 
 let test_: TestPlatform;
@@ -39,7 +39,7 @@ beforeAll(async () => {
     insert into schedule_runs (organization_id, schedule_id, scheduled_at, status, session_id, created_at)
     select ${organizationId}::uuid, ${schedule}, '2026-01-01'::timestamptz + r * interval '1 minute', 'opened', ${session}, now()
     from ${runs}`);
-  // Of every second schedule, the newest session runs and all before it failed.
+  // The newest session of every second schedule runs, and all before it failed.
   await db.execute(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, error, created_at,
       updated_at)

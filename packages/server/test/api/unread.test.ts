@@ -16,7 +16,7 @@ import { createTenant, type Tenant } from '../support/tenant.ts';
 let service: TestService;
 let clock: ManualClock;
 const sockets: Socket[] = [];
-/** Of the requests since `note` was subscribed. */
+/** Connections of the requests since `note` was subscribed. */
 const connections: Socket[] = [];
 const responses: ServerResponse[] = [];
 const note = (message: unknown) => {
@@ -37,7 +37,7 @@ async function start(config: Partial<Config> = {}): Promise<void> {
   service = await startTestService({ clock, config });
 }
 
-/** Of the organization that exists from the start. */
+/** The organization that exists from the start. */
 const first = (): Tenant => ({ organizationId: uuidOf('org', service.organizationId), key: service.adminKey });
 
 /** A session whose journal has these texts, each committed separately. */

@@ -148,7 +148,7 @@ test.each([
     }
     expect(await statusOf(operationId)).toBe(status ?? 'pending');
   }
-  // The same events as one by one.
+  // Events are the same as one by one.
   expect(await events('approval.resolved', sessionId)).toHaveLength(may.filter((name) => name !== 'two').length);
   expect(await events('approval.decided', sessionId)).toHaveLength(may.includes('two') ? 1 : 0);
   const denied = (await events('access.denied')).map(({ changes }) => changes?.code?.[1]);

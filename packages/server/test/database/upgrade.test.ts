@@ -25,7 +25,7 @@ import { startTestService, type TestService, watchSecret } from '../support/serv
 const directory = new URL('../fixtures/', import.meta.url);
 
 if (process.env.SIGNALBOX_WRITE_FIXTURE) {
-  // Of 0.2.0-dev, the coming release is 0.2.0.
+  // The coming release after 0.2.0-dev is 0.2.0.
   const [coming] = manifest.version.split('-');
   const database = await createTestDatabase();
   const fixture = await dumpFixture(database.url, await populate(database));

@@ -1,5 +1,5 @@
 // Uploads that do not end: the client leaves or stops sending, the node dies, the database loses what it had. Nothing of them stays, and
-// no one waits for them.
+// nothing waits for them.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -19,7 +19,7 @@ const outcome = ({ status, code }: Outcome) => [status, code];
 
 interface Outcome {
   status: number;
-  /** Of a refusal. */
+  /** The code of a refusal. */
   code?: string;
   /** Not of a stream. */
   text: string;

@@ -22,7 +22,7 @@ interface Place {
 let service: TestService;
 let agentId: string;
 let otherAgentId: string;
-/** Of Mara, and what no token of it reaches. */
+/** Mara's place, and the places that no token of hers reaches. */
 let own: Place;
 let sibling: Place;
 let others: Record<string, Place>;
@@ -163,7 +163,7 @@ async function call(name: string, route: Route, token: string, place: Place): Pr
 const everyRoute = Object.entries<Route>(routes);
 const reachable = everyRoute.filter(([, { token }]) => token !== undefined);
 const unreachable = everyRoute.filter(([, { token }]) => token === undefined);
-/** Those that name something in their path or query. */
+/** Routes that name something in their path or query. */
 const naming = reachable.filter(([name, { path }]) => path.includes('{') || name === 'listApprovals');
 
 describe('a route that tokens do not reach', () => {

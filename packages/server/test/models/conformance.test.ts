@@ -47,17 +47,17 @@ interface Adapter {
   model: string;
   wire: Wire;
   path: string;
-  /** Of a request: the header that contains KEY, and its value. */
+  /** The header of a request that contains KEY, and its value. */
   key: [string, string];
-  /** Of a request with a tool, settings and limits: the fields for them. */
+  /** The fields of a request for a tool, settings and limits. */
   settings: object;
   /** The fields for low reasoning effort. */
   reasoning: object;
   /** The fields for a response schema. */
   schema: object;
-  /** Of the second request of a turn with tools: the fields of the transcript, and no others. */
+  /** The fields of the transcript, and no others, in the second request of a turn with tools. */
   transcript: object;
-  /** The same without the provider's own data. */
+  /** The transcript without the provider's own data. */
   plainTranscript: object;
   /** A whole response, as a server sends it that does not stream: the text "One moment" and a call of `look`. */
   whole: object;

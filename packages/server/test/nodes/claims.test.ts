@@ -114,7 +114,7 @@ test.each([
 ])('the sessions of %s are taken over by all other nodes, about as many by each', async (_, nodeId) => {
   const { ask, proceed } = await openUnclaimed();
   const clock = createManualClock(new Date());
-  // Of a node whose lease does not expire during the test.
+  // A node whose lease does not expire during the test.
   const other = newUuid();
   await assignToDeadNode([world.organizationId], other);
   await world.platform.db.execute(sql`

@@ -1,5 +1,5 @@
 // During a long transaction, such as a backup, searches are slow and therefore repeated less often. Here a search is not repeated at
-// all: what a node can read by its key, or was told of, does not wait for it.
+// all: what a node can read by its key, or was notified of, does not wait for it.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';

@@ -247,7 +247,7 @@ test('a file that is cut off, damaged, of another program or of a newer release 
   const changed = lines.findIndex((line) => line.includes('\tOne\t'));
   const without = (from: number, count: number) => gzipSync(lines.toSpliced(from, count).join('\n'));
   const flipped = Buffer.from(whole);
-  // Of the checksum of gzip. Elsewhere a bit may refer to the same text in another place, and nothing is damaged.
+  // A bit of gzip's checksum. Elsewhere a bit may refer to the same text in another place, and nothing is damaged.
   flipped[whole.length - 8]! ^= 1;
   const wrong: [name: string, bytes: Buffer, message: RegExp][] = [
     ['nothing', Buffer.alloc(0), /damaged: it is cut off/],
@@ -430,7 +430,7 @@ test('a backup is whole or not there: nothing is left of one that fails, and no 
   );
   // Linux has a device that is always full.
   await expect(backupOnHost(config, { into: createFullDisk() }, quiet)).rejects.toThrow(/ENOSPC/);
-  // Of a process that does not exist any more.
+  // A file of a process that does not exist any more.
   const left = join(directory, 'next.backup.99999999.part');
   writeFileSync(left, 'half');
   utimesSync(left, new Date(0), new Date(0));

@@ -54,7 +54,7 @@ test('a person with a link joins with the provider, and signs in with it from th
   const back = await signInByProvider(browser, { token, returnTo: '/console/link' });
   expect(back.pathname).toBe('/console/link');
   expect(browser.account).toMatchObject({ user: { name: 'Ida', email: 'ida@example.com' }, organizations: [] });
-  // No one without an organization creates one here.
+  // A user without an organization can't create one here.
   expect(asProblem(await browser.post('/organizations', { name: 'Mine' })).code).toBe('insufficient_permission');
   expect((await browser.post('/links/accept', { token })).json.organizations).toMatchObject([{ role: 'member' }]);
   const again = openBrowser(service);

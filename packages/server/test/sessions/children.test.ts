@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** The same with another clock. */
+/** Runs `act` in a world with other options, such as another clock. */
 async function inWorld(options: Parameters<typeof createWorld>[0], act: () => Promise<void>): Promise<void> {
   await world.close();
   world = await createWorld(options);

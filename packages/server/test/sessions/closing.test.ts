@@ -82,7 +82,7 @@ beforeEach(async () => {
     version: 'test',
     limits: readConfig({}, {}),
     monitoring: { scrape, token: undefined, isDraining: () => false },
-    // No one signs in here.
+    // Users do not sign in here.
     identity: { cookieIn: () => undefined } as unknown as Identity,
     provider: undefined,
   });

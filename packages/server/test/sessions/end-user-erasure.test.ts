@@ -352,7 +352,7 @@ test('sessions that are opened while an erasure begins are erased, or refused', 
     const { erasure } = await one.client.endUsers.get(id);
     await Promise.all(opening);
     expect(results.filter((result) => result !== 'opened' && result !== 'conflict')).toEqual([]);
-    // Those that are left were opened after the end.
+    // Sessions that are left were opened after the end.
     const { data } = await one.client.sessions.list({ endUserId: id, limit: 100 });
     for (const { createdAt } of data)
       expect(Date.parse(createdAt)).toBeGreaterThanOrEqual(Date.parse(erasure!.finishedAt!));

@@ -151,7 +151,7 @@ test('a page of a fork’s messages, and of an origin’s forks, reads what it s
     const { cursor } = { cursor: first.page.nextCursor };
     await listMessages({ ...ctx, db: heard.db } as PoolContext, { sessionId: fork.sessionId, order, cursor });
     expect(first.data).toHaveLength(20);
-    // Of two pages.
+    // The rows of two pages.
     expect(await rowsRead(heard.statements)).toBeLessThan(100);
   }
   const heard = listenTo(db);

@@ -355,7 +355,7 @@ test('the error of a turn names the tool that a provider refuses, and the turn c
 test('an error names no message that is left out already, and none at a place of another request', async () => {
   const errors: unknown[] = [
     anthropicMessages.error(400, 'messages.0: roles must alternate'),
-    // Of what a gateway has made of the request.
+    // An error about what a gateway has made of the request.
     {
       error: {
         message: 'Provider returned error',

@@ -161,7 +161,7 @@ test('sessions that are opened at once share commits, and each has its first tur
   expect(row!.commits).toBeLessThan(128);
 });
 
-/** Of a session, when it has completed. */
+/** The agent's version in a session that has completed. */
 async function versionOf(sessionId: string): Promise<number | null> {
   await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe('completed');
   return (await service.client.sessions.get(sessionId)).agentVersion;

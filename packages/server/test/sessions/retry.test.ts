@@ -373,7 +373,7 @@ test('a response that its token limit has cut is continued when its turn is retr
   const chunks = await world.until(sessionId, is('idle', 2));
   const text = chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : []));
   expect(text).toEqual(['Once ', 'upon a time']);
-  // The same as in the call that failed.
+  // Messages are the same as in the call that failed.
   const [, failed, retried] = calls.map(({ transcript }) => transcript.map(({ role, content }) => [role, content]));
   expect(retried).toEqual(failed);
 });

@@ -38,7 +38,7 @@ export async function childrenOf(world: World, parentSessionId: string, count = 
   }
 }
 
-/** The same for one child. */
+/** Resolves with the first child of a session, once there is one. */
 export async function childOf(world: World, parentSessionId: string): Promise<Session> {
   const [child] = await childrenOf(world, parentSessionId);
   return child!;

@@ -54,7 +54,7 @@ export interface History {
   isTextOfTurn(turn: number, text: string): boolean;
   /** Tools whose calls may be repeated. */
   repeatable: ReadonlySet<string>;
-  /** Of all types of this session's chunks; undefined without a subscription. */
+  /** Deliveries of all types of this session's chunks; undefined without a subscription. */
   deliveries?: readonly SeenDelivery[] | undefined;
 }
 

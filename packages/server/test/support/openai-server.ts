@@ -128,7 +128,7 @@ function callDeltas(calls: NonNullable<ChatResponse['toolCalls']>, response: num
   return deltas;
 }
 
-/** The same as a `Wire`, the shape that all formats share. This format has no seals. */
+/** The format as a `Wire`, the shape that all formats share. It has no seals. */
 export const chatCompletions: provider.Wire = {
   basePath: '/v1',
   respond({ parts = [], stop, usage, end = 'done' }) {

@@ -15,7 +15,7 @@ export interface S3Server {
 }
 
 const bucket = 'files';
-/** Those that the server accepts. */
+/** The credentials that the server accepts. */
 const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
 
 /** The AWS SDK finds its credentials in the environment. */

@@ -1205,7 +1205,7 @@ describe('the MCP session', () => {
       server.on('tools/call', withError(code, 'the booking is over'));
       expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('the booking is over') });
     }
-    // Of the page that the server keeps in the session.
+    // An error about the page that the server keeps in the session.
     server.on('tools/call', withError(-32000, 'Session closed. Most likely the page has been closed.'));
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('Session closed') });
     expect(server.of('tools/call')).toHaveLength(11);

@@ -89,7 +89,7 @@ describe('what nodes count', () => {
     late.count(subject(bob), 'webhookAttempts');
     moveTo(9 * 60_000);
     late.count(subject(bob), 'toolCalls');
-    // Of a minute that began 30 seconds before.
+    // A count of a minute that began 30 seconds before.
     moveTo(10 * 60_000);
     expect(foldedBefore(clock.now()).getTime()).toBeLessThan(START.getTime() - 30_000);
     await late.flush();

@@ -101,11 +101,11 @@ test('a budget counts what its sessions cost in its period, before and after com
   await spend(1);
   await spend(2, { environment: 'staging', keyId: uuidOf('key', key.keyId) });
   await spend(4, { agentId: uuidOf('agt', second.agentId) });
-  // Of its drafts.
+  // The costs of its drafts.
   await spend(8, { agentId: uuidOf('agt', second.agentId), pinnedVersion: -1 });
   await spend(16, { agentId: uuidOf('agt', second.agentId), pinnedVersion: -2, keyId: uuidOf('key', key.keyId) });
   await spend(32, { agentId: organizationId, pinnedVersion: -1 });
-  // Of the month before.
+  // A cost of the month before.
   await spend(64, { at: new Date(startOf('month', start).getTime() - 1) });
   const spent = async () =>
     Object.fromEntries((await budgets.list()).map(({ name, spentUsd }) => [name, spentUsd] as const));

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 interface Listening {
   readonly envelopes: Envelope[];
-  /** Of the last event. */
+  /** The cursor of the last event. */
   cursor(): string;
   /** The chunks of a session, in the order of their arrival. */
   chunksOf(session: TestSession): Chunk[];
@@ -130,7 +130,7 @@ test('a listener that resumes anywhere misses nothing, and its cursor follows th
   for (const session of sessions) await append(world, session, [status()]);
   await world.advanceUntil(() => first.envelopes.length === 5, 0);
   await first.stop();
-  // Nobody listens, and no wake-up is sent.
+  // No node listens, and no wake-up is sent.
   for (const session of sessions.slice(1)) await append(world, session, [status()], { isQuiet: true });
   const second = await listen({ cursor: first.cursor() });
   await world.advanceUntil(() => second.envelopes.length === 5, 0);

@@ -17,7 +17,7 @@ export function agentColumns({
 }: {
   organizationId: string;
   archived: boolean;
-  /** Of the last 24 hours, by agent; undefined while it is loading. */
+  /** The totals of the last 24 hours, by agent; undefined while they are loading. */
   today: ReadonlyMap<string, AnalyticsGroup> | undefined;
 }): Column<Agent>[] {
   return [

@@ -58,7 +58,7 @@ export function useModelLists(model: Record<string, unknown>, runsIn: string | u
   );
   return {
     groups,
-    /** Of the provider of `model`. */
+    /** The list of the provider of `model`. */
     own: isOwn ? groups[0]?.list : undefined,
     environment,
     isLoading: lists.some(({ isLoading }) => isLoading),

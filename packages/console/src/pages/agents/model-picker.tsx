@@ -181,7 +181,7 @@ export function ModelPicker({
   );
 }
 
-/** Those whose name has every word that was typed. */
+/** The models whose name has every word that was typed. */
 function matching({ list }: ModelGroup, query: string): readonly OfferedModel[] {
   const words = query.toLowerCase().split(/\s+/);
   return (list?.models ?? []).filter(({ model, displayName }) => {

@@ -5,7 +5,7 @@ import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Tooltip } from '../../ui/tooltip.tsx';
 
-/** Switches notifications of this browser on and off. Nobody is offered them who can't decide. */
+/** Switches notifications of this browser on and off. Only users who can decide are offered them. */
 export function NotifyButton() {
   const { may } = useOrganization();
   const state = useNotificationState();

@@ -25,7 +25,7 @@ export function BudgetsPage() {
   const environment = useEnvironment();
   const [open, setOpen] = useState<Open>();
   const all = useApiQuery(['budgets', 'all'], (client) => client.budgets.list(), { everyMs: AGAIN_MS });
-  // Those of the whole organization count what the environment spends as well.
+  // Budgets of the whole organization count what the environment spends as well.
   const isShown = (budget: OrganizationBudget) =>
     environment === undefined || budget.environment === null || budget.environment === environment;
   const data = all.data?.filter(isShown).toSorted((a, b) => shareOf(b) - shareOf(a));

@@ -153,7 +153,7 @@ function OldSecret({ secret: { preview, expiresAt } }: { secret: NonNullable<Api
   );
 }
 
-/** Of the one to be careful with. */
+/** The permission to be careful with. */
 const tones: Partial<Record<Permission, Tone>> = { admin: 'warn' };
 
 const SOON_MS = 14 * 86_400_000;

@@ -15,14 +15,14 @@ export interface KeyReach {
 
 const and = new Intl.ListFormat('en', { type: 'conjunction' });
 
-/** Of a permission without limits that change it. */
+/** What a permission allows if no limit changes it. */
 const inFull: Readonly<Record<Permission, string>> = {
   read: 'read everything except API keys and secrets',
   write: 'do everything except manage API keys, secrets and the organization',
   admin: 'do everything',
 };
 
-/** The same in a column, next to the name of the permission. */
+/** What a permission allows, for a column next to its name. */
 const inShort: Readonly<Record<Permission, string>> = {
   read: 'read all but keys and secrets',
   write: 'everything but admin tasks',
@@ -94,7 +94,7 @@ function reachIn(key: KeyReach, words: typeof inFull): string | undefined {
   return can && `${can}${limits.map((text) => text ?? '').join('')}`;
 }
 
-/** The same of a key as the service shows it. */
+/** The reach of a key as the service shows it. */
 export function reachOf(
   key: Pick<ApiKey, 'scopes' | 'agents' | 'environments' | 'allowedIps' | 'expiresAt'>,
   agentNames: ReadonlyMap<string, string>,

@@ -1,4 +1,4 @@
-// Budgets that need attention: those near their limit, and those of which nobody heard in time.
+// Budgets that need attention: near their limit, or with an alert that came only after the end of their period.
 import type { Event, OrganizationBudget } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useEnvironment } from '../../data/environment.ts';
@@ -13,7 +13,7 @@ export interface SpentBudget extends Pick<OrganizationBudget, 'name' | 'spentUsd
   refuses: boolean;
 }
 
-// Of the limit of a budget.
+// The share of a budget's limit from which the budget is shown.
 const NEAR = 0.8;
 const EVERY_MS = 60_000;
 

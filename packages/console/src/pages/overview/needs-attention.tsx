@@ -129,7 +129,7 @@ export function NeedsAttention({
   );
 }
 
-// Those with the most failed turns; the others are in the table below.
+// Agents with the most failed turns; the others are in the table below.
 const MOST_AGENTS = 3;
 /** Whether there is a webhook that is neither paused nor disabled. */
 function useSendsWebhooks(): boolean {

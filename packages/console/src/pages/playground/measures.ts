@@ -13,7 +13,7 @@ export interface Measures {
   readonly toolCalls: number;
 }
 
-/** Of these turns, in any order; undefined if there are none. */
+/** The measures of these turns, in any order; undefined if there are none. */
 export function measuresOf(turns: readonly SessionTurn[]): Measures | undefined {
   const ordered = turns.toSorted((a, b) => a.turn - b.turn);
   const first = ordered[0];

@@ -37,7 +37,7 @@ import {
 import '../agents/agents.css';
 import './playground.css';
 
-/** Of what is open by then: several may come before the page is drawn again, such as runs that start at the same moment. */
+/** A change of what is open by then: several may come before the page is drawn again, such as runs that start at the same moment. */
 type Change = (open: Playground) => Playground;
 
 const ABOUT = 'The agent does not change. Runs are listed under Sessions as drafts, and no webhook is sent.';

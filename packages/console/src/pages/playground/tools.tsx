@@ -58,7 +58,7 @@ function summaryOf({ results: [first, ...more] }: ToolChoice): string {
   return `${first!.kind === 'error' ? 'Fails:' : 'Returns'} ${text}${more.length > 0 ? `, and ${more.length} more` : ''}`;
 }
 
-// The service takes more; nobody types more.
+// The service takes more, but people do not type more.
 const MAX_RESULTS = 10;
 
 function Mock({

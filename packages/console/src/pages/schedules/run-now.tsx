@@ -29,7 +29,7 @@ export function RunNow({ scheduleId }: { scheduleId: string }) {
   );
 }
 
-/** The same in a row. */
+/** The button in a row. */
 export function RunRowNow({ scheduleId, name }: { scheduleId: string; name: string }) {
   const { may } = useOrganization();
   const toast = useToast();

@@ -28,7 +28,7 @@ export interface Attachment {
   error?: string;
 }
 
-/** Of a message; the service allows 100 parts. */
+/** The limit of a message; the service allows 100 parts. */
 const MAX_FILES = 20;
 
 export function useAttachments(

@@ -31,7 +31,7 @@ export const Call = memo(function Call({
   call: CallEntry;
   sessionId: string;
   approval: Approval | undefined;
-  /** Of the timeline, if it is loaded. */
+  /** The call's operation in the timeline, if that is loaded. */
   operation: TurnOperation | undefined;
   /** The session waits for a user to give the result. */
   isAwaited: boolean;

@@ -8,7 +8,7 @@ export interface ChunkRow {
   chunk: Chunk;
   timestamp: string;
   count: number;
-  /** Of deltas: what they write. */
+  /** The text that deltas write; undefined for other chunks. */
   text: string | undefined;
 }
 

@@ -47,7 +47,7 @@ export const Conversation = memo(function Conversation({
   session: Session;
   followed: FollowedSession;
   entries: readonly Entry[];
-  /** Those that are in the page. */
+  /** The entries that are in the page. */
   part: ShownPart;
   /** The element that grows. */
   content: RefObject<HTMLElement | null>;

@@ -8,7 +8,7 @@ import { SkeletonCards } from '../../ui/skeleton.tsx';
 import { FileView } from './file-view.tsx';
 import type { FollowedSession } from './use-session.ts';
 
-// Of 50 messages each. A click looks through as many again.
+// Pages have 50 messages each. A click looks through as many again.
 const PAGES_AT_ONCE = 20;
 
 export function SessionFiles({

@@ -66,7 +66,7 @@ export function FactsLine({
   const { organizationId } = useOrganization();
   const { endUser, environment, turn, usage, createdAt, endedAt, parentSessionId, forkedFrom, waitingFor } = session;
   const version = session.agentVersion ?? timeline.data?.[0]?.agentVersion;
-  // Of all turns: the sum of some would be wrong.
+  // All turns are needed: the sum of some would be wrong.
   const turns = timeline.hasNextPage ? undefined : timeline.data;
   const all: [key: string, fact: ReactNode][] = [
     [

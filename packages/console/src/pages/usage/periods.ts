@@ -38,7 +38,7 @@ export function rangeOf({ period = '30', from, to }: UsageSearch): DayRange {
   };
 }
 
-/** The same number of days before. */
+/** The range before, with the same number of days. */
 export function rangeBefore({ from, to }: DayRange): DayRange {
   const start = Date.parse(from);
   return { from: textOf(2 * start - Date.parse(to)), to: from };

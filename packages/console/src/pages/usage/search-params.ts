@@ -8,7 +8,7 @@ export type Period = (typeof periods)[number];
 export interface UsageSearch {
   period?: Period;
   groupBy?: UsageReport['groupBy'];
-  /** Of a custom period: UTC days, the last one included. */
+  /** The first and last day of a custom period: UTC days, both included. */
   from?: string;
   to?: string;
   /** Whether what drafts used is left out, or the only thing reported; without it, it is included. */

@@ -128,7 +128,7 @@ export function CreateSubscription({
   onClose,
   onCreated,
 }: {
-  /** Those without a webhook. */
+  /** Environments without a webhook. */
   environments: readonly string[];
   onClose: () => void;
   onCreated: (created: NewSigningSecret) => void;

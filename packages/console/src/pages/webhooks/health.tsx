@@ -8,9 +8,9 @@ import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { outcomeOf, reasonOf } from './reasons.ts';
 
-// The same interval as that of the subscription's page.
+// The interval of the subscription's page.
 const LOOK_EVERY_MS = 5_000;
-// The same as the service's (deliveries/destinations/health-rules.ts).
+// The limit of the service (deliveries/destinations/health-rules.ts).
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 /** A badge: the status, or the health of the destination if the subscription is enabled. */

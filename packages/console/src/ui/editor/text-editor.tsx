@@ -20,7 +20,7 @@ export interface TextEditorProps {
   onChange?: ((text: string) => void) | undefined;
   language: EditorLanguage;
   readOnly: boolean;
-  /** Of the element that has the focus: id, label, description. */
+  /** Attributes of the element that has the focus: id, label, description. */
   attributes: Readonly<Record<string, string>>;
   schema?: JsonSchema | undefined;
   validates: boolean;
@@ -67,7 +67,7 @@ export function TextEditor(props: TextEditorProps) {
   const settings = useRef(new Compartment());
   // What the editor's listeners read, which live longer than a render.
   const latest = useRef(props);
-  // The text that the owner was told last: only another one replaces that of the editor.
+  // The text that the owner received last: only another one replaces the text of the editor.
   const told = useRef(value);
   useLayoutEffect(() => {
     latest.current = props;

@@ -18,7 +18,7 @@ lowlight.registerAlias({ bash: ['console', 'shell', 'zsh'], typescript: ['javasc
 
 export interface Colored {
   text: string;
-  /** Of the style sheet: `hljs-keyword`. */
+  /** The class in the style sheet: `hljs-keyword`. */
   kind: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import { Inline } from './inline.tsx';
 import { type Block, MarkdownReader, type References, type Token } from './parse.ts';
 import './markdown.css';
 
-/** Of a text; the rest is shown on demand. */
+/** How much of a text is shown; the rest is shown on demand. */
 const SHOWN_CHARACTERS = 100_000;
 const SHOWN_BLOCKS = 2000;
 /** A block with more, such as a table of ten thousand rows, is shown as it is written. */

@@ -39,7 +39,7 @@ export class TableSummer {
     return this.#rows;
   }
 
-  /** Of the rows so far. */
+  /** The sum of the rows so far. */
   get sum(): TableSum {
     const checksum = [...this.#lanes].map((lane) => lane.toString(16).padStart(8, '0')).join('');
     return { rows: this.#rows, checksum };

@@ -16,7 +16,7 @@ export interface TableRows extends Table {
 
 /** Everything that is in a database: what a backup contains, and what is copied to another database. */
 export interface Contents {
-  /** Those that made its tables. The table of migrations is not among `tables`. */
+  /** Migrations that made its tables. The table of migrations is not among `tables`. */
   migrations: readonly AppliedMigration[];
   /** One after the other: the rows of a table are read before the next one is requested. */
   tables(): AsyncIterable<TableRows>;

@@ -73,7 +73,7 @@ export interface Limits {
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
   /** Whether `countRequest` counts requests of keys for this route. */
   counts(route: Route): boolean;
-  /** The same for a key with a limit of its own. */
+  /** `countRequest` for a key with a limit of its own. */
   countRequestOfKey(ctx: Context, reply: FastifyReply): Promise<void>;
   /** Counts a stream or long poll until its response, or the connection that it has taken, is closed. Throws 429 `rate_limited`. */
   countStream(ctx: Context, response: ServerResponse | Socket): void;

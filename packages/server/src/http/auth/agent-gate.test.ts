@@ -14,7 +14,7 @@ test('the routes that a key limited to some agents may call without naming anyth
 });
 
 test('the contract names the scopes that a limited key can’t use', () => {
-  /** Of a scope for reading, whether it can read; of any other, whether it can change something. */
+  /** For a scope for reading, whether it can read; for any other, whether it can change something. */
   const isUsable = (scope: string, reach: (route: Route) => string) =>
     all.some(
       ([, route]) =>

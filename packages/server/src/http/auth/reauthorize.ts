@@ -41,7 +41,7 @@ export interface OpenAccess {
 /** An open stream. */
 interface WatchedAccess {
   readonly callerId: string;
-  /** Of a session token, by the clock. */
+  /** The expiry of a session token, by the clock. */
   readonly expiresAt: number | undefined;
   readonly authorize: () => Promise<unknown>;
   readonly end: AccessEnd;

@@ -23,7 +23,7 @@ const MIB = 1024 * 1024;
 const BODIES_OF_TOKEN = 3;
 /** Measured: lists in lists and objects that all have other names take 50 for each name and value, most JSON 10. */
 const BYTES_OF_VALUE = 50;
-/** Of a text: decoded, and in what is written to the database. */
+/** Copies of a text: decoded, and in what is written to the database. */
 const COPIES = 2;
 
 export function createBodyMemory(slowBodies: Pick<SlowBodies, 'watch' | 'arrived'>): BodyMemory {

@@ -12,7 +12,7 @@ export function requireFaithful(text: string, bytes: Uint8Array, value: unknown)
   if (seen.fields !== countFields(bytes)) refuse(repeatedField(text));
 }
 
-/** The same for a value that was not read from JSON. */
+/** `requireFaithful` for a value that was not read from JSON. */
 export function requireFaithfulValue(value: unknown): void {
   refuse(unfaithful(value, { fields: 0 }, 0));
 }

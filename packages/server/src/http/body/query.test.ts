@@ -6,7 +6,7 @@ test('names in brackets make a map', () => {
   expect(parseQuery('m[a]b]=1&m[a[b]=2&m[]=3&m[%0A]=4')).toEqual({ m: { 'a]b': '1', 'a[b': '2', '': '3', '\n': '4' } });
 });
 
-// Thrown from here, an error would end the process: Node's parser of requests asks for it, and nobody catches it.
+// Thrown from here, an error would end the process: Node's parser of requests asks for it, and nothing catches it.
 test.each<[string, unknown]>([
   ['a=1&a=2', { a: ['1', '2'] }],
   ['a[b]=1&a[b]=2', { a: { b: ['1', '2'] } }],

@@ -10,7 +10,7 @@ import { problemOf } from './errors.ts';
 export interface ServerSettings {
   /** Connections beyond it are closed at once: each costs memory, idle or not. */
   readonly maxConnections: number;
-  /** Of the request line and all headers together. */
+  /** The limit of the request line and all headers together. */
   readonly maxHeaderBytes: number;
   /** For a request to arrive, from its first byte to its last. */
   readonly requestTimeoutSeconds: number;
@@ -45,7 +45,7 @@ const HELD_BYTES = 16 * 1024;
 /** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
 export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerSettings) {
   return {
-    // Of uploads. All other requests have `requestTimeoutSeconds` (slow-bodies.ts).
+    // The time limit of uploads. All other requests have `requestTimeoutSeconds` (slow-bodies.ts).
     requestTimeout: MAX_REQUEST_MS,
     http: {
       maxHeaderSize: maxHeaderBytes,

@@ -35,7 +35,7 @@ export interface EachRequest {
   readonly credential: string;
 }
 
-// Of the pool's 20 connections.
+// At most this many of the pool's 20 connections.
 const MAX_CONCURRENT = 4;
 
 // These concern the whole request. A client that repeats it with its Idempotency-Key continues.

@@ -44,7 +44,7 @@ const MAX_SORTED_BYTES = 64 * 1024;
 const LOCK_NOT_AVAILABLE = '55P03';
 // Refusals that depend on the resource are kept. Repeating the others is harmless: the request did not act.
 const KEPT_REFUSALS = new Set([404, 409, 422]);
-// Those of a part of a request say how far another one is, not what this one did.
+// Refusals of a part of a request say how far another one is, not what this one did.
 const PASSING_REFUSALS = new Set<ErrorCode>(['idempotency_in_progress', 'idempotency_conflict']);
 
 interface StoredResponse {
@@ -100,7 +100,7 @@ export async function actOnce(
   }
 }
 
-/** The same in one round trip, for a planned change. Undefined, and nothing is changed, for a repetition or if something differs. */
+/** `actOnce` in one round trip, for a planned change. Undefined, and nothing is changed, for a repetition or if something differs. */
 export async function actAsPlanned(
   ctx: PoolContext,
   route: Route,

@@ -16,7 +16,7 @@ export interface Exports {
 }
 
 const EXPORTS_OF_CALLER = 3;
-/** Of the node's connections to the database, which every other request needs too. */
+/** At most this many of the node's connections to the database, which every other request needs too. */
 const PAGES_AT_ONCE = { max: 4, maxOfOrganization: 2 };
 
 export function createExports(): Exports {

@@ -58,7 +58,7 @@ export function shortOrText(value: unknown): unknown {
   return text.length > LONG_CHARACTERS ? new JsonText(text) : value;
 }
 
-/** The same for its JSON, as the database has it: a long list or object is not parsed. */
+/** `shortOrText` for JSON as the database has it: a long list or object is not parsed. */
 export function shortOrTextOf(json: string): unknown {
   const isLong = json.length > LONG_CHARACTERS && (json.startsWith('{') || json.startsWith('['));
   return isLong ? new JsonText(json) : JSON.parse(json);

@@ -13,7 +13,7 @@ const refused = (status: number, body: unknown, headers: Record<string, string> 
     clock,
   ).then(({ failure }) => failure);
 const streamed = (event: unknown) => errorAfterOk(errorInEvent(event)!, sent, new Headers(), clock);
-/** Of a request with an image. */
+/** A request with an image. */
 const withImage = { ...sent, media: new Set(['image'] as const) };
 
 const openai = (message: string, more: object = {}) => ({

@@ -91,7 +91,7 @@ function untilReset(headers: Headers, now: number): number | undefined {
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Of `34s`, `1m0s`, `6ms`, `1.57s`. */
+/** Milliseconds of `34s`, `1m0s`, `6ms`, `1.57s`. */
 function durationMs(text: string): number | undefined {
   if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h|d))+$/.test(text)) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];

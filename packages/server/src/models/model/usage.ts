@@ -22,7 +22,7 @@ function countOf(tokens: number | undefined): number {
   return tokens !== undefined && Number.isInteger(tokens) && tokens >= 0 && tokens <= TOKENS_MAX ? tokens : 0;
 }
 
-/** Of two responses. */
+/** The usage of two responses together. */
 export function sumOf(one: TokenUsage, other: TokenUsage): TokenUsage {
   return {
     inputTokens: one.inputTokens + other.inputTokens,

@@ -36,9 +36,9 @@ export interface PromptFiles {
   partsOf(file: FilePart): PromptPart[];
   /** The file with this content, in base64, if the model gets it. */
   fileOf: FileOf;
-  /** The kinds of those that the model gets, besides text. */
+  /** The kinds of files that the model gets, besides text. */
   media: ReadonlySet<RefusedMedia>;
-  /** The same with placeholders as contents, as it was before any was requested. */
+  /** These files with placeholders as contents, as they were before any was requested. */
   withPlaceholders(): PromptFiles;
   /** To be called once the request is sent. */
   release(): void;
@@ -65,7 +65,7 @@ export async function loadPromptFiles(
   return promptFiles({ notes, contents, wanted }, held.release);
 }
 
-/** The same for a request that is shown and not sent: a placeholder in place of each content. */
+/** The files of a request that is shown and not sent: a placeholder in place of each content. */
 export function placeholderFiles(call: ModelCall): PromptFiles & { count: number } {
   const { notes, wanted } = chooseFiles(call);
   const contents = placeholders(wanted.map(({ fileId }) => fileId));

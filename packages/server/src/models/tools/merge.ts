@@ -7,7 +7,7 @@ type Values = Record<string, unknown>;
 
 const largest: Combine = (one, other) => Math.max(one as number, other as number);
 const smallest: Combine = (one, other) => Math.min(one as number, other as number);
-/** Of two schemas, which are merged when they are read. */
+/** The schema of what both allow; the two are merged when they are read. */
 const both: Combine = (one, other) => {
   if (isObject(one) && isObject(other)) return { allOf: [one, other] };
   return one === true ? other : other === true ? one : false;
@@ -45,7 +45,7 @@ export function allOf(one: SchemaObject, other: SchemaObject): SchemaObject | un
   return merged;
 }
 
-/** Of objects: what one of them allows. `required` is what all of them require. */
+/** The schema of what one of several objects allows. `required` is what all of them require. */
 export function anyOfObjects(cases: readonly [SchemaObject, ...SchemaObject[]]): SchemaObject {
   const [first, ...others] = cases;
   if (others.length === 0) return first;

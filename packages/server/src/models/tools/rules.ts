@@ -8,7 +8,7 @@ export interface ToolRules {
   readonly reserved?: readonly string[];
   /** How many tools a request may have. */
   readonly toolsMax: number;
-  /** Of a tool's description. */
+  /** The limit of a tool's description. */
   readonly descriptionMaxCharacters: number;
   /** The names of properties that are sent as they are. Undefined: all. */
   readonly propertyName?: RegExp;

@@ -26,7 +26,7 @@ const MAX_REPEATED = 2;
 /** Then references are not followed any more. Parts that refer to others twice double at each level. */
 const FOLLOWED_MAX_PARTS = 1500;
 const MAX_PARTS = 15_000;
-/** Of one part. */
+/** How many cases one part may have. */
 const MAX_CASES = 32;
 
 /** How often each part that is referred to was entered on the way to a place. */

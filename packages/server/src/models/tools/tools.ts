@@ -42,7 +42,7 @@ export function sentTools(target: Target, tools: readonly OfferedTool[]): SentTo
   return sent;
 }
 
-/** Of a call. Undefined: nothing is sent to a server. */
+/** The tools that a call sends. Undefined: nothing is sent to a server. */
 export function sentToolsOf({ config, tools }: Pick<ModelCall, 'config' | 'tools'>): SentTools | undefined {
   const { provider } = config;
   const address = provider === 'scripted' || provider === 'worker' ? null : addressOf(config);

@@ -8,7 +8,7 @@
 // - sessions with a deadline that has passed (of an approval or of an offered step), oldest first (index sessions_timed).
 // - those of nodes and workers whose lease has expired.
 //
-// Of what has just been left or become due, a search finds only the node's share (share.ts).
+// A search finds only the node's share of the sessions that were just left or became due (share.ts).
 import sql, { empty } from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
 import type { SessionHint } from '../../wake/hints.ts';
@@ -26,7 +26,7 @@ export interface ClaimCandidate extends SessionHint {
 
 export const PAGE_SIZE = 200;
 
-/** Those of the hinted sessions that may be claimed now. */
+/** The hinted sessions that may be claimed now. */
 export async function hintedCandidates(
   { db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>,
   hints: readonly SessionHint[],

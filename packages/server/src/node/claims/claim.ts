@@ -20,7 +20,7 @@ export interface ClaimedSession {
   isTakenOver: boolean;
   transcript: TranscriptEntry[];
   compaction: Compaction | null;
-  /** Of the current turn. */
+  /** Operations of the current turn. */
   operations: Operation[];
 }
 

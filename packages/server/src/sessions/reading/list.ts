@@ -59,7 +59,7 @@ export async function countSessions(ctx: PoolContext, input: Input<'countSession
 
 type Details = Pick<ListedSession, 'preview' | 'workingMs'>;
 
-/** Of a session that is not searchable yet, the preview is read from its first message. */
+/** The preview of a session that is not searchable yet is read from its first message. */
 async function readDetails(
   { db, organizationId }: PoolContext,
   sessions: readonly SessionRow[],

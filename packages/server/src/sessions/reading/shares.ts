@@ -16,7 +16,7 @@ const DAY_MS = 24 * 3600_000;
 // Links are passed on and forgotten: they end by themselves.
 const DEFAULT_MS = 7 * DAY_MS;
 const MAX_MS = 366 * DAY_MS;
-/** Of one session: more than that is a program that never reuses one. */
+/** The limit of one session: more than that is a program that never reuses one. */
 const MAX_SHARES = 50;
 
 interface Row {

@@ -40,7 +40,7 @@ interface Row
   attempts: TurnOperation['attempts'] | null;
   toolsLeftOut: SessionTurn['toolsLeftOut'] | null;
   compaction: (NonNullable<TurnOperation['compaction']> & { model: string | null }) | null;
-  /** Of a call that needed approval. */
+  /** The approval of a call that needed one. */
   approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
 }
 

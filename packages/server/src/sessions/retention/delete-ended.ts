@@ -11,7 +11,7 @@ import type { Platform } from '../../platform.ts';
 import { deletePairs } from '../search/metadata.ts';
 import { releaseTranscripts } from './kept-transcripts.ts';
 
-/** Of the sessions of an end user: their files go too, and the number of both is recorded in the transaction that deletes them. */
+/** For the erasure of an end user: the sessions' files go too, and the number of both is recorded in the transaction that deletes them. */
 export interface ErasureOptions {
   readonly alsoUploaded: true;
   record(tx: Tx, deleted: { sessions: number; files: number }): Promise<unknown>;

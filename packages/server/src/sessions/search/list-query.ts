@@ -32,7 +32,7 @@ export interface SessionQuery {
   within(id: Sql): Sql;
   /** `and …` on `s`, a row of sessions: all other filters, except that for words. */
   filters: Sql[];
-  /** Those of them that a search for words does not include (search/words.ts). */
+  /** The filters that a search for words does not include (search/words.ts). */
   notInWords: Sql[];
   /** `order by …` the column with the id. */
   order(id: Sql): Sql;

@@ -25,7 +25,7 @@ export interface LogRecord {
 
 /** Records that are handled together: of so few sessions that their words fit into memory, and their transaction is short. */
 export interface Portion {
-  /** Of the last record. */
+  /** The number of the last record. */
   sequence: number;
   ids: Set<string>;
   /** Sessions whose words are collected anew, because some may be gone. */

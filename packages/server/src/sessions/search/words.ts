@@ -9,7 +9,7 @@ import { normalizable } from '../../lib/text.ts';
 export const MAX_WORDS = 5_000;
 // Longer words are cut, in texts and in searches alike.
 const MAX_WORD_CHARACTERS = 60;
-// Of one value; the rest of it is not searched. Some characters become many: there are ligatures of 18 letters.
+// The limit of one value; the rest of it is not searched. Some characters become many: there are ligatures of 18 letters.
 const MAX_TEXT_CHARACTERS = 200_000;
 const MAX_FOLDED_CHARACTERS = 400_000;
 // What is folded at once, so that no more is folded than there is room for words.

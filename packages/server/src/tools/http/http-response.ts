@@ -109,7 +109,7 @@ export function header(head: ResponseHead, name: string): string {
   return rawHeader(head, name).toLowerCase();
 }
 
-/** Of the body, if the server says it. */
+/** The length of the body in bytes, if the server says it. */
 export function lengthOf(head: ResponseHead): number | undefined {
   const length = rawHeader(head, 'content-length');
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined;

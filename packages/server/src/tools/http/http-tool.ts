@@ -23,7 +23,7 @@ import type { RunTool, SentRequest, ToolOutcome, ToolRun } from '../tool/tool.ts
 import { header, isCompressed, lengthOf, type Received, rawHeader, receive, TooLong } from './http-response.ts';
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
-/** Of a request that is shown to people. */
+/** How much of a request's body is shown to people. */
 const SHOWN_BODY_MAX_CHARACTERS = 64 * 1024;
 
 interface Head extends ResponseHead {

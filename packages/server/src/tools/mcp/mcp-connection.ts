@@ -134,7 +134,7 @@ export async function connectMcp(
         const options = {
           ...asked,
           headers: { 'Idempotency-Key': operationId },
-          // Requests progress messages, which nobody reads, because proxies may close a stream that is silent.
+          // Requests progress messages, which are not read, because proxies may close a stream that is silent.
           onprogress: () => {},
         };
         // Since 2026-07-28 a schema may ask for parameters to be sent as headers too. This method adds them.

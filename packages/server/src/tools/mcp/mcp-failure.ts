@@ -5,7 +5,7 @@ import { type Redact, type Redacted, trustedText } from '../tool/redact.ts';
 import { beginningOf, messageOf, outcomeUnknown, shownText, withoutResponse } from '../tool/result.ts';
 import type { ToolFailure } from '../tool/tool.ts';
 
-/** Of a demand for a credential. */
+/** The limit of a demand for a credential. */
 const CHALLENGE_MAX_CHARACTERS = 500;
 
 /** The server sent something that is not a valid response. The message is ours: it quotes nothing from the server. */

@@ -27,13 +27,13 @@ type MessageId = string | number;
 export interface McpExchange {
   /** The JSON of the message. */
   readonly message: string;
-  /** Of the protocol's client: without those of the agent. */
+  /** Headers that the protocol's client sent, without the agent's own. */
   readonly sentHeaders: Readonly<Record<string, string>>;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the body, or of the streams. */
+  /** The length of the body, or of the streams. */
   readonly bytes: number;
-  /** Of a failed call: the beginning of the body. */
+  /** The beginning of the body of a failed call. */
   readonly error?: string;
 }
 

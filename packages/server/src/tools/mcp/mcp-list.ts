@@ -33,7 +33,7 @@ const REMOTE_NAME_MAX_CHARACTERS = 200;
 const DIGEST_CHARACTERS = 8;
 /** How many names an error quotes. */
 const MAX_QUOTED = 20;
-/** Of what does not fit a rule; it has names that the server chose. */
+/** The limit of a text about what does not fit a rule; it has names that the server chose. */
 const MAX_PROBLEM_CHARACTERS = 1000;
 
 export interface Listing {

@@ -19,7 +19,7 @@ export type McpSend = (init: RequestInit, repeatable: boolean) => Promise<Respon
 
 /** `headers` are the agent's, for every request; the protocol's own headers take precedence. */
 export function createMcpSend(egress: OrganizationEgress, { url, headers, mayReceive }: McpServer): McpSend {
-  // The same for all later requests of the connection, so that each is sent once.
+  // The URL of all later requests of the connection, so that each is sent once.
   let current = url;
 
   return async (init, repeatable) => {

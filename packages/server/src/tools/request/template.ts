@@ -77,7 +77,7 @@ interface Room {
   bytes: number;
 }
 
-/** Of URL, headers and body together. The limit of the API's own requests. */
+/** The limit of URL, headers and body together, which is also the API's own. */
 const REQUEST_MAX_BYTES = 1024 * 1024;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

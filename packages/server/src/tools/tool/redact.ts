@@ -102,7 +102,7 @@ export interface StreamRedaction {
 const MAX_MARKS = 1000;
 
 /**
- * The same for a text that arrives in pieces, between which a secret may be split. Text that could be the beginning of a secret is
+ * Redacts a text that arrives in pieces, between which a secret may be split. Text that could be the beginning of a secret is
  * kept back until that is decided. The work is proportional to the length of the text (Knuth–Morris–Pratt for each form), however
  * it is split and however long the secret is.
  */

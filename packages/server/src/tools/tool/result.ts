@@ -40,7 +40,7 @@ export function shownText(text: string, redact: Redact): Redacted {
   return redact(storableText(text));
 }
 
-/** The same for the strings and names of a JSON value, in which JSON's escapes are decoded. */
+/** `shownText` for the strings and names of a JSON value, in which JSON's escapes are decoded. */
 export function shownJson(value: unknown, redact: Redact): unknown {
   if (typeof value === 'string') return shownText(value, redact);
   if (typeof value !== 'object' || value === null) return value;

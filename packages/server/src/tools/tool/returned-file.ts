@@ -13,7 +13,7 @@ export interface FileToSave {
   /** As the tool says; the file gets the type that its bytes have. */
   readonly mediaType: string | undefined;
   readonly filename: Redacted | undefined;
-  /** Of the content, if it is known. */
+  /** The length of the content in bytes, if it is known. */
   readonly length: number | undefined;
 }
 

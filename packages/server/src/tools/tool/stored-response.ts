@@ -28,7 +28,7 @@ export function storedResponse(
   return { status, headers: storedHeaders(headers, redact), bytes, ...body };
 }
 
-/** Of a request or a response. */
+/** The headers of a request or a response, without secrets. */
 export function storedHeaders(headers: Head['headers'], redact: Redact): [string, string][] {
   const all = Object.entries(headers)
     .flatMap(([name, value]) => [value ?? []].flat().map((one): [string, string] => [name, one]))

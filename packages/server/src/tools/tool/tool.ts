@@ -60,7 +60,7 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
   /** Stores a file that the call returns. Without it, files are described. */
   saveFile?: SaveFile;
-  /** Of the caller, which releases it when it has stored the result. Without it, the memory of the call is released when it ends. */
+  /** Memory that the caller releases when it has stored the result. Without it, the call's memory is released when it ends. */
   held?: HeldMemory;
   /** Called with the request of an `http` tool before it is sent, and with the response of a tool's server: for people who debug the call. */
   onRequest?: (request: SentRequest) => void;

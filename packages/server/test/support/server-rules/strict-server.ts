@@ -112,7 +112,7 @@ function providerKind(name: Provider): Kind {
   };
 }
 
-/** Of all that is before the response: Anthropic checks that nothing of it has changed. */
+/** A seal of all that is before the response: Anthropic checks that none of it has changed. */
 function sealOf(name: Provider, { system, tools, messages }: Body, length: number): string {
   if (name !== 'anthropic') return Buffer.from(`seal of ${name}`).toString('base64');
   const before = JSON.stringify([system, tools, (messages as unknown[]).slice(0, length)], (key, value) =>

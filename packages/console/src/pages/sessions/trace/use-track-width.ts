@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from 'react';
 
 const TYPICAL_PX = 480;
-/** Of the whole trace: below, a row has its bar under its name. */
+/** The width of the whole trace below which a row has its bar under its name. */
 const STACKED_PX = 400;
 
 /** The width of the time axis in `element`, and whether a row takes two lines; null: it is not there yet. */
