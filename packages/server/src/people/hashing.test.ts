@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createQueue } from './hashing.ts';
+import { askedCosts } from '../../test/support/cheap-hashes.ts';
+import { createQueue, hashPassword, verifyPassword } from './hashing.ts';
 
 test('few run at once, some wait in order of arrival, and the rest are refused at once', async () => {
   const queued = createQueue(2, 2);
@@ -27,4 +28,12 @@ test('few run at once, some wait in order of arrival, and the rest are refused a
   const f = work('f');
   ends.get('f')!.resolve('F');
   expect(await f).toBe('F');
+});
+
+test('a hash and each check of a password cost 32 MiB of memory and as much work', async () => {
+  const hash = await hashPassword('seven small red boats');
+  expect(await verifyPassword({ hash, password: 'seven small red boats' })).toBe(true);
+  expect(await verifyPassword({ hash, password: 'seven small red goats' })).toBe(false);
+  // 128 · N · r bytes.
+  expect(askedCosts.map(({ N, r, p }) => ({ N, r, p }))).toEqual(Array(3).fill({ N: 16_384, r: 16, p: 1 }));
 });

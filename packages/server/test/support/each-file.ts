@@ -2,6 +2,7 @@
 import { afterAll, afterEach, vi } from 'vitest';
 import { processorMs } from '../../../../scripts/processor-time.ts';
 import { endFile } from './at-file-end.ts';
+import { makeHashesCheap } from './cheap-hashes.ts';
 import { takeLastLines } from './last-lines.ts';
 
 const here = globalThis as { signalboxProcessorMs?: number };
@@ -15,6 +16,8 @@ afterAll(({}, file) => {
   file.meta.processorMs = Math.max(0, ms - (here.signalboxProcessorMs ?? 0));
   here.signalboxProcessorMs = ms;
 });
+
+makeHashesCheap();
 
 // After the hooks of the file itself.
 afterEach(({ task }) => {
