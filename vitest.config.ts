@@ -49,8 +49,8 @@ export default defineConfig({
     // PostgreSQL and the services under test need the machine too.
     maxWorkers: 2,
     // No test is about time; this only ends one that hangs, on a machine that may be slow.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });

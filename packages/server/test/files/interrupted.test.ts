@@ -49,7 +49,7 @@ async function stored(): Promise<{ pending: number; pieces: number }> {
 }
 
 async function until(is: (state: { pending: number; pieces: number }) => boolean): Promise<void> {
-  await expect.poll(stored, { timeout: 20_000 }).toSatisfy(is);
+  await expect.poll(stored).toSatisfy(is);
 }
 
 async function purgeIn(ms: number): Promise<void> {

@@ -61,7 +61,7 @@ async function settled(sessionId: string, turn = 1): Promise<Session> {
         const isWaiting = session.waitingFor?.toolCallIds?.some((id) => !over.has(id)) ?? false;
         return session.turn === turn && (session.status === 'idle' || isWaiting);
       },
-      { interval: 5, timeout: 8_000 },
+      { interval: 5 },
     )
     .toBe(true);
   return await get();

@@ -82,16 +82,16 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
   };
   const first = await work(await world.anotherNode(), { ask, maxActiveBytes: 2 * 1024 * 1024 });
   // Four MiB are loaded at once; sessions that were claimed beyond them are released.
-  await expect.poll(async () => (await sessionsByNode()).get(null), { timeout: 20_000 }).toBe(16);
+  await expect.poll(async () => (await sessionsByNode()).get(null)).toBe(16);
   const second = await work(await world.anotherNode(), { ask, maxActiveBytes: 64 * 1024 * 1024 });
-  await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(
+  await expect.poll(sessionsByNode).toEqual(
     new Map([
       [first, 4],
       [second, 16],
     ]),
   );
   proceed.resolve();
-  await expect.poll(sessionsByNode, { timeout: 20_000 }).toEqual(new Map());
+  await expect.poll(sessionsByNode).toEqual(new Map());
 });
 
 const SESSIONS = 90;
@@ -183,7 +183,7 @@ test('sessions of 40 organizations are taken over by three statements for each 3
   const idle = () =>
     world.platform.db.execute(sql`
       select from sessions where organization_id = any(${organizationIds}::uuid[]) and status = 'idle'`);
-  await expect.poll(idle, { timeout: 20_000 }).toBe(40);
+  await expect.poll(idle).toBe(40);
   const like = (pattern: RegExp) => statements.filter(({ text }) => pattern.test(text)).length;
   expect([
     like(/update sessions s set epoch/),

@@ -94,7 +94,7 @@ test('while another node runs 500 sessions at once, no journal without new chunk
   const heads = active.map(headOf);
   for (let n = 1; n <= FLUSHES; n += 1) {
     for (const head of heads) await appender.append(head, 'x');
-    await expect.poll(() => active.every((id) => textOf.get(id) === n), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => active.every((id) => textOf.get(id) === n)).toBe(true);
   }
   await appender.close();
 
@@ -127,7 +127,7 @@ test('a commit of another node arrives completely without a poll, even if it is 
   for (const head of sessionIds.map(headOf)) {
     for (let n = 0; n < 30; n += 1) await appender.append(head, 'x'.repeat(2_000));
   }
-  await expect.poll(() => sessionIds.every((id) => textOf.get(id) === 60_000), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => sessionIds.every((id) => textOf.get(id) === 60_000)).toBe(true);
   await appender.close();
   gone.abort();
   await ended;

@@ -192,7 +192,7 @@ test('what drafts use is reported apart from the usage of agents, and their turn
   await run({});
   const analyticsOf = () => client.analytics.get({ groupBy: 'agent', agentId: tried });
   await expect
-    .poll(async () => (await analyticsOf()).total, { timeout: 30_000, interval: 500 })
+    .poll(async () => (await analyticsOf()).total, { interval: 500 })
     .toMatchObject({
       turns: { ended: 2, failed: 0 },
       sessions: { opened: 2, completed: 2, failed: 0 },

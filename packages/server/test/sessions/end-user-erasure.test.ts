@@ -52,7 +52,7 @@ async function spawnNode({ database }: TestService): Promise<ChildProcess> {
 
 const scripted = (script: object[]) => ({ provider: 'scripted' as const, model: 'test', settings: { script } });
 const until = (client: Signalbox, sessionId: string, status: string) =>
-  expect.poll(async () => (await client.sessions.get(sessionId)).status, { timeout: 10_000 }).toBe(status);
+  expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe(status);
 const finished = (client: Signalbox, id = ID) =>
   expect
     .poll(async () => (await client.endUsers.get(id)).erasure, { timeout: 60_000 })
@@ -111,9 +111,7 @@ async function useEverything(client: Signalbox, endUser: { id: string; name?: st
   const { data } = await client.approvals.list({ sessionId: ended.sessionId });
   await client.approvals.approve(data[0]!.operationId, { input: { for: `${text} again` }, reason: text });
   const toolCallId = data[0]!.operationId.replace('op_', 'call_');
-  await expect
-    .poll(async () => (await client.sessions.get(ended.sessionId)).waitingFor?.type, { timeout: 10_000 })
-    .toBe('toolResult');
+  await expect.poll(async () => (await client.sessions.get(ended.sessionId)).waitingFor?.type).toBe('toolResult');
   await client.sessions.sendToolResult(ended.sessionId, { toolCallId, output: { said: text } });
   await until(client, ended.sessionId, 'idle');
   await client.sessions.update(ended.sessionId, { metadata: { changed: text } });
@@ -162,7 +160,7 @@ test('nothing of an end user is left after an erasure in whose middle a node was
 
   const killed = await spawnNode(api);
   await expect
-    .poll(async () => (await api.client.endUsers.get(ID)).erasure!.deletedSessions, { interval: 5, timeout: 30_000 })
+    .poll(async () => (await api.client.endUsers.get(ID)).erasure!.deletedSessions, { interval: 5 })
     .toBeGreaterThan(0);
   killed.kill('SIGKILL');
   await once(killed, 'close');
@@ -317,9 +315,7 @@ test('a running turn stops, and what its node still writes is refused', async ()
     endUser: { id: 'running' },
     input: 'Go',
   });
-  await expect
-    .poll(async () => (await client.sessions.chunks(sessionId)).data.length, { timeout: 10_000 })
-    .toBeGreaterThan(0);
+  await expect.poll(async () => (await client.sessions.chunks(sessionId)).data.length).toBeGreaterThan(0);
   await client.endUsers.erase('running');
   await finished(client, 'running');
   await expect(client.sessions.get(sessionId)).rejects.toMatchObject({ status: 404 });

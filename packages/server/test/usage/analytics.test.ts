@@ -277,7 +277,7 @@ describe('a service', () => {
     await client.sessions.cancel(third.sessionId);
 
     await expect
-      .poll(async () => (await client.analytics.get()).total, { timeout: 30_000, interval: 500 })
+      .poll(async () => (await client.analytics.get()).total, { interval: 500 })
       .toMatchObject({
         sessions: { opened: 3, completed: 1, failed: 1, cancelled: 1 },
         turns: { ended: 2, failed: 1 },

@@ -126,9 +126,7 @@ test('a program of the client appends reasoning and the input of its calls', asy
       await turn.append(`I have ${await turn.callTool('look', {})}.`);
     },
   });
-  await expect
-    .poll(async () => (await service.client.sessions.get(sessionId)).status, { timeout: 20_000 })
-    .toBe('idle');
+  await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe('idle');
   stopping.abort();
   await running;
   const chunks = await chunksOf(sessionId);
