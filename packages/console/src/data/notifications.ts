@@ -2,9 +2,9 @@
 // browser; nothing asks for the browser's permission before that.
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { counted } from '../lib/text-format.ts';
 import { useOrganization } from './organization.tsx';
 import { useOverview } from './overview.tsx';
-import { counted } from '../lib/text-format.ts';
 
 const STORED = 'signalbox.notifications';
 // Approvals of one step arrive together: one notification.
