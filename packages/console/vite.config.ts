@@ -8,7 +8,7 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 // Otherwise each set of pages that share something has a file of its own for it: 68 for the first load, and up to 35 for a page.
 const groups = [
-  { name: 'theme', test: /src[\\/]theme\.ts$/ },
+  { name: 'theme', test: /src[\\/]lib[\\/]theme\.ts$/ },
   { name: 'first', tags: ['$initial' as const], test: (id: string) => !isEntryOrReference.test(id) },
   // What most pages need.
   { name: 'common', minShareCount: 8 },

@@ -104,12 +104,14 @@ test('every part of ui/ is on the page of parts', () => {
   const elsewhere = [
     'admins-only',
     'change-history',
+    'export-menu',
     'page',
     'popover',
     'session-link',
     'slow',
     'standalone-page',
     'too-long',
+    'unavailable',
   ];
   const parts = readdirSync(new URL('ui/', directory)).flatMap((file) => /^([a-z-]+)\.tsx$/.exec(file)?.[1] ?? []);
   const used = readdirSync(new URL('pages/system/', directory))
