@@ -68,8 +68,10 @@ export function createModelCatalog(
       repeatable: true,
     });
     const { status, body, truncated } = response;
-    if (status < 200 || status >= 300)
-      throw await refusalOf(new Response(body.toString(), { status }), { key, body: '' }, clock);
+    if (status < 200 || status >= 300) {
+      const { failure } = await refusalOf(new Response(body.toString(), { status }), { key, body: '' }, clock);
+      throw failure;
+    }
     const listed = truncated ? undefined : read(parseJson(body.toString('utf8')));
     if (!listed)
       throw new ModelFailure('model_protocol', 'The provider’s response is not a list of models', { retryable: false });
