@@ -104,8 +104,6 @@ export interface Overrides {
   checkResponses?: boolean;
   /** The directory of the built console; without one the console is not served. */
   consoleDir?: string;
-  /** An open database, which the service closes, instead of connections of its own to `databaseUrl`. Not for an embedded or pooled one. */
-  db?: Db;
 }
 
 /** Resolves when everything runs. Rejects with `StartError` if the operator can fix the cause; nothing is left running then. */
@@ -142,11 +140,11 @@ interface Base {
 async function startPlatform(
   config: Config,
   log: Log,
-  { clock = systemClock, db: given }: Overrides,
+  { clock = systemClock }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
-  const { db, direct, directUrl } = await openDatabase(config, log, stops, given);
+  const { db, direct, directUrl } = await openDatabase(config, log, stops);
   await logOutdated(db, log, { isEmbedded: config.databaseUrl === undefined });
   await migrate(direct, log);
   const isFirstStart = await requireKnownKeys(db, vault, clock.now(), log);
@@ -236,7 +234,6 @@ async function openDatabase(
   { databaseUrl, databaseConnections, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
   stops: (() => Promise<unknown>)[],
-  given?: Db,
 ): Promise<{ db: Db; direct: Db; directUrl: string }> {
   let url = databaseUrl;
   if (url === undefined) {
@@ -246,7 +243,7 @@ async function openDatabase(
   }
   // A node that hangs in a transaction keeps its row locks no longer than its sessions.
   const limits = { statementTimeoutMs: statementTimeoutSeconds * 1000, idleInTransactionMs: leaseSeconds * 1000 };
-  const db = given ?? createDb({ url, log, max: databaseConnections, isPooled: listenUrl !== undefined, ...limits });
+  const db = createDb({ url, log, max: databaseConnections, isPooled: listenUrl !== undefined, ...limits });
   stops.push(() => db.close());
   if (databaseUrl === undefined) return { db, direct: db, directUrl: url };
   await requireSuitable(db, { isPooled: listenUrl !== undefined });

@@ -1,7 +1,6 @@
 import sql, { Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
-import { useOnlyNewDatabases } from '../../test/support/postgres.ts';
 import { countingUse } from '../../test/support/table-use.ts';
 import { createAgent } from '../agents/agents.ts';
 import type { Db } from '../db/db.ts';
@@ -16,8 +15,6 @@ import { beginning } from './cursor.ts';
 import type { Live } from './live.ts';
 import { readSegments } from './read.ts';
 import { chunksOf } from './segment.ts';
-
-useOnlyNewDatabases();
 
 let node: TestPlatform;
 let agentId: string;

@@ -14,9 +14,6 @@ import { pairOf } from '../../src/sessions/search/metadata.ts';
 import { fixedWords } from '../../src/sessions/search/words.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
-
-useOnlyNewDatabases();
 
 // Enough that a page must not read a tenth of it.
 const MANY = 20_000;

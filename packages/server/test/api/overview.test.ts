@@ -11,11 +11,8 @@ import { getOverview } from '../../src/overview/overview.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { costOfBatch, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { createReceiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-useOnlyNewDatabases();
 
 const nothing = {
   sessions: { idle: 0, running: 0, waiting: 0, completed: 0, failed: 0, cancelled: 0 },

@@ -7,9 +7,6 @@ import { countFailing, listScheduleRuns } from '../../src/schedules/runs.ts';
 import { listSchedules } from '../../src/schedules/schedules.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
-
-useOnlyNewDatabases();
 
 // Each with as many runs, each of which has a session.
 const SCHEDULES = 1_500;

@@ -11,9 +11,6 @@ import { dropExpiredLinks } from '../../src/people/invitations.ts';
 import { dropExpiredSignIns } from '../../src/people/sign-ins.ts';
 import { costOf } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
-
-useOnlyNewDatabases();
 
 const OLD = 2_500;
 const YOUNG = 20_000;

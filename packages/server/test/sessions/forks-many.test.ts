@@ -14,9 +14,6 @@ import { deleteSession } from '../../src/sessions/sessions.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
-
-useOnlyNewDatabases();
 
 const SESSIONS = 20_000;
 const FORKS = 1_000;

@@ -8,10 +8,7 @@ import { dropOldSessions } from '../../src/sessions/retention/retention.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
-
-useOnlyNewDatabases();
 
 const clock = createManualClock();
 const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 86_400_000);

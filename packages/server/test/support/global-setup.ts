@@ -49,7 +49,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function start(): Promise<Running> {
-  const isForeign = Boolean(process.env.DATABASE_URL_FOR_TESTS);
   const server = process.env.DATABASE_URL_FOR_TESTS
     ? { url: process.env.DATABASE_URL_FOR_TESTS, stop: async () => {} }
     : await startTemporaryPostgres({ settings: { max_connections: 300 } });
@@ -72,23 +71,12 @@ async function start(): Promise<Running> {
     template,
     statementsFile,
     async stop() {
-      if (isForeign) await dropDatabases(server.url, template);
+      await ask(server.url, `drop database ${template} with (force)`);
       await server.stop();
       if (whole === undefined) judge(statementsFile);
       await rm(scratch, { recursive: true });
     },
   };
-}
-
-/** The template, and the databases that test files kept for the next one (postgres.ts). */
-async function dropDatabases(url: string, template: string): Promise<void> {
-  const names = [template, `${template.replace('template', 'test')}_%`];
-  const found = await ask<{ name: string }>(
-    url,
-    'select datname as name from pg_database where datname like any ($1)',
-    [names],
-  );
-  for (const { name } of found) await ask(url, `drop database ${name} with (force)`);
 }
 
 /** Fails the run if a statement breaks the SQL rules. */

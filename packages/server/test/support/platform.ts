@@ -27,7 +27,7 @@ import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
 import { createOffers } from '../../src/workers/offers.ts';
-import { openTestDatabase } from './postgres.ts';
+import { createTestDatabase } from './postgres.ts';
 
 export interface TestPlatform {
   platform: Platform;
@@ -50,14 +50,14 @@ export interface NodeOptions {
 }
 
 export async function createTestPlatform(options: { clock?: Clock; prices?: Prices } = {}): Promise<TestPlatform> {
-  const database = await openTestDatabase();
+  const database = await createTestDatabase();
   const vault = createVault([randomBytes(32)]);
   const nodes: { platform: Platform; close(): Promise<void> }[] = [];
 
-  async function node(more: NodeOptions = {}, own?: Db): Promise<Platform> {
+  async function node(more: NodeOptions = {}): Promise<Platform> {
     const { clock = options.clock ?? systemClock, acrossNodes = false, onQuery, over = async (db: Db) => db } = more;
     const log = createLog({ level: 'silent' });
-    const pool = own ?? createDb({ url: database.url, log });
+    const pool = createDb({ url: database.url, log });
     const query: Db['query'] = (statement) => {
       onQuery?.(statement);
       return pool.query(statement);
@@ -114,7 +114,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     return platform;
   }
 
-  const platform = await node({}, database.lend());
+  const platform = await node();
   const { organizationId } = await platform.db.transaction((tx) =>
     createOrganization(tx, 'Test', platform.clock.now()),
   );
@@ -133,7 +133,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     platform,
     organizationId,
     ctx,
-    anotherNode: (more) => node(more),
+    anotherNode: node,
     async close() {
       for (const { close } of nodes) await close();
       await database.drop();

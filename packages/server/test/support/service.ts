@@ -5,19 +5,18 @@
 import { randomBytes } from 'node:crypto';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
-import { expect, onTestFinished, TestRunner } from 'vitest';
+import { expect } from 'vitest';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
-import { systemSource } from '../../src/events/record.ts';
-import { insertKey } from '../../src/keys/keys.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { startService } from '../../src/main.ts';
+import { createKeyOnHost } from '../../src/operator/operator.ts';
 import { allOrganizations } from '../../src/organizations/organizations.ts';
 import { atFileEnd } from './at-file-end.ts';
 import { keepLine } from './last-lines.ts';
-import { createTestDatabase, openTestDatabase, type TestDatabase } from './postgres.ts';
+import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {
   /** Without `/api/v1`; empty on a node without the role `api`. */
@@ -68,8 +67,20 @@ export function watchSecret(secret: string): void {
 }
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const { database, db, lent } = await databaseFor(options);
-  const config = configOf(database.url, options);
+  const database = options.database ?? (await createTestDatabase());
+  const config: Config = {
+    ...readConfig(
+      { port: '0' },
+      {
+        DATABASE_URL: database.url,
+        SIGNALBOX_MASTER_KEY: masterKey,
+        SIGNALBOX_EGRESS_ALLOW: '127.0.0.1/32',
+        SIGNALBOX_LOG_LEVEL: 'trace',
+      },
+    ),
+    ...(options.maxConnections && { databaseConnections: options.maxConnections }),
+    ...options.config,
+  };
   const logLines: string[] = [];
   const write = (line: string) => {
     logLines.push(line);
@@ -82,15 +93,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     checkResponses: true,
     ...(options.clock && { clock: options.clock }),
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
-    ...(lent && { db: lent }),
   });
   const url = service.url ?? '';
+  const db = createDb({ url: database.url, max: 2 });
   // A test may have added organizations before it starts a second node.
   const [first] = await allOrganizations(db);
-  const organizationId = formatId('org', first!.organizationId);
-  const key = { name: 'Test', permission: 'admin' } as const;
-  const { secret } = await db.transaction((tx) => insertKey(tx, systemSource(first!.organizationId), new Date(), key));
-  const adminKey = secret!;
+  const organization = formatId('org', first!.organizationId);
+  const { apiKey, organizationId } = await createKeyOnHost(config, { name: 'Test', permission: 'admin', organization });
+  const adminKey = apiKey.secret;
   watchSecret(adminKey);
   const clientWith = (key: string) =>
     new Signalbox({ apiKey: key, baseUrl: url || 'http://127.0.0.1:1', fetch: watchedFetch });
@@ -127,42 +137,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     },
   };
   services.add(test);
-  // An idle service costs processor time as well, so that of one test does not run until the file ends.
-  if (TestRunner.getCurrentTest()) onTestFinished(test.stop);
   return test;
-}
-
-/** The database with the connections of the test, and those of the service if they may come from an earlier test. */
-async function databaseFor(options: TestServiceOptions): Promise<{ database: TestDatabase; db: Db; lent?: Db }> {
-  const { config = {}, maxConnections } = options;
-  const isUsual =
-    !maxConnections && !('databaseUrl' in config || 'databaseConnections' in config || 'listenUrl' in config);
-  if (options.database || !isUsual) {
-    const database = options.database ?? (await createTestDatabase());
-    return { database, db: createDb({ url: database.url, max: 2 }) };
-  }
-  const { statementTimeoutSeconds, leaseSeconds } = configOf('postgres://localhost/any', options);
-  const database = await openTestDatabase({
-    statementTimeoutMs: statementTimeoutSeconds * 1000,
-    idleInTransactionMs: leaseSeconds * 1000,
-  });
-  return { database, db: database.lend(), lent: database.lend() };
-}
-
-function configOf(databaseUrl: string, { maxConnections, config }: TestServiceOptions): Config {
-  return {
-    ...readConfig(
-      { port: '0' },
-      {
-        DATABASE_URL: databaseUrl,
-        SIGNALBOX_MASTER_KEY: masterKey,
-        SIGNALBOX_EGRESS_ALLOW: '127.0.0.1/32',
-        SIGNALBOX_LOG_LEVEL: 'trace',
-      },
-    ),
-    ...(maxConnections && { databaseConnections: maxConnections }),
-    ...config,
-  };
 }
 
 atFileEnd(async () => {

@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel';
 import { type Input, scopesOfPermission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createAnalytics } from '../../src/analytics/recorder.ts';
-import type { Db } from '../../src/db/db.ts';
+import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import type { DeliveryContent } from '../../src/deliveries/batch.ts';
 import type { Assignment } from '../../src/deliveries/destinations/assignments.ts';
@@ -23,7 +23,7 @@ import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import { until } from './idle.ts';
 import { keepLine } from './last-lines.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
-import { openTestDatabase } from './postgres.ts';
+import { createTestDatabase } from './postgres.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 
 export interface World {
@@ -77,8 +77,8 @@ export const toolResult = (): Item => ({
 });
 
 export async function createWorld(options: Pick<EgressOptions, 'lookup' | 'maxPerOrigin'> = {}): Promise<World> {
-  const database = await openTestDatabase();
-  const db = database.lend();
+  const database = await createTestDatabase();
+  const db = createDb({ url: database.url });
   const clock = createManualClock(new Date('2026-01-01T00:00:00.000Z'));
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => {

@@ -16,11 +16,8 @@ import { createManualClock } from '../support/manual-clock.ts';
 import { type OpenAiServer, refuse, respond, startOpenAiServer } from '../support/openai-server.ts';
 import { costOf } from '../support/plans.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { createReceiver } from '../support/receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-useOnlyNewDatabases();
 
 const START = new Date('2026-03-10T12:00:30.000Z');
 

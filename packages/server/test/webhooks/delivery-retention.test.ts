@@ -5,10 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidOf } from '../../src/lib/ids.ts';
 import { dropDeliveries, dropPending, subscriptionsWithDeliveries } from '../../src/webhooks/retention.ts';
 import { listenTo } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-useOnlyNewDatabases();
 
 const DAY_MS = 24 * 3600_000;
 

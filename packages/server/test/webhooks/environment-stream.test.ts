@@ -7,11 +7,8 @@ import { formatId } from '../../src/lib/ids.ts';
 import { createEnvironmentStreams, streamEnvironment } from '../../src/listening/environment-streams.ts';
 import { idle } from '../support/idle.ts';
 import { costOf, listenTo } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { partsOf } from '../support/stream-parts.ts';
 import { append, createWorld, status, type TestSession, text, toolResult, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 let world: World;
 let ctx: PoolContext;

@@ -9,11 +9,8 @@ import type { StoredAttempt } from '../../src/deliveries/stored-attempt.ts';
 import type { Context } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { countingUse } from '../support/table-use.ts';
 import { contentOf, createWorld, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 const SESSIONS = 200;
 const DELIVERIES_OF_EACH = 50;

@@ -8,10 +8,7 @@ import { createDispatcher, type Dispatcher } from '../../src/deliveries/dispatch
 import { newUuid } from '../../src/lib/ids.ts';
 import { installShards, shardedDb } from '../support/lost-server.ts';
 import { costOf, listenTo } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { append, createWorld, status, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 let world: World;
 let dispatcher: Dispatcher | undefined;

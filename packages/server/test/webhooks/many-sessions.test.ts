@@ -11,10 +11,7 @@ import {
   updateWebhookSubscription,
 } from '../../src/webhooks/subscriptions.ts';
 import { listenTo } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { append, createWorld, status, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 const SESSIONS = 20_000;
 const production = { env: 'production' };

@@ -6,10 +6,7 @@ import { readAssignment } from '../../src/deliveries/destinations/assignments.ts
 import { rewindDeliveries } from '../../src/deliveries/rewind.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
 import { costOf } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 const MANY = 20_000;
 const production = { env: 'production' };

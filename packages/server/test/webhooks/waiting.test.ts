@@ -14,11 +14,8 @@ import { deleteEndedSessions } from '../../src/sessions/retention/delete-ended.t
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
 import { dropPending } from '../../src/webhooks/retention.ts';
 import { costOf } from '../support/plans.ts';
-import { useOnlyNewDatabases } from '../support/postgres.ts';
 import { countingUse } from '../support/table-use.ts';
 import { contentOf, createWorld, type World } from '../support/webhooks.ts';
-
-useOnlyNewDatabases();
 
 const WAITING = 10_000;
 const SEGMENTS_OF_EACH = 5;
