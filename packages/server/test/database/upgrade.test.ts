@@ -17,10 +17,13 @@ import { dumpSchema } from '../../src/db/schema/schema-dump.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { fixtureMasterKey, type Populated, populate } from '../fixtures/populate.ts';
 import { openBrowser } from '../support/browser.ts';
+import { useProductionHashes } from '../support/cheap-hashes.ts';
 import { dumpFixture, loadFixture, readFixture, writeFixture } from '../support/fixture.ts';
 import { password } from '../support/people.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+
+useProductionHashes();
 
 const directory = new URL('../fixtures/', import.meta.url);
 

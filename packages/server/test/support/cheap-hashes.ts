@@ -7,6 +7,12 @@ import { atFileEnd } from './at-file-end.ts';
 /** The costs that callers of `scrypt` asked for, in this test file. */
 export const askedCosts: ScryptOptions[] = [];
 let held: Promise<void> | undefined;
+let isCheap = true;
+
+/** For files whose database has hashes that production made: they have the cost of production until the file ends. */
+export function useProductionHashes(): void {
+  isCheap = false;
+}
 
 /** No hash ends before the returned function is called, or the test file ends. */
 export function holdHashes(): () => void {
@@ -23,7 +29,7 @@ let release = () => {};
 const { scrypt: costly } = crypto;
 const cheap = (...[password, salt, length, options, end]: Parameters<typeof scrypt>) => {
   askedCosts.push(options);
-  void Promise.resolve(held).then(() => costly(password, salt, length, { ...options, N: 2 }, end));
+  void Promise.resolve(held).then(() => costly(password, salt, length, isCheap ? { ...options, N: 2 } : options, end));
 };
 
 /** Once in each process; the setup of each test file calls it. */
@@ -36,5 +42,6 @@ export function makeHashesCheap(): void {
   atFileEnd(() => {
     release();
     askedCosts.length = 0;
+    isCheap = true;
   });
 }
