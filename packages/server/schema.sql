@@ -244,7 +244,7 @@ create table sessions (
   requesters text[] default '{}'::text[] not null,
   -- How many characters the worker that has claimed the session's step has appended.
   appended_characters integer default 0 not null,
-  -- What models do not get of the conversation or the agent (session-rows/left-out.ts); null if nothing is left out.
+  -- What models do not get of the conversation or the agent (sessions/state/left-out.ts); null if nothing is left out.
   left_out jsonb,
   constraint sessions_pkey primary key (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey foreign key (organization_id, agent_id) references agents(organization_id, agent_id),
@@ -263,7 +263,7 @@ create index sessions_by_parent on sessions (organization_id, parent_session_id,
 create index sessions_parent_due on sessions (organization_id, session_id) WHERE parent_due;
 create index sessions_by_node on sessions (node_id) WHERE (node_id IS NOT NULL);
 create index sessions_due on sessions (organization_id, delivery_subscription_id, session_id) WHERE delivery_due;
--- For the lists by environment, status and agent (sessions/reading/list.ts), and for counting by status.
+-- For the lists by environment, status and agent (sessions/list.ts), and for counting by status.
 create index sessions_by_environment on sessions (organization_id, environment, status, session_id);
 create index sessions_by_agent on sessions (organization_id, agent_id, environment, status, session_id);
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
@@ -273,7 +273,7 @@ create index sessions_by_draft on sessions (organization_id, agent_id, pinned_ve
 create index sessions_drafts on sessions (organization_id, session_id) WHERE (pinned_version < 0);
 create index sessions_with_error on sessions (organization_id, session_id) WHERE (error IS NOT NULL);
 
--- The index for finding sessions by metadata (sessions/search/metadata.ts): `pair` is a hash of a key and its value. It is a separate table
+-- The index for finding sessions by metadata (sessions/metadata.ts): `pair` is a hash of a key and its value. It is a separate table
 -- because an index of sessions would be written whenever a session starts or stops. There is no foreign key, because a cascade would
 -- search this table by session.
 create table session_metadata (
@@ -434,7 +434,7 @@ create table webhook_subscriptions (
   node_id uuid,
   -- Incremented by each assignment and each change. A node with an older epoch can neither start a delivery nor skip chunks.
   epoch integer default 0 not null,
-  -- The health of the destination (deliveries/destinations/health-rules.ts): failing since when, consecutive failures, the session if all
+  -- The health of the destination (webhooks/sending/health-rules.ts): failing since when, consecutive failures, the session if all
   -- failures are of one, the time of the next probe, and whether the warning was recorded.
   failing_since timestamptz,
   failures integer default 0 not null,
@@ -470,11 +470,11 @@ create table pending_deliveries (
   from_seq bigint not null,
   to_turn integer not null,
   to_seq bigint not null,
-  -- One letter for each chunk type (deliveries/delivery-row.ts).
+  -- One letter for each chunk type (webhooks/sending/delivery-row.ts).
   chunk_types text not null,
   -- The timestamp of the payload.
   occurred_at timestamptz not null,
-  -- The latest attempts, as JSON (deliveries/stored-attempt.ts).
+  -- The latest attempts, as JSON (webhooks/sending/stored-attempt.ts).
   attempts text[] default '{}'::text[] not null,
   attempt_count integer default 0 not null,
   -- How many waits of the retry schedule were used; not every attempt uses one.
@@ -518,7 +518,7 @@ create index webhook_deliveries_by_session on webhook_deliveries (organization_i
 create index webhook_deliveries_not_accepted on webhook_deliveries (organization_id, webhook_subscription_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
 create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
--- What the built-in test receiver received (deliveries/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
+-- What the built-in test receiver received (webhooks/sending/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
 create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
@@ -712,12 +712,12 @@ create index access_denials_age on access_denials (recorded_at);
 create table nodes (
   node_id uuid not null,
   lease_expires_at timestamptz not null,
-  -- Whether the node sends webhooks and has a share of the subscriptions (deliveries/destinations/shares.ts).
+  -- Whether the node sends webhooks and has a share of the subscriptions (webhooks/sending/shares.ts).
   delivers boolean default false not null,
   -- For a worker turn claimed with an Idempotency-Key: the claim. If it is repeated, it gets the same worker turn or none.
   claim uuid,
   started_at timestamptz default now() not null,
-  -- Whether the node runs sessions and has a share of what a node leaves that dies or stops (node/claims/share.ts). False for worker
+  -- Whether the node runs sessions and has a share of what a node leaves that dies or stops (runtime/node/share.ts). False for worker
   -- turns, and for nodes of older code, whose share the others take.
   runs boolean default false not null,
   constraint nodes_pkey primary key (node_id),
@@ -1119,7 +1119,7 @@ create table analytics (
 -- For folding minutes, and for deleting old hours and days.
 create index analytics_age on analytics (interval_seconds, starts_at);
 
--- Links by which anyone can read the conversation of a session (sessions/reading/shares.ts). A link ends with its session.
+-- Links by which anyone can read the conversation of a session (sessions/shares.ts). A link ends with its session.
 create table session_shares (
   organization_id uuid not null,
   share_id uuid not null,
