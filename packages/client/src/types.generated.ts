@@ -3024,7 +3024,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools; a session token can name those of `error.retryWithout`. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
+  /** Retry a failed turn. Continues the last turn, if it failed, from its last finished operation: tool calls that have a result are not repeated. The turn keeps its number and gets its time limit anew. It runs the newest version of the agent, unless the session has its own. Refused with 409 `turn_not_failed` otherwise, also if a message has started the next turn. With `without`, the turn continues without some files, messages or tools; a session token can name only what is in `error.retryWithout`. `POST /api/v1/sessions/{sessionId}/retry`, scope `sessions:run` (permission `write`). */
   retrySession: {
     params: {
       sessionId: string;

@@ -72,7 +72,7 @@ test('every part looks as in its picture, in light and in dark, and what floats 
       if (name === 'tooltip') await button.hover();
       else await button.click();
       await compare(`${name}-${colorScheme}`, part(page));
-      // In light, keyboard.test.ts checks those of the pages. A toast would not stay for it.
+      // In light, keyboard.test.ts checks the menus and dialogs of the pages. A toast would not stay for it.
       if (colorScheme === 'dark' && name !== 'toast') {
         await expectAccessible(page, '[role=menu], [role=dialog], dialog[open], .tooltip', ['dark']);
         await page.emulateMedia({ colorScheme });

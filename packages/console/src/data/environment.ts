@@ -15,7 +15,7 @@ export function rememberedEnvironment(organizationId: string): string | undefine
   return localStorage.getItem(keyOf(organizationId)) ?? undefined;
 }
 
-/** Chooses it for this page and those that are opened next. */
+/** Chooses the environment for this page and all that are opened after it. */
 export function useChooseEnvironment(): (name: string | undefined) => void {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();

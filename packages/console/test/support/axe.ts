@@ -64,8 +64,8 @@ type Scheme = 'light' | 'dark';
 const rulesOf: Record<Scheme, string[] | undefined> = { light: undefined, dark: ['color-contrast'] };
 
 /**
- * For pages and parts that show how something is in the dark. Others need only light: their colors are those of tokens.css
- * (test/house.test.ts), of which each pair has its contrast in both schemes (test/console-colors.test.ts).
+ * For pages and parts that show how something looks in the dark. Others need only light: their colors come from tokens.css
+ * (test/house.test.ts), and test/console-colors.test.ts checks the contrast of each pair of tokens in both schemes.
  */
 export const bothSchemes: readonly Scheme[] = ['light', 'dark'];
 

@@ -206,7 +206,7 @@ export class SignalboxAgent extends AbstractAgent {
       const sent = await client.sessions.sendMessage(sessionId, { content, onBusy });
       return this.#begun(threadId, sent.session, await turnOfMessage(client, sent), last, before.cursor);
     }
-    // An answer that came after another one has no effect. The run then shows what became of the turn, which may have ended.
+    // An answer that came after another one has no effect. The run then shows the turn as it is, which may have ended.
     const isAnswer = resume.length > 0 || last?.role === 'tool';
     if (!isAnswer && !isActive(before)) {
       throw new Error('The input has nothing for the session, and no turn is running');
@@ -230,7 +230,7 @@ export class SignalboxAgent extends AbstractAgent {
   ) {
     const { client } = this.#config;
     const fork = await client.sessions.fork(origin.sessionId, { atTurn: turn - 1, input });
-    // What nobody looks at any more does not continue.
+    // The page shows the fork from now on, so the turn of the origin stops.
     if (isActive(origin)) await this.#interrupt(origin.sessionId);
     return this.#begun(threadId, fork, fork.turn, last, null);
   }

@@ -206,7 +206,7 @@ export class SignalboxTransport<M extends UIMessage = UIMessage<SignalboxMetadat
     const input = await this.#contentOf(last, origin);
     const fork = await client.sessions.fork(sessionId, { atTurn: again - 1, input });
     this.#setSession(chatId, fork.sessionId);
-    // What nobody looks at any more does not continue.
+    // The page shows the fork from now on, so the turn of the origin stops.
     if (isActive(origin)) await this.#interrupt(chatId, sessionId);
     const turn = this.#sent(last, fork.turn);
     return this.#follow({ chatId, sessionId: fork.sessionId, turn, cursor: null, signal: abortSignal });

@@ -79,8 +79,7 @@ export async function readModelCall(
   const sent = leftOut > 0 ? null : await requestAsSent(call).catch(() => null);
   if (sent && sent.files > 0) {
     notes.push('The contents of files are shown as {{files.…}} in the request.');
-    if (imageSidesOf(model.provider))
-      notes.push('Of an image that was too large, the model got a description instead.');
+    if (imageSidesOf(model.provider)) notes.push('The model got a description instead of an image that was too large.');
   }
   if (model.provider === 'worker')
     notes.push('A program of yours was the model. It got this, and called its own model.');

@@ -297,7 +297,7 @@ describe.each(formats)(
       const asked = eventsOf(callOf({ provider, model, baseUrl: server.url }, [photo, other]));
       await expect(asked).rejects.toMatchObject({
         message: expect.stringContaining(
-          `: that is of one of the files "photo.png" (${photo.fileId}), ${other.fileId}; the turn can be retried without it`,
+          `: it is about one of the files "photo.png" (${photo.fileId}), ${other.fileId}; the turn can be retried without it`,
         ),
         retryWithout: { fileIds: [photo.fileId, other.fileId] },
       });

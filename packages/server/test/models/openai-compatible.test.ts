@@ -416,7 +416,7 @@ test('a definition that the server refuses all the same is named by its tool, no
   const { failure } = await outcomeAfter(refuse(400, { body: { error } }), call);
   expect(failure).toMatchObject({ code: 'model_rejected', param });
   expect(failure?.message).toMatch(
-    /HTTP 400 \(invalid_function_parameters, .*\): that is of the tool "find"; the turn can be retried without it$/,
+    /HTTP 400 \(invalid_function_parameters, .*\): it is about the tool "find"; the turn can be retried without it$/,
   );
 });
 

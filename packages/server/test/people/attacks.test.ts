@@ -317,7 +317,7 @@ describe('from many addresses', () => {
   test('passwords tried all at once are refused instead of queued without limit, and signed-in people are not affected', async () => {
     const endHashes = holdHashes();
     const tried = Array.from({ length: 60 }, (_, n) =>
-      openBrowser(flooded).post('/sign_in', { email: `nobody${n}@example.com`, password }, from(n)),
+      openBrowser(flooded).post('/sign_in', { email: `stranger${n}@example.com`, password }, from(n)),
     );
     // Two hashes at work and 40 that wait: the rest is refused while these are under way.
     const refusals: RawResponse[] = [];

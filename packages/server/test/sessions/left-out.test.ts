@@ -315,7 +315,7 @@ test.each([
     const chunks = await world.until(sessionId, is('idle', 2));
     const results = (await messagesOf(sessionId)).find(({ role }) => role === 'tool')!;
     const retryWithout = { messageIds: [results.messageId] };
-    const message = expect.stringContaining(`: that is of the message ${results.messageId}; the turn can be retried`);
+    const message = expect.stringContaining(`: it is about the message ${results.messageId}; the turn can be retried`);
     expect(chunks.findLast(({ type }) => type === 'turn.completed')).toMatchObject({
       error: { message, retryWithout },
     });

@@ -1,6 +1,6 @@
 // The programs that tests start as processes, bundled: the files of a node, and of its dependencies, take a second of processor time to
 // find and read one by one, and a run starts a node or a command two hundred times. What a bundle does is what its sources do: code
-// that looks for files beside its own still finds those of the sources.
+// that looks for files next to its own still finds the files of the sources.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, statSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';

@@ -5,7 +5,7 @@ import { numberIn } from '../../ui/number.ts';
 const limits = [
   { field: 'maxTokens', label: 'Max tokens', hint: 'Input and output.' },
   { field: 'maxSteps', label: 'Max steps', hint: 'Model calls.' },
-  { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'Of models with a price.' },
+  { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'Counts models that have a price.' },
 ] as const;
 
 /** A budget as typed; an empty text is no limit. */

@@ -25,7 +25,7 @@ export interface UserEntry {
   text: string;
   files: readonly FilePart[];
   createdAt: string;
-  /** Not written by a user: the service told the model to repeat its output, because of `outputSchema`. */
+  /** Not written by a user: the service asked the model to repeat its output, because of `outputSchema`. */
   isRepair: boolean;
 }
 

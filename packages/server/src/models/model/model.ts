@@ -46,7 +46,7 @@ export interface ModelEntry {
   content: readonly MessagePart[];
   /** For `assistant`: from the `finish` event of this response. */
   providerData?: unknown;
-  /** Which message it is, as a UUID, or which of its parts is of which. Undefined and null: none that can be left out. */
+  /** UUID of the message, or one for each part. Undefined and null: there is none that can be left out. */
   messageId?: string | readonly (string | null)[];
 }
 

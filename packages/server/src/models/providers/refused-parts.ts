@@ -51,7 +51,7 @@ export async function namingRefused(
 /** The most that a retry can name. */
 const MAX_MESSAGES = 100;
 
-/** The messages at the first place that has any. */
+/** IDs of the messages at the first place that the error names and that has a message. */
 function refusedMessages({ ownParams }: ProviderError, body: string): string[] {
   const request = parseJson(body);
   const elements = ownParams.flatMap((param) => elementsAt(request, param));
@@ -78,6 +78,6 @@ function named(
   retryWithout: RetryWithout,
   refusedFile?: FilePart | undefined,
 ): ModelFailure {
-  const message = `${failure.message}: that is of ${what}; the turn can be retried without it`;
+  const message = `${failure.message}: it is about ${what}; the turn can be retried without it`;
   return new ModelFailure(failure.code, message, { ...failure, refusedFile, retryWithout });
 }
