@@ -2,7 +2,7 @@
 // which one field grows. Every route gets query strings and headers up to their limits, and unexpected bodies. Every part of an
 // agent's definition grows, and the agent is then run. Each POST has an Idempotency-Key. Each body doubles up to its limit. The event
 // loop is never blocked for more than 250 ms of its thread's CPU time, and every request gets a response. `npm test` uses only the last
-// size, and a part of the routes and definitions by its seed; `npm run prove -- cost` uses all.
+// size.
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED repeats its inputs, and SIGNALBOX_COST_RUNS sets how many fields of each body grow.
 import { type Route, routes, type SchemaObject } from '@signalbox/contract';
@@ -80,20 +80,19 @@ async function expectCheap(name: string, route: Route, { query = [], headers = [
   const params = sample(route.params);
   const made = { method, path, params, query, headers: [...headersOf(route), ...headers], body, mutations: [] };
   const request = requestOf(made, { resolve: world.resolve, host: `127.0.0.1:${port}` });
-  await expectUnblocked(async () => {
-    const answer = await exchange(port, request);
-    // A longer request may be cut off.
-    if ((request.body?.length ?? 0) <= BODY_LIMIT) expect(answer?.status, name).toBeLessThan(500);
-  }, name);
+  await expectUnblocked(
+    async () => {
+      const answer = await exchange(port, request);
+      // A longer request may be cut off.
+      if ((request.body?.length ?? 0) <= BODY_LIMIT) expect(answer?.status, name).toBeLessThan(500);
+    },
+    { what: name },
+  );
 }
 
 const withBody = all.filter(([, { body }]) => body !== undefined);
 
-/** In `npm test`, one in `every`: another each time, because the routes share what reads their requests. */
-const someOf = <T>(list: readonly T[], every: number): T[] =>
-  list.filter((_, index) => !isShort || index % every === seed % every);
-
-test.each(someOf(withBody, 4))('%s with a growing body', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
+test.each(withBody)('%s with a growing body', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
   if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
   const growths = growthsOf(route.body as SchemaObject, sample(route.body));
   for (const { name, body } of fc.sample(fc.constantFrom(...growths), { seed, numRuns: runs })) {
@@ -122,7 +121,7 @@ function queriesOf(route: Route): [name: string, query: [string, unknown][]][] {
   ]);
 }
 
-test.each(someOf(all, 8))(
+test.each(all)(
   '%s with a long query string, long headers and an unexpected body',
   { timeout: 60_000 },
   async (_, route) => {
@@ -174,15 +173,15 @@ function runOf({ agent, input }: Definition): () => Promise<void> {
   };
 }
 
-test.each(someOf(Object.entries(definitions), 3))('an agent with %s', { timeout: 300_000 }, async (_, grow) => {
+test.each(Object.entries(definitions))('an agent with %s', { timeout: 300_000 }, async (_, grow) => {
   // Some have a fixed size.
   for (const bytes of grow.length === 0 ? [BODY_LIMIT] : sizes()) {
     const run = runOf(grow(bytes));
-    await expectUnblocked(run, `${bytes} bytes`);
+    await expectUnblocked(run, { what: `${bytes} bytes` });
   }
 });
 
-test.each(someOf(Object.entries(toolLists), 3))(
+test.each(Object.entries(toolLists))(
   'an MCP server whose list of tools has %s',
   { timeout: 300_000 },
   async (_, list) => {
@@ -192,7 +191,7 @@ test.each(someOf(Object.entries(toolLists), 3))(
       // A new server, so that nothing of the previous list is cached.
       const url = `${tools.url}?${bytes}-${posts++}`;
       const run = runOf({ agent: { model: 'scripted/x', tools: [{ type: 'mcp', name: 'm', url }] }, input: 'go' });
-      await expectUnblocked(run, `${bytes} bytes`);
+      await expectUnblocked(run, { what: `${bytes} bytes` });
       expect(tools.of('tools/list').length).toBeGreaterThan(asked);
     }
   },
