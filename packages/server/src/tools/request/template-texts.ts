@@ -14,38 +14,38 @@ export const BODY_MAX_DEPTH = 64;
 
 /** The names of the secrets in a template, without duplicates, sorted. */
 export function secretNames(template: RequestTemplate): string[] {
-  const names = placeholdersIn(template).flatMap(({ placeholder: { source, path } }) =>
-    source === 'secrets' ? path : [],
-  );
-  return [...new Set(names)].sort();
+  const names = new Set<string>();
+  visitPlaceholders(template, (_, { source, path }) => {
+    if (source === 'secrets') for (const name of path) names.add(name);
+  });
+  return [...names].sort();
 }
 
 /** The paths into the input that a template uses, such as `customer.id`, each with the first place in the request that has it. */
 export function inputPlaceholders(template: RequestTemplate): Map<string, string> {
   const found = new Map<string, string>();
-  for (const { at, placeholder } of placeholdersIn(template)) {
-    const path = placeholder.path.join('.');
-    if (placeholder.source === 'input' && !found.has(path)) found.set(path, at);
-  }
+  visitPlaceholders(template, (at, { source, path }) => {
+    const name = path.join('.');
+    if (source === 'input' && !found.has(name)) found.set(name, at);
+  });
   return found;
 }
 
-function placeholdersIn(template: RequestTemplate): { at: string; placeholder: Placeholder }[] {
-  return textsIn(template).flatMap(([at, text]) =>
-    splitPlaceholders(text).flatMap((part) => (typeof part === 'string' ? [] : [{ at, placeholder: part }])),
-  );
+function visitPlaceholders(template: RequestTemplate, visit: (at: string, placeholder: Placeholder) => void): void {
+  visitTexts(template, (at, text) => {
+    for (const part of splitPlaceholders(text)) if (typeof part !== 'string') visit(at, part);
+  });
 }
 
-/** The texts in which there can be placeholders, with their places. */
-export function textsIn(template: RequestTemplate): [at: string, text: string][] {
-  const texts: [string, string][] = [['url', template.url]];
-  for (const [name, value] of Object.entries(template.headers ?? {})) texts.push([`headers.${name}`, value]);
+/** Calls `visit` for each text in which there can be placeholders, with its place. */
+export function visitTexts(template: RequestTemplate, visit: (at: string, text: string) => void): void {
+  visit('url', template.url);
+  for (const [name, value] of Object.entries(template.headers ?? {})) visit(`headers.${name}`, value);
   const body = bodyTemplate(template);
   if ('value' in body)
     visitStrings(body.value, 'body', (path, text, isName) => {
-      if (!isName && text !== null) texts.push([path, text]);
+      if (!isName && text !== null) visit(path, text);
     });
-  return texts;
 }
 
 type BodyTemplate =
@@ -86,6 +86,10 @@ export function visitStrings(
   if (typeof value !== 'object' || value === null) return;
   if (depth >= BODY_MAX_DEPTH) {
     visit(path, null, false);
+    return;
+  }
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) visitStrings(value[index], `${path}.${index}`, visit, depth + 1);
     return;
   }
   for (const [name, item] of Object.entries(value)) {

@@ -36,8 +36,8 @@ import {
   bodyTemplate,
   contentTypeOf,
   type RequestTemplate,
-  textsIn,
   visitStrings,
+  visitTexts,
 } from './template-texts.ts';
 
 export interface RenderedRequest {
@@ -134,12 +134,14 @@ export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
 
 /** What looks like a placeholder of another notation, and would be sent as it is. At most 20. */
 export function foreignPlaceholders(template: RequestTemplate): TemplateProblem[] {
-  const problems = textsIn(template).flatMap(([path, text]): TemplateProblem[] => {
+  const problems: TemplateProblem[] = [];
+  const instead = '{{input.x}}, {{secrets.NAME}} or {{session.endUser.id}}';
+  visitTexts(template, (path, text) => {
+    if (problems.length === MAX_PROBLEMS) return;
     const found = foreignPlaceholder(splitPlaceholders(text), path === 'url');
-    const instead = '{{input.x}}, {{secrets.NAME}} or {{session.endUser.id}}';
-    return found ? [{ path, message: `has ${found}, which is not a placeholder: write it as ${instead}` }] : [];
+    if (found) problems.push({ path, message: `has ${found}, which is not a placeholder: write it as ${instead}` });
   });
-  return problems.slice(0, MAX_PROBLEMS);
+  return problems;
 }
 
 /**
