@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createAvailability } from './availability.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model/model.ts';
 
@@ -121,6 +121,63 @@ test('each failed trial doubles the pause up to 150 seconds, and a provider may 
   model.set(asking);
   await model.call();
   expect(await model.call()).toMatchObject({ isSkipped: true, retryAfterMs: 600_000 });
+});
+
+describe('a call that a person waits for', () => {
+  const awaited = { isAwaited: true };
+
+  test('tries a model within its pause, and the others follow when it has responded', async () => {
+    const model = setUp();
+    model.set(timeout);
+    await model.call();
+    model.set('ok');
+    model.pass(1_000);
+    expect(await model.call()).toMatchObject({ isSkipped: true });
+    expect(await model.call(awaited)).toBe('ok');
+    expect(await model.call()).toBe('ok');
+  });
+
+  test('tries it once a second at most', async () => {
+    const model = setUp();
+    model.set(timeout);
+    await model.call();
+    for (let n = 0; n < 100; n += 1) {
+      model.pass(100);
+      await model.call(awaited);
+    }
+    expect(model.asked()).toBe(11);
+  });
+
+  test('tries it while no other call does', async () => {
+    const model = setUp();
+    model.set(timeout);
+    await model.call();
+    const stop = new AbortController();
+    model.set(new Promise<never>((_, reject) => stop.signal.addEventListener('abort', () => reject(timeout))));
+    model.pass(1_000);
+    const trial = model.call(awaited);
+    model.pass(5_000);
+    expect(await model.call(awaited)).toMatchObject({ isSkipped: true, retryAfterMs: 9_000 });
+    stop.abort();
+    expect(await trial).toBe(timeout);
+    expect(model.asked()).toBe(2);
+  });
+
+  test('does not lengthen the pause by its failure, unless the provider asks for it', async () => {
+    const model = setUp();
+    model.set(timeout);
+    await model.call();
+    model.set(unavailable);
+    for (let n = 0; n < 10; n += 1) {
+      model.pass(1_000);
+      expect(await model.call(awaited)).toBe(unavailable);
+    }
+    expect(await model.call()).toMatchObject({ code: 'model_unavailable', isSkipped: true, retryAfterMs: 5_000 });
+    model.pass(1_000);
+    model.set(new ModelFailure('model_unavailable', 'It is down.', { retryable: true, retryAfterMs: 60_000 }));
+    await model.call(awaited);
+    expect(await model.call()).toMatchObject({ isSkipped: true, retryAfterMs: 60_000 });
+  });
 });
 
 test('calls that fail together lengthen the pause only once', async () => {

@@ -2,7 +2,8 @@
 //
 // A model that has timed out, or has failed five times in a row, is not called for a while. Calls of it fail at once, as the last
 // one did: their turns use a fallback without waiting for a time-out that takes minutes, or their sessions are parked. Then one call
-// tries whether the model is back; the others still fail until that has responded.
+// tries whether the model is back; the others still fail until that has responded. A call that a person waits for may try it
+// during the pause as well: one at a time, and at most one a second.
 //
 // Environments do not share it: each has its own keys, and a base URL may be that of one customer's server. Nodes do not share it
 // either: each makes its own attempts, and nothing is stored.
@@ -18,6 +19,8 @@ interface Trouble {
   pauseMs: number;
   until: number;
   isTried: boolean;
+  /** When the last call was made, or the pause began. */
+  triedAt: number;
 }
 
 // As many as a session makes before it is parked: a few failures among many responses are normal.
@@ -25,6 +28,8 @@ const MAX_FAILURES = 5;
 // The waits are those of a parked session, which comes back soon after them.
 const FIRST_PAUSE_MS = 15_000;
 const MAX_PAUSE_MS = 150_000;
+// Between the calls of people. What was found less than a second ago is true of the next call as well.
+const MIN_TRIAL_GAP_MS = 1_000;
 // Bounds memory: agents can name any number of models. The oldest is forgotten, and found again.
 const MAX_MODELS = 1_000;
 
@@ -36,12 +41,19 @@ export function createAvailability(clock: Pick<Clock, 'now'>): (ask: AskModel) =
     const before = troubles.get(key);
     // Calls that were made before the pause say nothing new.
     if (before && before.pauseMs > 0 && !isTrial) return;
+    const now = clock.now().getTime();
+    if (before && isTrial && before.until > now) {
+      // A trial within the pause does not lengthen it: else people who retry would delay the sessions that wait.
+      before.last = last;
+      before.until = Math.max(before.until, now + (last.retryAfterMs ?? 0));
+      return;
+    }
     const failures = Math.max((before?.failures ?? 0) + 1, last.code === 'model_timeout' ? MAX_FAILURES : 0);
     const backOffMs =
       failures < MAX_FAILURES ? 0 : exponentialMs(failures - MAX_FAILURES + 1, FIRST_PAUSE_MS, MAX_PAUSE_MS);
     const pauseMs = backOffMs > 0 ? Math.max(backOffMs, last.retryAfterMs ?? 0) : 0;
     troubles.delete(key);
-    troubles.set(key, { failures, last, pauseMs, until: clock.now().getTime() + pauseMs, isTried: false });
+    troubles.set(key, { failures, last, pauseMs, until: now + pauseMs, isTried: false, triedAt: now });
     if (troubles.size > MAX_MODELS) troubles.delete(troubles.keys().next().value!);
   }
 
@@ -51,10 +63,11 @@ export function createAvailability(clock: Pick<Clock, 'now'>): (ask: AskModel) =
       const trouble = troubles.get(key);
       const isTrial = trouble !== undefined && trouble.pauseMs > 0;
       if (isTrial) {
-        const leftMs = trouble.until - clock.now().getTime();
-        if (leftMs > 0) throw skipped(trouble.last, leftMs);
-        if (trouble.isTried) throw skipped(trouble.last, trouble.pauseMs);
-        trouble.isTried = true;
+        const now = clock.now().getTime();
+        const leftMs = trouble.until - now;
+        const mayTry = leftMs <= 0 || (call.isAwaited && now - trouble.triedAt >= MIN_TRIAL_GAP_MS);
+        if (!mayTry || trouble.isTried) throw skipped(trouble.last, leftMs > 0 ? leftMs : trouble.pauseMs);
+        Object.assign(trouble, { isTried: true, triedAt: now });
       }
       try {
         for await (const event of ask(call, signal)) {

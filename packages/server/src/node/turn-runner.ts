@@ -313,6 +313,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       deadline: context.deadline,
       random: Math.random,
       inboxCame: session.arrival,
+      hasQueued: () => session.queued().length > 0,
     };
     const [{ state }, { signal }] = [context, stopping];
     const anyStop = AbortSignal.any([session.signal, signal]);

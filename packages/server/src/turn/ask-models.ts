@@ -9,6 +9,9 @@
 //      should spend on it gets this at once, and so does a model that the node knows to be unavailable (models/availability.ts).
 //   3. Then the turn fails.
 //
+// If none of the models is called because the node knows all of them to be unavailable, and a person waits for the response, the
+// round is repeated as a trial: the first model that may be tried at that moment is called.
+//
 // For the rest of the turn, the model that responded is called first: it does not pay for another's time-outs with every step, and
 // the reasoning in the transcript is its own. The next turn begins with the agent's own model again.
 import type { Model, SessionError } from '@signalbox/contract';
@@ -85,26 +88,11 @@ export async function* askModels(
     const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
     if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
 
-    const failures: ModelFailure[] = [];
-    for (const [index, model] of models.entries()) {
-      const outcome = yield* askModel(state, request, model, ports.clock, signal);
-      if (!(outcome instanceof ModelFailure)) {
-        if (isStep) state.models = [model, ...models.filter((other) => other !== model)];
-        return outcome;
-      }
-      if (isStep) state.modelCalls += 1;
-      const { code, message } = outcome;
-      if (code === 'model_context_too_long') {
-        yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
-        return { tooLong: { code, message } };
-      }
-      failures.push(outcome);
-      // The request may still be right for another model if this one was called only because the first is unavailable.
-      if ((outcome.isOfRequest && index === 0) || index === models.length - 1) break;
-      if (!outcome.isSkipped) yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
-    }
-    const isSkipped = failures.every((failure) => failure.isSkipped);
-    if (!isSkipped) modelCall.failures += 1;
+    let failures = yield* askInOrder(state, request, ports, signal);
+    if (Array.isArray(failures) && allSkipped(failures) && isAwaited(modelCall, ports))
+      failures = yield* askInOrder(state, { ...request, callOf: awaited(request) }, ports, signal);
+    if (!Array.isArray(failures)) return failures;
+    if (!allSkipped(failures)) modelCall.failures += 1;
     const next = afterRound(state, modelCall, failures, ports);
     if (next.type === 'fail') {
       modelCall.status = 'failed';
@@ -127,6 +115,49 @@ export async function* askModels(
       signal.throwIfAborted();
     } while (next.type === 'park');
   }
+}
+
+/** One round. Returns the failures in the order of the models if none of them has responded. */
+async function* askInOrder(
+  state: TurnState,
+  request: ModelRequest,
+  { clock }: Pick<TurnPorts, 'clock'>,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelResponse | TooLong | ModelFailure[]> {
+  const { operation: modelCall, models } = request;
+  const isStep = modelCall.kind === 'model';
+  const failures: ModelFailure[] = [];
+  for (const [index, model] of models.entries()) {
+    const outcome = yield* askModel(state, request, model, clock, signal);
+    if (!(outcome instanceof ModelFailure)) {
+      if (isStep) state.models = [model, ...models.filter((other) => other !== model)];
+      return outcome;
+    }
+    if (isStep) state.modelCalls += 1;
+    const { code, message } = outcome;
+    if (code === 'model_context_too_long') {
+      yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
+      return { tooLong: { code, message } };
+    }
+    failures.push(outcome);
+    // The request may still be right for another model if this one was called only because the first is unavailable.
+    if ((outcome.isOfRequest && index === 0) || index === models.length - 1) break;
+    if (!outcome.isSkipped) yield { type: 'modelFailed', modelCall, model: modelName(model), failure: outcome };
+  }
+  return failures;
+}
+
+/** Whether a person waits for the response: the call is new, or a message waits for the end of its turn. */
+function isAwaited({ unavailableSince }: Operation, { hasQueued }: Pick<TurnPorts, 'hasQueued'>): boolean {
+  return unavailableSince === null || hasQueued();
+}
+
+function awaited({ callOf }: ModelRequest): ModelRequest['callOf'] {
+  return (model) => ({ ...callOf(model), isAwaited: true });
+}
+
+function allSkipped(failures: readonly ModelFailure[]): boolean {
+  return failures.every(({ isSkipped }) => isSkipped);
 }
 
 async function* askModel(
@@ -228,7 +259,7 @@ function afterRound(
 
   const outageMs = definition.limits.modelOutageSeconds * 1000;
   const leftMs = deadline.getTime() - now.getTime();
-  const isSkipped = failures.every((failure) => failure.isSkipped);
+  const isSkipped = allSkipped(failures);
   if (!isSkipped && unavailableSince === null && rounds < MAX_QUICK_ROUNDS) {
     const waitMs = Math.max(exponentialMs(rounds, FIRST_RETRY_MS) * (1 + random() / 4), askedMs);
     if (askedMs < leftMs && (outageMs === 0 || waitMs <= FIRST_PARKED_MS)) return { type: 'retry', at: after(waitMs) };

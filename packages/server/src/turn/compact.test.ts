@@ -78,6 +78,7 @@ function portsOf({ ask }: { ask: AskModel }, more: Partial<TurnPorts> = {}): Tur
     deadline: new Date(600_000),
     random: () => 0,
     inboxCame: () => new Promise(() => {}),
+    hasQueued: () => false,
     ...more,
   };
 }

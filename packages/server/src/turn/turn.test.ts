@@ -55,6 +55,7 @@ const ports: TurnPorts = {
   deadline: new Date(600_000),
   random: () => 0,
   inboxCame: () => new Promise(() => {}),
+  hasQueued: () => false,
 };
 
 test('calls that end at the same time all end before the next step', async () => {

@@ -91,6 +91,8 @@ export interface TurnPorts {
   random(): number;
   /** Resolves when something has arrived for this session since the inbox was last read. */
   inboxCame(): Promise<void>;
+  /** Whether a message waits for the end of this turn. */
+  hasQueued(): boolean;
 }
 
 /** How a turn ends. `output` is the value that matches `outputSchema`. */

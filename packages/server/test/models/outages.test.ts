@@ -12,6 +12,7 @@ import { type AskModel, ModelFailure } from '../../src/models/model/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { listTurns } from '../../src/sessions/reading/timeline.ts';
+import { retrySession } from '../../src/sessions/retry.ts';
 import { getSession } from '../../src/sessions/sessions.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, never, outline, usage, type World } from '../support/session-world.ts';
@@ -239,9 +240,8 @@ describe('a parked session', () => {
   const send = (onBusy: 'queue' | 'steer' | 'reject') =>
     sendMessage(world.ctx, { sessionId, content: 'another', onBusy });
 
-  test('keeps a queued message for the turn after the current one', async () => {
+  test('calls its models at once for a queued message, which has the turn after the current one', async () => {
     await send('queue');
-    await untilRetry(sessionId);
     const chunks = await clock.passWhile(world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk)));
     expect(chunks.filter(ended)).toMatchObject([
       { turn: 1, stopReason: 'endTurn' },
@@ -317,6 +317,57 @@ test('500 sessions that lose their model together make few calls during the outa
     select distinct steps, turn from sessions where organization_id = ${world.organizationId}`);
   expect(used).toEqual([{ steps: 1, turn: 1 }]);
 }, 120_000);
+
+describe('with a model that the node knows to be down, once it is back', () => {
+  let ask: ReturnType<typeof provider>;
+  let parkedId: string;
+  beforeEach(async () => {
+    ask = provider();
+    await world.work({ ask: createAvailability(clock)(ask) });
+    parkedId = await world.open(await world.agent());
+    await parked(parkedId);
+    ask.isDown = false;
+    await clock.advance(1_000);
+  });
+  const responds = async (sessionId: string, turn = 1) => {
+    const since = clock.now().getTime();
+    await clock.passWhile(world.until(sessionId, (chunk) => chunk.turn === turn && is('idle')(chunk)));
+    expect(clock.now().getTime() - since).toBeLessThanOrEqual(2_000);
+    expect(outline(await world.chunks(sessionId))).toContain('"ok"');
+  };
+
+  test('a new session has a response at once', async () => {
+    await responds(await world.open(await world.agent()));
+  });
+
+  test('so has a message that is queued in a parked session', async () => {
+    await sendMessage(world.ctx, { sessionId: parkedId, content: 'Are you there?' });
+    await responds(parkedId, 2);
+  });
+
+  test('so has a turn that failed because its agent does not wait, and is retried', async () => {
+    ask.isDown = true;
+    const sessionId = await world.open(await world.agent([], { limits: { modelOutageSeconds: 0 } }));
+    await clock.passWhile(world.until(sessionId, is('idle')));
+    const asked = ask.asked;
+    ask.isDown = false;
+    await clock.advance(1_000);
+    await retrySession(world.ctx, { sessionId });
+    await clock.passWhile(world.until(sessionId, (chunk) => chunk.type === 'message.chunk'));
+    expect(ask.asked).toBe(asked + 1);
+  });
+
+  test('a fallback that responds is called instead of a trial', async () => {
+    const model = {
+      provider: 'scripted' as const,
+      model: 'test',
+      fallbacks: [{ provider: 'scripted' as const, model: 'b' }],
+    };
+    const asked = ask.asked;
+    await responds(await world.open(await world.agent([], { model })));
+    expect(ask.asked).toBe(asked + 1);
+  });
+});
 
 describe('nodes', () => {
   test('another node continues the session after the one that parked it has gone', async () => {

@@ -36,6 +36,8 @@ export interface ModelCall {
   returnsReasoning?: boolean;
   /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
+  /** Whether a person waits for the response, so that the call may try a model that is known to be unavailable (availability.ts). */
+  isAwaited?: boolean;
 }
 
 /** `costUsd`: a worker's own calculation; otherwise the operator's prices apply. */
