@@ -13,13 +13,25 @@ function setUp() {
   let now = 0;
   let asked = 0;
   let outcome: 'ok' | ModelFailure | Promise<never> = 'ok';
+  let says = '';
+  const responded: string[] = [];
+  let comeBack: (model: string) => void = () => {};
   const ask: AskModel = async function* () {
     asked += 1;
+    if (says !== '') yield { type: 'text', delta: says };
     if (outcome instanceof Promise) await outcome;
     if (outcome instanceof ModelFailure) throw outcome;
     yield finish;
   };
-  const limited = createAvailability({ now: () => new Date(now) })(ask);
+  const limited = createAvailability(
+    { now: () => new Date(now) },
+    {
+      responded: (_, model) => responded.push(model),
+      onElsewhere: (listener) => {
+        comeBack = listener;
+      },
+    },
+  )(ask);
   const unabortable = new AbortController().signal;
   return {
     set: (next: typeof outcome) => {
@@ -28,7 +40,14 @@ function setUp() {
     pass: (ms: number) => {
       now += ms;
     },
+    say: (text: string) => {
+      says = text;
+    },
     asked: () => asked,
+    /** The models that were reported to be back, once for each call that showed it. */
+    responded,
+    /** Another node reports this model. */
+    comeBack: (model: string) => comeBack(model),
     /** 'ok', or how it failed. */
     async call(more: object = {}, signal: AbortSignal = unabortable): Promise<'ok' | ModelFailure> {
       const config = { provider: 'openai', model: 'm' };
@@ -177,6 +196,61 @@ describe('a call that a person waits for', () => {
     model.set(new ModelFailure('model_unavailable', 'It is down.', { retryable: true, retryAfterMs: 60_000 }));
     await model.call(awaited);
     expect(await model.call()).toMatchObject({ isSkipped: true, retryAfterMs: 60_000 });
+  });
+});
+
+describe('a model that is back', () => {
+  async function untilPaused(model: ReturnType<typeof setUp>) {
+    model.set(timeout);
+    await model.call();
+    model.pass(15_000);
+  }
+
+  test('is called by all as soon as the trial has begun to respond, and is reported once', async () => {
+    const model = setUp();
+    await untilPaused(model);
+    model.say('Hel');
+    const stop = new AbortController();
+    model.set(new Promise<never>((_, reject) => stop.signal.addEventListener('abort', () => reject(timeout))));
+    const trial = model.call();
+    await expect.poll(() => model.responded).toHaveLength(1);
+    model.set('ok');
+    expect(await model.call()).toBe('ok');
+    stop.abort();
+    await trial;
+    expect(model.responded).toHaveLength(1);
+  });
+
+  test('is paused again by the first failure before a response was complete, for longer', async () => {
+    const model = setUp();
+    await untilPaused(model);
+    model.say('Hel');
+    model.set(unavailable);
+    expect(await model.call()).toBe(unavailable);
+    expect(await model.call()).toMatchObject({ isSkipped: true, retryAfterMs: 30_000 });
+    expect(model.responded).toHaveLength(1);
+  });
+
+  test('is reported by each response to a session that was parked, and by no other', async () => {
+    const model = setUp();
+    await model.call();
+    expect(model.responded).toEqual([]);
+    await model.call({ wasParked: true });
+    await model.call({ wasParked: true });
+    expect(model.responded).toHaveLength(2);
+  });
+
+  test('is called as soon as another node reports it, and no other model is', async () => {
+    const model = setUp();
+    await model.call({ wasParked: true });
+    const other = { config: { provider: 'openai', model: 'other' } };
+    model.set(timeout);
+    await model.call();
+    await model.call(other);
+    model.comeBack(model.responded[0]!);
+    model.set('ok');
+    expect(await model.call()).toBe('ok');
+    expect(await model.call(other)).toMatchObject({ isSkipped: true });
   });
 });
 

@@ -5,8 +5,9 @@
 // tries whether the model is back; the others still fail until that has responded. A call that a person waits for may try it
 // during the pause as well: one at a time, and at most one a second.
 //
-// Environments do not share it: each has its own keys, and a base URL may be that of one customer's server. Nodes do not share it
-// either: each makes its own attempts, and nothing is stored.
+// Environments do not share it: each has its own keys, and a base URL may be that of one customer's server. Nodes share only that a
+// model is back (recovery.ts): each makes its own attempts, and nothing is stored.
+import { createHash } from 'node:crypto';
 import { exponentialMs } from '../lib/back-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './model/model.ts';
@@ -33,16 +34,31 @@ const MIN_TRIAL_GAP_MS = 1_000;
 // Bounds memory: agents can name any number of models. The oldest is forgotten, and found again.
 const MAX_MODELS = 1_000;
 
+/** What follows when a model that was unavailable is back. */
+export interface Recovery {
+  /** It has begun to respond to this call: the first after a pause, or of a session that was parked. */
+  responded(call: ModelCall, model: string): void;
+  /** Calls the listener when it has responded to another node. */
+  onElsewhere(listener: (model: string) => void): void;
+}
+
 /** Calls models only as long as they are available. */
-export function createAvailability(clock: Pick<Clock, 'now'>): (ask: AskModel) => AskModel {
+export function createAvailability(clock: Pick<Clock, 'now'>, recovery?: Recovery): (ask: AskModel) => AskModel {
   const troubles = new Map<string, Trouble>();
+  recovery?.onElsewhere(endPause);
+
+  /** The next failure begins another, unless a response was complete before. */
+  function endPause(key: string): void {
+    const trouble = troubles.get(key);
+    if (trouble) trouble.pauseMs = 0;
+  }
 
   function record(key: string, last: ModelFailure, isTrial: boolean): void {
     const before = troubles.get(key);
     // Calls that were made before the pause say nothing new.
     if (before && before.pauseMs > 0 && !isTrial) return;
     const now = clock.now().getTime();
-    if (before && isTrial && before.until > now) {
+    if (before && before.pauseMs > 0 && before.until > now) {
       // A trial within the pause does not lengthen it: else people who retry would delay the sessions that wait.
       before.last = last;
       before.until = Math.max(before.until, now + (last.retryAfterMs ?? 0));
@@ -69,8 +85,14 @@ export function createAvailability(clock: Pick<Clock, 'now'>): (ask: AskModel) =
         if (!mayTry || trouble.isTried) throw skipped(trouble.last, leftMs > 0 ? leftMs : trouble.pauseMs);
         Object.assign(trouble, { isTried: true, triedAt: now });
       }
+      let hasResponded = false;
       try {
         for await (const event of ask(call, signal)) {
+          if (!hasResponded && (isTrial || call.wasParked)) {
+            endPause(key);
+            recovery?.responded(call, key);
+          }
+          hasResponded = true;
           if (event.type === 'finish') troubles.delete(key);
           yield event;
         }
@@ -97,5 +119,6 @@ function skipped({ code, message }: ModelFailure, retryAfterMs: number): ModelFa
 
 function keyOf({ organizationId, environment, config }: ModelCall): string {
   const { provider, model, baseUrl, apiKeySecret } = config;
-  return JSON.stringify([organizationId, environment, provider, model, baseUrl, apiKeySecret]);
+  const named = JSON.stringify([organizationId, environment, provider, model, baseUrl, apiKeySecret]);
+  return createHash('sha256').update(named).digest('base64url');
 }

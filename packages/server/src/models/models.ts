@@ -10,6 +10,7 @@ import { google } from './providers/google.ts';
 import { openai } from './providers/openai.ts';
 import { openaiCompatible } from './providers/openai-compatible.ts';
 import { createProviderModel, type Provider } from './providers/provider.ts';
+import { createRecovery } from './recovery.ts';
 import { createScriptedModel } from './scripted.ts';
 
 /** The lists of the providers' models. `keys`: as for `createModels`. */
@@ -22,10 +23,10 @@ export function createCatalog(
 
 /** `keys`: the operator's keys, used for agents whose environment has none. */
 export function createModels(
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory' | 'wake' | 'log'>,
   keys: ProviderKeys = {},
 ): AskModel {
-  const ifAvailable = createAvailability(platform.clock);
+  const ifAvailable = createAvailability(platform.clock, createRecovery(platform));
   const model = (provider: Provider) => ifAvailable(createProviderModel(provider, platform, keys));
   const models: Record<Model['provider'], AskModel> = {
     scripted: createScriptedModel(platform.clock),

@@ -173,7 +173,7 @@ async function* askModel(
   state.shownText = '';
   let text = '';
   const calls: ModelResponse['calls'][number][] = [];
-  const call = callOf(model);
+  const call = { ...callOf(model), ...(operation.unavailableSince && { wasParked: true }) };
   recordLeftOut(operation, state.operations, sentToolsOf(call)?.leftOut);
   const early = createEarlyParts();
   // A step of a worker is announced when it is offered.

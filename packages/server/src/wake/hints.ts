@@ -19,6 +19,7 @@ export interface JournalCommit {
  * - `journal`: chunks were committed to the session; `commit` is not sent to other nodes
  * - `child`: the session has ended, and its result has to be reported to its parent
  * - `offered`: a worker may claim a step of the session
+ * - `available`: a model that was unavailable responds; `model` is a hash of what names it (models/availability.ts)
  * - `subscription`: a webhook subscription of the organization changed
  * - `access`: an API key, or a person's sign-ins or role, changed
  */
@@ -28,6 +29,7 @@ export interface Hints {
   journal: SessionHint & { environment: string; commit?: JournalCommit };
   child: SessionHint;
   offered: SessionHint & { queue: string };
+  available: { organizationId: string; model: string };
   subscription: { organizationId: string };
   access: { callerId: string };
 }
@@ -41,12 +43,14 @@ interface AnyHint {
   callerId?: string;
   environment?: string;
   queue?: string;
+  model?: string;
 }
 
 // The fourth part is what a topic has besides the session; none of the four contains a space, a colon or a comma.
-const NAMED_BY = new Map<string, 'environment' | 'queue'>([
+const NAMED_BY = new Map<string, 'environment' | 'queue' | 'model'>([
   ['journal', 'environment'],
   ['offered', 'queue'],
+  ['available', 'model'],
 ]);
 
 /** Hints to send to other nodes, without duplicates, grouped by everything except their session (or caller). */

@@ -6,9 +6,11 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { archiveAgent } from '../../src/agents/agents.ts';
 import { listEvents } from '../../src/events/events.ts';
-import { uuidOf } from '../../src/lib/ids.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createAvailability } from '../../src/models/availability.ts';
 import { type AskModel, ModelFailure } from '../../src/models/model/model.ts';
+import { createRecovery } from '../../src/models/recovery.ts';
+import { wakeParked } from '../../src/session-rows/parked.ts';
 import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { listTurns } from '../../src/sessions/reading/timeline.ts';
@@ -34,19 +36,27 @@ const ended = (chunk: Chunk) => chunk.type === 'turn.completed';
 const down = (more: { retryAfterMs?: number } = {}) =>
   new ModelFailure('model_unavailable', 'The provider is down.', { retryable: true, ...more });
 
+type Provider = AskModel & { asked: number; isDown: boolean /** Responds this often. */; answers(times: number): void };
+
 /** A model that is unavailable until `isDown` is false. */
-function provider(
-  options: { error?: ModelFailure; text?: string } = {},
-): AskModel & { asked: number; isDown: boolean } {
+function provider(options: { error?: ModelFailure; text?: string } = {}): Provider {
   const { error = down(), text = '' } = options;
-  const ask: AskModel & { asked: number; isDown: boolean } = Object.assign(
+  let left = 0;
+  const ask: Provider = Object.assign(
     async function* (...[call, signal]: Parameters<AskModel>): ReturnType<AskModel> {
       ask.asked += 1;
-      if (!ask.isDown) return yield* answering([{ text: 'ok' }])({ ...call, callsBefore: 0 }, signal);
+      left -= 1;
+      if (!ask.isDown || left >= 0) return yield* answering([{ text: 'ok' }])({ ...call, callsBefore: 0 }, signal);
       if (text) yield { type: 'text', delta: text };
       throw error;
     },
-    { asked: 0, isDown: true },
+    {
+      asked: 0,
+      isDown: true,
+      answers(times: number) {
+        left = times;
+      },
+    },
   );
   return ask;
 }
@@ -288,12 +298,13 @@ describe('a parked session', () => {
   });
 });
 
-test('500 sessions that lose their model together make few calls during the outage, and all continue after it', async () => {
+test('500 sessions that lose their model together make few calls during the outage, and all continue within 30 s after it', async () => {
   vi.mocked(Math.random).mockRestore();
   const model = provider();
-  const ask = createAvailability(clock)(model);
-  await world.work({ ask });
-  await world.work({ platform: await world.anotherNode(), ask });
+  const other = await world.anotherNode();
+  // Each node has found out by itself that the model is down.
+  for (const platform of [world.platform, other])
+    await world.work({ platform, ask: createAvailability(clock, createRecovery(platform))(model) });
   const agentId = await world.agent();
   await Promise.all(Array.from({ length: 500 }, () => world.open(agentId)));
   const count = async (status: string) => {
@@ -308,15 +319,70 @@ test('500 sessions that lose their model together make few calls during the outa
 
   const since = clock.now().getTime();
   await clock.passUntil(() => clock.now().getTime() - since > 300_000);
-  // One trial after each pause of 15 to 120 seconds, not one of each session.
-  expect(model.asked - startedWith).toBeLessThan(10);
+  // The other node finds out by five calls; then each makes one after each pause of 15 to 120 seconds, not one of each session.
+  expect(model.asked - startedWith).toBeLessThan(30);
 
   model.isDown = false;
-  await clock.passUntil(async () => (await count('idle')) === 500);
+  const backAt = clock.now().getTime();
+  const asked = model.asked;
+  // The first session is a person's.
+  await world.open(agentId);
+  await clock.passUntil(async () => (await count('idle')) === 501);
+  expect(clock.now().getTime() - backAt).toBeLessThanOrEqual(30_000);
+  expect(model.asked - asked).toBe(501);
   const used = await world.platform.db.query<{ steps: number; turn: number }>(sql`
     select distinct steps, turn from sessions where organization_id = ${world.organizationId}`);
   expect(used).toEqual([{ steps: 1, turn: 1 }]);
 }, 120_000);
+
+describe('a response after an outage wakes', () => {
+  const of = (model: string, more: object = {}) => ({ provider: 'scripted' as const, model, ...more });
+  const config = { provider: 'scripted' as const, model: 'test' };
+  const wake = (limit: number, environment = 'production') =>
+    wakeParked(world.platform.db, { organizationId: world.organizationId, environment, config }, limit, clock.now());
+
+  test('sessions that wait for its model, as its own or as a fallback, and no others', async () => {
+    const limited = new ModelFailure('model_rate_limited', 'Slow down.', { retryable: true, retryAfterMs: 60_000 });
+    const [unavailable, busy] = [provider(), provider({ error: limited })];
+    await world.work({ ask: (call, signal) => (call.config.model === 'busy' ? busy : unavailable)(call, signal) });
+    const own = await world.open(await world.agent());
+    const fallback = await world.open(await world.agent([], { model: of('other', { fallbacks: [of('test')] }) }));
+    const others = [
+      await world.open(await world.agent([], { model: of('other') })),
+      await world.open(await world.agent([], { model: of('test', { fallbacks: [of('busy')] }) })),
+      await world.open(await world.agent(), { environment: 'staging' }),
+    ];
+    for (const sessionId of [own, fallback, ...others]) await parked(sessionId);
+    expect(
+      await wakeParked(
+        world.platform.db,
+        { organizationId: newUuid(), environment: 'production', config },
+        9,
+        clock.now(),
+      ),
+    ).toEqual([]);
+    expect(await wake(9, 'nowhere')).toEqual([]);
+    const [first, ...more] = [...(await wake(1)), ...(await wake(9)), ...(await wake(9))];
+    expect([first, ...more].toSorted()).toEqual([uuidOf('ses', own), uuidOf('ses', fallback)].toSorted());
+    expect((await rowOf(own)).runnableAt).toEqual(clock.now());
+  });
+
+  test('two sessions, and no more of them once the model fails again', async () => {
+    const model = provider();
+    await world.work({ ask: createAvailability(clock, createRecovery(world.platform))(model) });
+    const agentId = await world.agent();
+    const sessionIds = await Promise.all(Array.from({ length: 9 }, () => world.open(agentId)));
+    for (const sessionId of sessionIds) await parked(sessionId);
+    const asked = model.asked;
+    await clock.advance(1_000);
+    // It responds once.
+    model.answers(1);
+    await world.open(agentId);
+    await clock.advance(0);
+    await clock.advance(20);
+    expect(model.asked - asked).toBe(3);
+  });
+});
 
 describe('with a model that the node knows to be down, once it is back', () => {
   let ask: ReturnType<typeof provider>;

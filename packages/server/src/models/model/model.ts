@@ -38,6 +38,8 @@ export interface ModelCall {
   callsBefore: number;
   /** Whether a person waits for the response, so that the call may try a model that is known to be unavailable (availability.ts). */
   isAwaited?: boolean;
+  /** Whether its session has waited for its models: a response says that an outage is over. */
+  wasParked?: boolean;
 }
 
 /** `costUsd`: a worker's own calculation; otherwise the operator's prices apply. */
