@@ -12,19 +12,26 @@ const finish: ModelEvent = {
 function setUp() {
   let now = 0;
   let asked = 0;
+  const askedAt: number[] = [];
   let outcome: 'ok' | ModelFailure | Promise<never> = 'ok';
   let says = '';
   const responded: string[] = [];
   let comeBack: (model: string) => void = () => {};
   const ask: AskModel = async function* () {
     asked += 1;
+    askedAt.push(now);
     if (says !== '') yield { type: 'text', delta: says };
     if (outcome instanceof Promise) await outcome;
     if (outcome instanceof ModelFailure) throw outcome;
     yield finish;
   };
   const limited = createAvailability(
-    { now: () => new Date(now) },
+    {
+      now: () => new Date(now),
+      sleep: async (ms) => {
+        now += ms;
+      },
+    },
     {
       responded: (_, model) => responded.push(model),
       onElsewhere: (listener) => {
@@ -44,6 +51,7 @@ function setUp() {
       says = text;
     },
     asked: () => asked,
+    askedAt,
     /** The models that were reported to be back, once for each call that showed it. */
     responded,
     /** Another node reports this model. */
@@ -156,15 +164,15 @@ describe('a call that a person waits for', () => {
     expect(await model.call()).toBe('ok');
   });
 
-  test('tries it once a second at most', async () => {
+  test('waits until the last trial was a second ago; meanwhile, others fail at once', async () => {
     const model = setUp();
     model.set(timeout);
-    await model.call();
-    for (let n = 0; n < 100; n += 1) {
-      model.pass(100);
-      await model.call(awaited);
+    for (let n = 0; n < 5; n += 1) {
+      const calls = Array.from({ length: 10 }, () => model.call(awaited));
+      const failures = (await Promise.all(calls)).filter((failure) => failure !== 'ok' && failure.isSkipped);
+      if (n > 0) expect(failures).toHaveLength(9);
     }
-    expect(model.asked()).toBe(11);
+    expect([...new Set(model.askedAt)]).toEqual([0, 1_000, 2_000, 3_000, 4_000]);
   });
 
   test('tries it while no other call does', async () => {

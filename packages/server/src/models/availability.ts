@@ -29,7 +29,7 @@ const MAX_FAILURES = 5;
 // The waits are those of a parked session, which comes back soon after them.
 const FIRST_PAUSE_MS = 15_000;
 const MAX_PAUSE_MS = 150_000;
-// Between the calls of people. What was found less than a second ago is true of the next call as well.
+// Between the calls of people: one of them waits for that long, and the others fail meanwhile.
 const MIN_TRIAL_GAP_MS = 1_000;
 // Bounds memory: agents can name any number of models. The oldest is forgotten, and found again.
 const MAX_MODELS = 1_000;
@@ -43,7 +43,10 @@ export interface Recovery {
 }
 
 /** Calls models only as long as they are available. */
-export function createAvailability(clock: Pick<Clock, 'now'>, recovery?: Recovery): (ask: AskModel) => AskModel {
+export function createAvailability(
+  clock: Pick<Clock, 'now' | 'sleep'>,
+  recovery?: Recovery,
+): (ask: AskModel) => AskModel {
   const troubles = new Map<string, Trouble>();
   recovery?.onElsewhere(endPause);
 
@@ -78,15 +81,20 @@ export function createAvailability(clock: Pick<Clock, 'now'>, recovery?: Recover
       const key = keyOf(call);
       const trouble = troubles.get(key);
       const isTrial = trouble !== undefined && trouble.pauseMs > 0;
+      let gapMs = 0;
       if (isTrial) {
         const now = clock.now().getTime();
         const leftMs = trouble.until - now;
-        const mayTry = leftMs <= 0 || (call.isAwaited && now - trouble.triedAt >= MIN_TRIAL_GAP_MS);
-        if (!mayTry || trouble.isTried) throw skipped(trouble.last, leftMs > 0 ? leftMs : trouble.pauseMs);
-        Object.assign(trouble, { isTried: true, triedAt: now });
+        if (trouble.isTried || (leftMs > 0 && !call.isAwaited))
+          throw skipped(trouble.last, leftMs > 0 ? leftMs : trouble.pauseMs);
+        trouble.isTried = true;
+        if (leftMs > 0) gapMs = trouble.triedAt + MIN_TRIAL_GAP_MS - now;
       }
       let hasResponded = false;
       try {
+        // A person who asks a moment after a failed trial gets an answer that is true now.
+        if (gapMs > 0) await clock.sleep(gapMs, signal);
+        if (isTrial) trouble.triedAt = clock.now().getTime();
         for await (const event of ask(call, signal)) {
           if (!hasResponded && (isTrial || call.wasParked)) {
             endPause(key);
