@@ -10,7 +10,7 @@ const proofs = [
   { name: 'fuzz', files: ['packages/server/test/api/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
   { name: 'cost', files: ['packages/server/test/api/cost.test.ts'], env: { SIGNALBOX_COST_RUNS: '20' } },
   { name: 'kill', files: ['proofs/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
-  { name: 'outages', files: ['proofs/outages.test.ts'], env: { SIGNALBOX_FAULTS: '12' } },
+  { name: 'outages', files: ['proofs/outages.test.ts', 'proofs/recovery.test.ts'], env: { SIGNALBOX_FAULTS: '12' } },
   { name: 'retry', files: ['proofs/retry.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'idempotency', files: ['proofs/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['proofs/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
