@@ -5,6 +5,7 @@ import { parsePeers, runAgainst, UnknownPeer } from './against/against.ts';
 import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
+import { back } from './back.ts';
 import { fanOut } from './fan-out.ts';
 import { files } from './files.ts';
 import { firstToken } from './first-token.ts';
@@ -39,6 +40,7 @@ const benchmarks = [
   twoNodes,
   nodes,
   parked,
+  back,
   growth,
   forks,
   lists,

@@ -1005,7 +1005,7 @@ export interface Limits {
   continueWhenCut?: number | undefined;
   /** How long a turn can run; time spent `waiting` does not count. Default: `600`. */
   turnTimeoutSeconds?: number | undefined;
-  /** How long a turn waits for a model that is unavailable; the session is `waiting`, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its first retries. Default: `900`. */
+  /** How long a turn waits for a model that is unavailable; the session is `waiting`, and the time does not count toward `turnTimeoutSeconds`. It continues within seconds once the model responds again. 0: the turn fails after its first retries. Default: `900`. */
   modelOutageSeconds?: number | undefined;
   /** How long an approval stays open; null: no limit. */
   approvalTimeoutSeconds?: number | null | undefined;

@@ -101,7 +101,7 @@ export const Limits = Strict(
         maximum: 86_400,
         default: agentDefaults.limits.modelOutageSeconds,
         description:
-          'How long a turn waits for a model that is unavailable; the session is `waiting`, and the time does not count toward `turnTimeoutSeconds`. 0: the turn fails after its first retries.',
+          'How long a turn waits for a model that is unavailable; the session is `waiting`, and the time does not count toward `turnTimeoutSeconds`. It continues within seconds once the model responds again. 0: the turn fails after its first retries.',
       }),
     ),
     approvalTimeoutSeconds: Type.Optional(
