@@ -8,10 +8,12 @@ import {
   errorCodes,
   eventTypes,
   idPrefixes,
+  modelServers,
   voidableChunkTypes,
 } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { anchorOf, groups, placeOf, pages as sitePages } from '../docs/.vitepress/pages.ts';
+import { servers } from '../packages/create-signalbox/src/providers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/{README,SKILL}.md'], { cwd: root }).toSorted();
@@ -72,6 +74,25 @@ test('docs/proof.md names what `npm run prove` runs, and nothing else', () => {
   const named = [...read('docs/proof.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
   expect(named.length).toBeGreaterThan(0);
   expect(named.toSorted()).toEqual(proofs.toSorted());
+});
+
+test('docs/guides/models.md has the servers of the table, and no others', () => {
+  const [, shown = ''] = /\n## Servers\n([\s\S]*?)\n## /.exec(read('docs/guides/models.md')) ?? [];
+  const rows = shown.split('\n').filter((line) => /^\| (?!server |-)/.test(line));
+  const code = (text: string | undefined) => (text === undefined ? '' : `\`${text}\``);
+  expect(
+    rows.map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    ),
+  ).toEqual(modelServers.map(({ name, label, baseUrl, keyName }) => [label, code(name), code(baseUrl), code(keyName)]));
+});
+
+test('create-signalbox, which has no other package, has the same servers', () => {
+  const expected = modelServers.map(({ name, label, baseUrl, keyName }) => [name, { label, baseUrl, key: keyName }]);
+  expect(servers).toEqual(Object.fromEntries(expected));
 });
 
 // Without the import that explains errors.

@@ -122,6 +122,9 @@ test('agents are created from a file, changed, compared and archived; a stale fi
 
 test('models are listed, an http tool is tested, and the tools of an MCP server are listed', async () => {
   expect(await ok('agents', 'models', 'scripted', '--environment', 'staging')).toMatch(/^MODEL.*\nscripted/);
+  // A server by its short name: its own address, and the usual name of its key.
+  const groq = await run('agents', 'models', 'groq', '--environment', 'staging');
+  expect([groq.code, groq.stderr]).toEqual([1, expect.stringContaining('GROQ_API_KEY')]);
   const keyless = await run('agents', 'models', 'openai', '--environment', 'staging');
   expect([keyless.code, keyless.stderr]).toEqual([1, expect.stringContaining('has no secret OPENAI_API_KEY')]);
 

@@ -157,6 +157,16 @@ test('errors appear at their field with the service’s wording, both before a r
   expect(sent).toHaveLength(1);
   expect(await errorOf(page, 'Base URL')).toBe('Base URL is required for openai-compatible, up to and including /v1.');
   expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool.');
+  // A server of the table fills in its address and the name of its key, and goes with them.
+  const server = page.getByLabel('Server', { exact: true });
+  await server.selectOption('Groq');
+  expect(await page.getByLabel('Base URL').inputValue()).toBe('https://api.groq.com/openai/v1');
+  expect(await page.getByLabel('API key secret').inputValue()).toBe('GROQ_API_KEY');
+  await server.selectOption('Ollama');
+  expect(await page.getByLabel('Base URL').inputValue()).toBe('http://localhost:11434/v1');
+  expect(await page.getByLabel('API key secret').inputValue()).toBe('');
+  await server.selectOption('Another');
+  expect(await page.getByLabel('Base URL').inputValue()).toBe('');
   // The error stays until the field changes.
   await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });

@@ -19,6 +19,7 @@ export * from './files.ts';
 export * from './keys.ts';
 export * from './left-out.ts';
 export * from './model-facts.ts';
+export * from './model-servers.ts';
 export * from './models.ts';
 export * from './operations.ts';
 export * from './overview.ts';

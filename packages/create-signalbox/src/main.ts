@@ -5,24 +5,32 @@ import { resolve } from 'node:path';
 import { parseArgs, styleText } from 'node:util';
 import * as prompts from '@clack/prompts';
 import { filesIn, nameOf, writeProject } from './project.ts';
-import { providers, scripted } from './providers.ts';
+import { providers, scripted, servers } from './providers.ts';
 import { findTarballs } from './tarballs.ts';
 
 const manifest = createRequire(import.meta.url)('create-signalbox/package.json') as { version: string };
-const choices = [...Object.keys(providers), scripted];
+const choices = [...Object.keys(providers), scripted, ...Object.keys(servers)];
 
 const help = `Creates a project with an agent, a chat page and a webhook receiver.
 
-  npm create signalbox@latest [FOLDER] [-- --provider NAME] [--packages DIRECTORY]
+  npm create signalbox@latest [FOLDER] [-- --provider NAME] [--model NAME] [--packages DIRECTORY]
 
-  --provider NAME        ${choices.join(', ')}. scripted needs no key.
+  --provider NAME        ${[...Object.keys(providers), scripted].join(', ')}. scripted needs no key.
+                         Or a server with OpenAI’s API:
+                         ${Object.keys(servers).join(', ')}.
+  --model NAME           the model of a server
   --packages DIRECTORY   take the packages of Signalbox from the tarballs there, instead of from npm
 `;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { provider: { type: 'string' }, packages: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      provider: { type: 'string' },
+      model: { type: 'string' },
+      packages: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   if (values.help) {
     process.stdout.write(help);
@@ -31,6 +39,10 @@ async function main(): Promise<number> {
   if (positionals.length > 1) return refuse(`Name one folder, not ${positionals.length}.`);
   if (values.provider !== undefined && !choices.includes(values.provider)) {
     return refuse(`There is no provider "${values.provider}". Choose from ${choices.join(', ')}.`);
+  }
+  const isOfServer = values.provider !== undefined && values.provider in servers;
+  if (values.model !== undefined && (!isOfServer || values.model.trim() === '')) {
+    return refuse('--model names a model of the server that --provider names.');
   }
   const problem = positionals[0] === undefined ? undefined : problemOf(positionals[0]);
   if (problem) return refuse(problem);
@@ -43,12 +55,19 @@ async function main(): Promise<number> {
     );
   }
 
+  if (!isTerminal && isOfServer && values.model === undefined) {
+    return refuse(`Name a model of ${values.provider}, such as --model NAME.`);
+  }
+
   const folder = positionals[0] ?? (await askFolder());
   const provider = folder && (values.provider ?? (await askProvider()));
   if (!folder || !provider) return 130;
+  const model = values.model?.trim() ?? (provider in servers ? await askModel(servers[provider]!.label) : '');
+  if (model === undefined) return 130;
   writeProject(resolve(folder), {
     name: nameOf(resolve(folder).split(/[/\\]/).at(-1) ?? ''),
     provider,
+    model,
     version,
     tarballs,
   });
@@ -79,13 +98,22 @@ async function askProvider(): Promise<string | undefined> {
     options: [
       { value: scripted, label: 'A script', hint: 'no key, no cost: to look around' },
       ...Object.entries(providers).map(([value, { label, model }]) => ({ value, label, hint: model })),
+      ...Object.entries(servers).map(([value, { label, baseUrl }]) => ({ value, label, hint: baseUrl })),
     ],
   });
   return prompts.isCancel(provider) ? undefined : provider;
 }
 
+async function askModel(server: string): Promise<string | undefined> {
+  const model = await prompts.text({
+    message: `Which model of ${server}?`,
+    validate: (value) => (value?.trim() ? undefined : 'Enter the name that the server gives it.'),
+  });
+  return prompts.isCancel(model) ? undefined : model.trim();
+}
+
 function nextSteps(folder: string, provider: string): string {
-  const key = providers[provider]?.key;
+  const key = (providers[provider] ?? servers[provider])?.key;
   const steps = [
     ...(resolve(folder) === process.cwd()
       ? []

@@ -2,13 +2,15 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { providers, scripted } from './providers.ts';
+import { providers, type Server, scripted, servers } from './providers.ts';
 
 export interface ProjectOptions {
   /** A name that npm accepts: `nameOf`. */
   name: string;
-  /** A name from `providers`, or `scripted`. */
+  /** A name from `providers` or `servers`, or `scripted`. */
   provider: string;
+  /** The model of a server. */
+  model?: string;
   /** The version of the packages of Signalbox. */
   version: string;
   /** Where their tarballs are, by name; they are copied into the project. Without them, they are installed from npm. */
@@ -48,10 +50,38 @@ const INSTALL_TARBALLS = 'COPY packages /packages\nRUN npm install --global /pac
 const withoutKeys = (object: Record<string, string>, keys: object) =>
   Object.fromEntries(Object.entries(object).filter(([key]) => !(key in keys)));
 
+/** The file with the model of a server. */
+function modelOf({ baseUrl, key }: Server, model: string): string {
+  const text = (value: string) => `'${value.replace(/['\\]/g, '\\$&')}'`;
+  const fields = [
+    ['provider', text('openai-compatible')],
+    ['model', text(model)],
+    ['baseUrl', text(baseUrl)],
+    ...(key ? [['apiKeySecret', text(key)]] : []),
+  ];
+  const lines = fields.map(([field, value]) => `  ${field}: ${value},\n`);
+  return `import type { Model } from '@signalbox/client';\n\nexport const model: Model = {\n${lines.join('')}};\n`;
+}
+
+function aboutModel({ label, baseUrl, key }: Server, model: string): string {
+  const { host, hostname } = new URL(baseUrl);
+  const where = `Its model is \`${model}\` of ${label}`;
+  if (hostname !== 'localhost') {
+    return `${where}. \`npm run dev\` stores the key \`${key}\` of \`.env\` as a secret that is sent only to ${host};
+in containers, set it with \`signalbox secrets set production ${key} --allowed-host ${host}\`.`;
+  }
+  const secret = key
+    ? `, and the key of \`.env\` as a secret: \`signalbox secrets set production ${key} --allowed-host …\``
+    : '';
+  return `${where} at <${baseUrl}>. In containers, enter the address of that machine in
+\`model.ts\`, and its host in \`SIGNALBOX_EGRESS_ALLOW\` of \`compose.yaml\`${secret}.`;
+}
+
 /** Writes the project. The folder has to be empty, or not to exist yet. */
-export function writeProject(folder: string, { name, provider, version, tarballs }: ProjectOptions): void {
+export function writeProject(folder: string, { name, provider, model = '', version, tarballs }: ProjectOptions): void {
   const chosen = providers[provider];
-  if (!chosen && provider !== scripted) throw new Error(`Unknown provider: ${provider}`);
+  const server = servers[provider];
+  if (!chosen && !server && provider !== scripted) throw new Error(`Unknown provider: ${provider}`);
   const example = JSON.parse(readFileSync(join(chat, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
     devDependencies: Record<string, string>;
@@ -82,11 +112,12 @@ export function writeProject(folder: string, { name, provider, version, tarballs
     write(file.replace(/^_/, '.'), fill(text));
   }
   if (chosen) write('model.ts', `export const model = '${chosen.model}';\n`);
+  else if (server) write('model.ts', modelOf(server, model));
   else cpSync(join(chat, 'model.ts'), join(folder, 'model.ts'));
   // It gets secrets, so only its owner may read it.
-  writeFileSync(join(folder, '.env'), chosen ? `${chosen.key}=\nSIGNALBOX_PROVIDER_KEYS=${provider}\n` : '', {
-    mode: 0o600,
-  });
+  const key = (chosen ?? server)?.key;
+  const variables = `${key ? `${key}=\n` : ''}${chosen ? `SIGNALBOX_PROVIDER_KEYS=${provider}\n` : ''}`;
+  writeFileSync(join(folder, '.env'), variables, { mode: 0o600 });
   const manifest = {
     name,
     version: '0.0.0',
@@ -114,15 +145,17 @@ export function writeProject(folder: string, { name, provider, version, tarballs
   }
 
   function fill(text: string): string {
-    const model = chosen
+    const about = chosen
       ? `Its model is \`${chosen.model}\`, whose key \`${chosen.key}\` is in \`.env\`.`
-      : 'Its model follows a script and needs no key; to use a real one, change `model.ts`.';
+      : server
+        ? aboutModel(server, model)
+        : 'Its model follows a script and needs no key; to use a real one, change `model.ts`.';
     return text
       .replaceAll('{{name}}', name)
       .replaceAll('{{composeName}}', composeNameOf(name))
       .replaceAll('{{install}}', tarballs ? INSTALL_TARBALLS : `RUN npm install --global signalbox@${version}`)
       .replaceAll('{{copyPackages}}\n', tarballs ? 'COPY packages ./packages\n' : '')
-      .replaceAll('{{model}}', model)
+      .replaceAll('{{model}}', about)
       .replaceAll('      {{providerKey}}\n', chosen ? `      ${chosen.key}: \${${chosen.key}:?set it in .env}\n` : '')
       .replaceAll('{{provider}}', chosen ? provider : '');
   }

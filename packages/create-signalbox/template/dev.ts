@@ -30,6 +30,7 @@ if (!process.env.SIGNALBOX_API_KEY) {
   const { stdout } = await promisify(execFile)('signalbox', args, { shell });
   remember('SIGNALBOX_API_KEY', stdout.trim());
 }
+await storeModelKey();
 if (!process.env.SIGNALBOX_SIGNING_SECRET && !SIGNALBOX_URL) await subscribe();
 startBackend((code) => process.exit(code));
 restartOnChange();
@@ -90,6 +91,16 @@ async function isReady(url: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** The key of a server in `model.ts` is a secret of the environment, which is sent only to that server. */
+async function storeModelKey(): Promise<void> {
+  const { model } = (await import('./agent.ts')).agent;
+  if (typeof model === 'string' || !model.apiKeySecret || !model.baseUrl) return;
+  const value = process.env[model.apiKeySecret];
+  if (!value) return;
+  const secret = { value, allowedHosts: [new URL(model.baseUrl).host] };
+  await new Signalbox().environments.secrets.set('production', model.apiKeySecret, secret);
 }
 
 /** Subscribes the environment to the receiver of the backend. */

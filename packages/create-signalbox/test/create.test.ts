@@ -2,6 +2,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -24,7 +25,7 @@ import { packages, root } from '../../../scripts/packages.ts';
 import { freePort } from '../../server/test/support/free-port.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { nameOf } from '../src/project.ts';
-import { providers } from '../src/providers.ts';
+import { providers, servers } from '../src/providers.ts';
 
 const { version } = manifest;
 const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -63,6 +64,20 @@ describe('create-signalbox', () => {
     }
   });
 
+  test('has a model of a server with its address and the name of its key', async () => {
+    const { status, printed } = await create('app', '--provider', 'groq', '--model', "meta/it's");
+    expect([status, printed]).toEqual([0, expect.stringContaining('# Add your key to .env: GROQ_API_KEY=…')]);
+    const read = (file: string) => readFileSync(join(folder, 'app', file), 'utf8');
+    expect(read('model.ts')).toBe(
+      `import type { Model } from '@signalbox/client';\n\nexport const model: Model = {\n  provider: 'openai-compatible',\n  model: 'meta/it\\'s',\n  baseUrl: '${servers.groq!.baseUrl}',\n  apiKeySecret: 'GROQ_API_KEY',\n};\n`,
+    );
+    expect(read('.env')).toBe('GROQ_API_KEY=\n');
+    expect(read('README.md')).toContain('signalbox secrets set production GROQ_API_KEY --allowed-host api.groq.com');
+    expect((await create('local', '--provider', 'ollama', '--model', 'qwen3')).status).toBe(0);
+    expect(readFileSync(join(folder, 'local/.env'), 'utf8')).toBe('');
+    expect(readFileSync(join(folder, 'local/model.ts'), 'utf8')).not.toContain('apiKeySecret');
+  });
+
   test.each([
     ['2026', '2026'],
     ['1.5', '1-5'],
@@ -98,7 +113,13 @@ describe('create-signalbox', () => {
   });
 
   test.each([
-    [['a', '--provider', 'grok'], 'There is no provider "grok". Choose from anthropic, openai, google, scripted.\n'],
+    [
+      ['a', '--provider', 'grok'],
+      /^There is no provider "grok"\. Choose from anthropic, openai, google, scripted, openrouter, groq, /,
+    ],
+    [['a', '--provider', 'groq'], 'Name a model of groq, such as --model NAME.\n'],
+    [['a', '--provider', 'groq', '--model', ' '], '--model names a model of the server that --provider names.\n'],
+    [['a', '--provider', 'openai', '--model', 'x'], '--model names a model of the server that --provider names.\n'],
     [
       ['a'],
       'Without a terminal, name the folder and the provider: npm create signalbox my-app -- --provider scripted\n',
@@ -156,9 +177,14 @@ describe('a project', () => {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   });
 
-  test.each(['scripted', ...Object.keys(providers)])('has the right types (%s)', async (provider) => {
+  test.each(['scripted', ...Object.keys(providers), 'groq'])('has the right types (%s)', async (provider) => {
     const model = providers[provider]?.model;
     if (model) writeFileSync(join(folder, 'model.ts'), `export const model = '${model}';\n`);
+    if (provider in servers) {
+      expect((await create('other', '--provider', provider, '--model', 'any')).status).toBe(0);
+      cpSync(join(folder, 'other/model.ts'), join(folder, 'model.ts'));
+      rmSync(join(folder, 'other'), { recursive: true });
+    }
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     await promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', folder]);
   });

@@ -14,7 +14,7 @@ import { migrate } from './db/schema/migrate.ts';
 import { outdatedServer, serverVersion } from './db/server-version.ts';
 import { createShards } from './db/shards.ts';
 import { createDispatcher } from './deliveries/dispatcher.ts';
-import { createEgress } from './egress/egress.ts';
+import { createEgress, type EgressOptions } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createFileStores } from './files/stores.ts';
 import { createApp } from './http/app.ts';
@@ -102,6 +102,8 @@ export interface Overrides {
   log?: Log;
   /** Fails a request whose response differs from the contract. */
   checkResponses?: boolean;
+  /** How outgoing requests look up names and open connections. */
+  egress?: Pick<EgressOptions, 'lookup' | 'open'>;
   /** The directory of the built console; without one the console is not served. */
   consoleDir?: string;
 }
@@ -140,7 +142,7 @@ interface Base {
 async function startPlatform(
   config: Config,
   log: Log,
-  { clock = systemClock }: Overrides,
+  { clock = systemClock, egress: ways }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
@@ -170,6 +172,7 @@ async function startPlatform(
   const egress = createEgress({
     policy: config.egress,
     ...(config.egressProxy && { proxy: config.egressProxy }),
+    ...ways,
   });
   stops.push(() => egress.close());
   const shards = createShards(db, { clock, log });

@@ -1,5 +1,6 @@
 // What authors of agents ask for: `signalbox agents models`, `agents test-tool` and `agents mcp-tools`.
 import type { Agent, CreateAgent, ToolTest } from '@signalbox/client';
+import { modelServer, modelServers } from '@signalbox/contract';
 import { CommandError, command, type Options, UsageError } from '../command.ts';
 import { printRecord, printResult } from '../print.ts';
 import { readDefinition } from '../read-input.ts';
@@ -16,26 +17,34 @@ const toolArguments = {
   tool: { about: 'the name of the tool' },
 } as const;
 
+const serverNames = modelServers.map(({ name }) => name).join(', ');
+
 export const models = command({
   name: 'models',
   summary: 'List the models that a provider offers',
-  arguments: { provider: { about: 'openai, anthropic, google, openai-compatible or scripted' } },
+  details: `In place of a provider, name a server that speaks OpenAI’s chat completions: ${serverNames}. Its address and the usual name of its key are those of docs/guides/models.md.`,
+  arguments: { provider: { about: 'openai, anthropic, google, openai-compatible or scripted, or a server' } },
   options: {
     ...where,
     'base-url': { type: 'string', value: 'URL', about: 'of a gateway, or of a server of your own' },
     'key-secret': { type: 'string', value: 'SECRET', about: 'the secret with the key, if not the usual one' },
     ...serviceOptions,
   },
-  examples: [['agents models openai --environment production', 'what the key of production may use']],
+  examples: [
+    ['agents models openai --environment production', 'what the key of production may use'],
+    ['agents models groq --environment production', 'the same of a server with OpenAI’s API'],
+  ],
   needs: ['agents:write'],
   operations: ['listModels'],
   async run(input) {
     const { values, args, terminal } = input;
+    const server = modelServer(args.provider);
+    const { 'base-url': baseUrl = server?.baseUrl, 'key-secret': apiKeySecret = server?.keyName } = values;
     const list = await serviceOf(input).agents.models(values.environment, {
       // The service refuses an unknown one, and says which there are.
-      provider: args.provider as 'openai',
-      ...(values['base-url'] !== undefined && { baseUrl: values['base-url'] }),
-      ...(values['key-secret'] !== undefined && { apiKeySecret: values['key-secret'] }),
+      provider: server ? 'openai-compatible' : (args.provider as 'openai'),
+      ...(baseUrl !== undefined && { baseUrl }),
+      ...(apiKeySecret !== undefined && { apiKeySecret }),
     });
     if (values.json) await printResult(input, list, '');
     else if (list.models.length > 0) {

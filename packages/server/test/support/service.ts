@@ -11,7 +11,7 @@ import { createDb, type Db } from '../../src/db/db.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { formatId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { startService } from '../../src/main.ts';
+import { type Overrides, startService } from '../../src/main.ts';
 import { createKeyOnHost } from '../../src/operator/operator.ts';
 import { allOrganizations } from '../../src/organizations/organizations.ts';
 import { atFileEnd } from './at-file-end.ts';
@@ -52,6 +52,7 @@ export interface TestServiceOptions {
   maxConnections?: number;
   /** The directory of the built console. */
   consoleDir?: string;
+  egress?: Overrides['egress'];
 }
 
 /** All nodes of a test file use the same encryption key, as nodes of one installation must. */
@@ -93,6 +94,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     checkResponses: true,
     ...(options.clock && { clock: options.clock }),
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
+    ...(options.egress && { egress: options.egress }),
   });
   const url = service.url ?? '';
   const db = createDb({ url: database.url, max: 2 });

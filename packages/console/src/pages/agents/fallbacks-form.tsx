@@ -8,6 +8,7 @@ import { DraftJson, DraftSelect, DraftText, textOf } from './fields.tsx';
 import { Folded } from './folded.tsx';
 import { isRecord, modelOf } from './model.ts';
 import { ModelPicker } from './model-picker.tsx';
+import { ServerSelect } from './server-select.tsx';
 
 const PATH = 'model.fallbacks';
 const MAX_FALLBACKS = 4;
@@ -94,7 +95,12 @@ function Fallback({ path, model }: { path: string; model: Record<string, unknown
           }
         />
       </div>
-      {provider !== 'scripted' && !isOwn && <DraftText path={`${path}.baseUrl`} label="Base URL" mono />}
+      {provider !== 'scripted' && !isOwn && (
+        <div className="provider-and-model">
+          <ServerSelect path={path} />
+          <DraftText path={`${path}.baseUrl`} label="Base URL" mono />
+        </div>
+      )}
       {provider !== 'scripted' && (
         <Folded
           title={isOwn ? 'URL and key' : 'Key'}

@@ -14,6 +14,7 @@ import { DraftJson, DraftNumber, textOf, withPresent } from './fields.tsx';
 import { Folded } from './folded.tsx';
 import { isRecord, modelName, modelOf } from './model.ts';
 import { ModelPicker } from './model-picker.tsx';
+import { ServerSelect } from './server-select.tsx';
 
 const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
 function labelOf(name: ProviderName): string {
@@ -95,7 +96,12 @@ export function ModelForm() {
         )}
       </div>
       {provider === 'scripted' && <SettingsJson provider={provider} />}
-      {isAsked(provider) && !isOwn && address}
+      {isAsked(provider) && !isOwn && (
+        <div className="provider-and-model">
+          <ServerSelect path="model" />
+          {address}
+        </div>
+      )}
       {provider !== 'worker' && <FallbacksForm />}
       <Folded title="Key, settings and context" fields={detailFields} summary={detailText(model)}>
         {isAsked(provider) && (

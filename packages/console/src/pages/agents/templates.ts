@@ -1,5 +1,5 @@
 // Agents to start from.
-import { ownProviders } from '@signalbox/contract';
+import { modelServer, ownProviders } from '@signalbox/contract';
 import { Cpu, FilePlus2, type LucideIcon, MessageSquareText, Network, ShieldCheck, Sparkles } from 'lucide-react';
 import type { Definition } from './definition.ts';
 
@@ -110,7 +110,7 @@ export const templates: readonly Template[] = [
     definition: {
       name: 'Local assistant',
       description: '',
-      model: { provider: 'openai-compatible', model: 'llama3.2', baseUrl: 'http://localhost:11434/v1' },
+      model: { provider: 'openai-compatible', model: 'llama3.2', baseUrl: modelServer('ollama')!.baseUrl },
       instructions,
       ...rest,
     },

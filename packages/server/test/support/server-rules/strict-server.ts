@@ -51,11 +51,39 @@ export const strictServers: readonly StrictServerName[] = [
 const isProvider = (name: StrictServerName): name is Provider =>
   name === 'anthropic' || name === 'google' || name === 'openai';
 
-export async function startStrictServer(name: StrictServerName): Promise<StrictServer> {
+/** Where each receives requests, as it documents; of one that people run themselves, by default. */
+export const endpoints: Readonly<Record<string, string>> = {
+  openrouter: 'openrouter.ai/api/v1/chat/completions',
+  groq: 'api.groq.com/openai/v1/chat/completions',
+  mistral: 'api.mistral.ai/v1/chat/completions',
+  xai: 'api.x.ai/v1/chat/completions',
+  deepseek: 'api.deepseek.com/v1/chat/completions',
+  moonshot: 'api.moonshot.ai/v1/chat/completions',
+  together: 'api.together.ai/v1/chat/completions',
+  fireworks: 'api.fireworks.ai/inference/v1/chat/completions',
+  ollama: 'localhost:11434/v1/chat/completions',
+  vllm: 'localhost:8000/v1/chat/completions',
+  'lm-studio': 'localhost:1234/v1/chat/completions',
+  'llama.cpp': 'localhost:8080/v1/chat/completions',
+  litellm: 'localhost:4000/v1/chat/completions',
+};
+
+/** What a server requires besides a valid body. */
+export interface Entrance {
+  /** Host and path of its requests: any other does not exist. */
+  endpoint: string | undefined;
+  /** It requires this key as a bearer token. */
+  key: string | undefined;
+}
+
+export async function startStrictServer(name: StrictServerName, entrance?: Entrance): Promise<StrictServer> {
   const refusals: Refusal[] = [];
   const kind = isProvider(name) ? providerKind(name) : chatKind(name);
   const server = await startProviderServer(kind.basePath, async (response, request) => {
-    const refusal = kind.refusal(request.body) ?? toolsRefusal(kind.target, request.body);
+    const refusal =
+      (entrance && entranceRefusal(entrance, request)) ??
+      kind.refusal(request.body) ??
+      toolsRefusal(kind.target, request.body);
     if (refusal) refusals.push(refusal);
     const reply = refusal
       ? refuse(refusal.status, { body: refusal.body })
@@ -63,6 +91,13 @@ export async function startStrictServer(name: StrictServerName): Promise<StrictS
     await reply(response, request);
   });
   return { ...server, refusals, model: { ...kind.model, baseUrl: server.url } as Model };
+}
+
+function entranceRefusal({ endpoint, key }: Entrance, request: RecordedRequest): Refusal | undefined {
+  if (`${request.headers.host}${request.path}` !== endpoint) return { status: 404, body: { detail: 'Not Found' } };
+  if (request.headers.authorization !== (key && `Bearer ${key}`))
+    return { status: 401, body: { error: { message: 'Invalid API key', type: 'invalid_request_error' } } };
+  return undefined;
 }
 
 interface Kind {

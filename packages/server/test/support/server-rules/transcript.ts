@@ -197,6 +197,22 @@ const reasoningOfCalls: Rule = each(
     typeof message.reasoning_content !== 'string' &&
     'The reasoning_content in the thinking mode must be passed back to the API.',
 );
+const bodyFields =
+  (allowed: readonly string[]): Rule =>
+  (body) => {
+    const odd = Object.keys(body).find((name) => !allowed.includes(name));
+    return odd && `Extra inputs are not permitted, field: '${odd}'`;
+  };
+/** Its translation to other formats needs them. */
+const toolsOfCalls: Rule = ({ messages, tools }) =>
+  tools === undefined && messages.some((message) => callsOf(message).length > 0)
+    ? 'UnsupportedParamsError: tool calls in messages without `tools=` param'
+    : undefined;
+const notStrict: Rule = ({ tools = [], ...body }) =>
+  'store' in body || tools.some(({ function: tool }) => 'strict' in tool)
+    ? 'Input validation error: unknown field'
+    : undefined;
+const CHAT_FIELDS = ['model', 'messages', 'tools', 'tool_choice', 'stream', 'stream_options', 'max_tokens'];
 const MISTRAL_ID = /^[a-zA-Z0-9]{9}$/;
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const REASONING = ['reasoning', 'reasoning_content', 'reasoning_details'];
@@ -239,6 +255,28 @@ export const chatServers = {
           metadata: { raw: JSON.stringify(openAiError(raw).body), provider_name: 'Mistral' },
         },
       },
+    }),
+  },
+  together: {
+    isRefused: all(common, notStrict, fields(REASONING), namesMatch(NAME)),
+    refusal: (message) => ({
+      status: 400,
+      body: { error: { message, type: 'invalid_request_error', param: null, code: null } },
+    }),
+  },
+  fireworks: {
+    isRefused: all(common, bodyFields(CHAT_FIELDS), fields(REASONING), namesMatch(NAME)),
+    refusal: (message) => ({
+      status: 400,
+      body: { error: { object: 'error', type: 'invalid_request_error', code: 'invalid_request_error', message } },
+    }),
+  },
+  // With Claude behind it.
+  litellm: {
+    isRefused: all(common, toolsOfCalls, noEmptyText, idsMatch(/^[a-zA-Z0-9_-]{1,64}$/), namesMatch(NAME)),
+    refusal: (message) => ({
+      status: 400,
+      body: { error: { message: `litellm.BadRequestError: ${message}`, type: 'None', param: 'None', code: '400' } },
     }),
   },
   'vllm with Mistral’s template': {
