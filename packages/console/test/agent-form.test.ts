@@ -157,6 +157,15 @@ test('errors appear at their field with the service’s wording, both before a r
   expect(sent).toHaveLength(1);
   expect(await errorOf(page, 'Base URL')).toBe('Base URL is required for openai-compatible, up to and including /v1.');
   expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool.');
+  // A cloud has no server that could be chosen, but an address in a form of its own.
+  await page.getByLabel('Provider').selectOption('azure');
+  await page.getByText('https://RESOURCE.openai.azure.com/openai/v1').waitFor();
+  expect(await page.getByLabel('Server', { exact: true }).count()).toBe(0);
+  await page.getByLabel('Model', { exact: true }).last().fill('prod-chat');
+  await page.getByLabel('Base URL').fill('https://acme.openai.azure.com/v1');
+  await page.getByRole('button', { name: 'Create agent' }).click();
+  expect(await errorOf(page, 'Base URL')).toBe('Base URL must be like https://RESOURCE.openai.azure.com/openai/v1.');
+  await page.getByLabel('Provider').selectOption('openai-compatible');
   // A server of the table fills in its address and the name of its key, and goes with them.
   const server = page.getByLabel('Server', { exact: true });
   await server.selectOption('Groq');

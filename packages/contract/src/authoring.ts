@@ -9,7 +9,10 @@ import { HttpTool, McpTool } from './tools.ts';
 export const ListModels = Strict({
   provider: OneOf(calledProviders, { examples: ['openai'] }),
   baseUrl: Type.Optional(
-    Type.String({ maxLength: 2048, description: 'As in the model of an agent; required for `openai-compatible`.' }),
+    Type.String({
+      maxLength: 2048,
+      description: 'As in the model of an agent; required for `openai-compatible` and `azure`.',
+    }),
   ),
   apiKeySecret: Type.Optional(
     Type.Unsafe<string>({

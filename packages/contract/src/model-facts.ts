@@ -63,6 +63,9 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
   ],
 };
 
+/** Clouds have other providers' models. */
+const makers: Partial<Record<ProviderName, ProviderName>> = { azure: 'openai' };
+
 /** A model of an agent; its own `contextTokens` and `input` come before what is known about its name. */
 export interface DescribedModel {
   provider: ProviderName;
@@ -74,7 +77,9 @@ export interface DescribedModel {
 export function modelFacts({ provider, model = '', contextTokens, input }: DescribedModel): ModelFacts {
   // A fine-tuned model has its base's name in its own, and Google accepts a name with its collection.
   const name = model.replace(/^(ft:|models\/)/, '');
-  const row = rows[provider]?.find(([prefixes]) => prefixes.some((prefix) => beginsWith(name, prefix)));
+  const row = rows[makers[provider] ?? provider]?.find(([prefixes]) =>
+    prefixes.some((prefix) => beginsWith(name, prefix)),
+  );
   return { contextTokens: contextTokens ?? row?.[1] ?? null, input: input ?? row?.[2] ?? null };
 }
 
@@ -142,6 +147,7 @@ const openaiFormat = { carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$
 /** What the requests of each provider can carry. A script and a program of your own have no requests: they get every file. */
 const formats: Partial<Record<ProviderName, FormatFacts>> = {
   openai: openaiFormat,
+  azure: openaiFormat,
   // A request has at most 32 MB, and an image 5 MB of base64.
   anthropic: {
     carries: openaiFormat.carries,

@@ -3,7 +3,7 @@
 import type { Shape } from './components.ts';
 import { SecretName } from './environments.ts';
 import { inputMedia } from './model-facts.ts';
-import { ownProviders, providers } from './providers.ts';
+import { ownProviders, providers, usualKeyName } from './providers.ts';
 import { Json, Name, OneOf, type Static, Strict, Type } from './schema.ts';
 
 /** One call of the `scripted` model. */
@@ -63,7 +63,10 @@ export const QueueName = Type.String({
   examples: ['support-agent'],
 });
 
-const keyNames = ownProviders.map(({ keyName }) => `\`${keyName}\``).join(', ');
+const keyNames = providers
+  .flatMap((name) => usualKeyName(name) ?? [])
+  .map((keyName) => `\`${keyName}\``)
+  .join(', ');
 
 /** Without `worker`, which is not called. */
 export const calledProviders = providers.filter((provider) => provider !== 'worker');
@@ -73,7 +76,7 @@ const modelFields = {
     Type.String({
       maxLength: 2048,
       description:
-        "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default.",
+        "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible` and `azure`; other providers have a default.",
     }),
   ),
   apiKeySecret: Type.Optional(
@@ -100,13 +103,18 @@ const modelFields = {
   settings: Type.Optional(ModelSettings),
 };
 
-const [scripted, compatible] = ['scripted', 'openai-compatible'] as const;
+const scripted = 'scripted';
+/** Providers with one address for all. */
+const own = ownProviders.map(({ name }) => name);
 const calledShapes: Shape[] = [
   {
-    values: { provider: calledProviders.filter((provider) => provider !== scripted && provider !== compatible) },
+    values: { provider: own },
     requires: ['model'],
   },
-  { values: { provider: [compatible] }, requires: ['model', 'baseUrl'] },
+  {
+    values: { provider: calledProviders.filter((provider) => provider !== scripted && !own.includes(provider)) },
+    requires: ['model', 'baseUrl'],
+  },
   { values: { provider: [scripted] }, requires: ['model'], excludes: ['baseUrl', 'apiKeySecret'] },
 ];
 

@@ -16,6 +16,17 @@ interface ProviderFacts {
     /** A model to start with. */
     exampleModel: string;
   };
+  /** A cloud, in which each customer has servers: the agent names one of them as its `baseUrl`, or a gateway. */
+  cloud?: {
+    /** What the customer replaces is in capitals. */
+    baseUrlForm: string;
+    /** The usual name of the environment's secret with its key. There is no key of the operator for it. */
+    keyName: string;
+    /** Hosts of the cloud. */
+    hosts: RegExp;
+    /** Host and path of its servers. Any other address at its hosts is a typing error. */
+    servers: RegExp;
+  };
 }
 
 const table = <const T extends Record<string, ProviderFacts>>(facts: T) => facts;
@@ -47,6 +58,18 @@ export const providerFacts = table({
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
       keyName: 'GOOGLE_GENERATIVE_AI_API_KEY',
       exampleModel: 'gemini-3.8-flash',
+    },
+  },
+  azure: {
+    label: 'Azure',
+    note: 'OpenAI’s models in Microsoft Foundry',
+    telemetryName: 'azure.ai.openai',
+    cloud: {
+      baseUrlForm: 'https://RESOURCE.openai.azure.com/openai/v1',
+      keyName: 'AZURE_OPENAI_API_KEY',
+      // Customers run gateways of their own below `cloudapp`.
+      hosts: /(?<!\.cloudapp)\.azure\.(com|us|cn)$/,
+      servers: /^[a-z0-9][a-z0-9-]*\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)\/openai\/v1$/,
     },
   },
   'openai-compatible': {
@@ -81,4 +104,39 @@ export const ownProviders: readonly OwnProvider[] = providers.flatMap((name) => 
 /** Undefined if the provider does not have its own API. */
 export function ownProvider(name: string): OwnProvider | undefined {
   return ownProviders.find((one) => one.name === name);
+}
+
+/** The name of the secret with its key, if an agent names none. Undefined: none has it. */
+export function usualKeyName(name: string): string | undefined {
+  const facts = factsOf(name);
+  return facts?.own?.keyName ?? facts?.cloud?.keyName;
+}
+
+/** What `baseUrl` looks like for a provider that is a cloud. Undefined for any other. */
+export function cloudUrlForm(name: string): string | undefined {
+  return factsOf(name)?.cloud?.baseUrlForm;
+}
+
+/** Whether the address is a server of the provider itself, not of a gateway. */
+export function isServerOf(name: string, { protocol, origin, host, pathname }: URL): boolean {
+  const { own, cloud } = factsOf(name) ?? {};
+  if (own) return origin === new URL(own.baseUrl).origin;
+  return protocol === 'https:' && cloud !== undefined && cloud.servers.test(host + withoutSlash(pathname));
+}
+
+/** Why an agent can't have the address as its `baseUrl`, as the end of a sentence. Undefined: it can. */
+export function baseUrlProblem(name: string, baseUrl: string): string | undefined {
+  const url = URL.parse(baseUrl);
+  if (url === null) return 'must be a URL';
+  const cloud = factsOf(name)?.cloud;
+  if (!cloud?.hosts.test(url.hostname) || cloud.servers.test(url.host + withoutSlash(url.pathname))) return undefined;
+  return `must be like ${cloud.baseUrlForm}`;
+}
+
+function factsOf(name: string): ProviderFacts | undefined {
+  return providers.includes(name as ProviderName) ? providerFacts[name as ProviderName] : undefined;
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/+$/, '');
 }

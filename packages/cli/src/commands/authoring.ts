@@ -1,6 +1,6 @@
 // What authors of agents ask for: `signalbox agents models`, `agents test-tool` and `agents mcp-tools`.
 import type { Agent, CreateAgent, ToolTest } from '@signalbox/client';
-import { modelServer, modelServers } from '@signalbox/contract';
+import { calledProviders, modelServer, modelServers } from '@signalbox/contract';
 import { CommandError, command, type Options, UsageError } from '../command.ts';
 import { printRecord, printResult } from '../print.ts';
 import { readDefinition } from '../read-input.ts';
@@ -23,7 +23,7 @@ export const models = command({
   name: 'models',
   summary: 'List the models that a provider offers',
   details: `In place of a provider, name a server that speaks OpenAI’s chat completions: ${serverNames}. Its address and the usual name of its key are those of docs/guides/models.md.`,
-  arguments: { provider: { about: 'openai, anthropic, google, openai-compatible or scripted, or a server' } },
+  arguments: { provider: { about: `${calledProviders.join(', ')}, or a server` } },
   options: {
     ...where,
     'base-url': { type: 'string', value: 'URL', about: 'of a gateway, or of a server of your own' },

@@ -1,6 +1,8 @@
 // Validation of a definition beyond the schemas of the contract.
 import {
   type Approvers,
+  baseUrlProblem,
+  cloudUrlForm,
   type FieldError,
   type McpTool,
   type Model,
@@ -150,9 +152,11 @@ function checkModel(model: Model, path: string): FieldError[] {
     only('baseUrl', 'providers that are called over the network');
     only('apiKeySecret', 'providers that are called over the network');
   } else if (model.baseUrl === undefined && ownProvider(provider) === undefined) {
-    errors.push({ path: `${path}.baseUrl`, message: `is required for ${provider}, up to and including /v1` });
-  } else if (model.baseUrl !== undefined && !URL.canParse(model.baseUrl)) {
-    errors.push({ path: `${path}.baseUrl`, message: 'must be a URL' });
+    const form = cloudUrlForm(provider) ?? 'up to and including /v1';
+    errors.push({ path: `${path}.baseUrl`, message: `is required for ${provider}, ${form}` });
+  } else if (model.baseUrl !== undefined) {
+    const message = baseUrlProblem(provider, model.baseUrl);
+    if (message !== undefined) errors.push({ path: `${path}.baseUrl`, message });
   }
   if (provider !== 'scripted' && model.settings?.script)
     errors.push({ path: `${path}.settings.script`, message: 'is only allowed for the scripted model' });

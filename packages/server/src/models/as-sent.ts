@@ -1,26 +1,16 @@
 // The request of a model call in the form of its provider, for people who debug it. The provider's own package builds it, from the same
 // options as when it was sent; nothing is sent, and the key is not read: its name is shown instead.
-import { ownProvider, type SentRequest } from '@signalbox/contract';
+import { type SentRequest, usualKeyName } from '@signalbox/contract';
 import type { LeftOutTool } from '../session-rows/operation-trace.ts';
 import { shownSecrets } from '../tools/request/shown-secrets.ts';
 import type { ModelCall } from './model/model.ts';
+import { removeNoKey } from './model/provider-key.ts';
 import { withoutRefused } from './model/refused-parameters.ts';
 import { targetOf } from './model/targets.ts';
 import { placeholderFiles } from './prompt/prompt-files.ts';
-import { anthropic } from './providers/anthropic.ts';
-import { google } from './providers/google.ts';
-import { openai } from './providers/openai.ts';
-import { openaiCompatible } from './providers/openai-compatible.ts';
-import type { Provider } from './providers/provider.ts';
+import { providerOf } from './providers/providers.ts';
 import { baseUrlOf, unsentRequest } from './providers/request.ts';
 import { sentTools } from './tools/tools.ts';
-
-const providers: Partial<Record<ModelCall['config']['provider'], Provider>> = {
-  openai,
-  anthropic,
-  google,
-  'openai-compatible': openaiCompatible,
-};
 
 /** Headers of the package's current version, which may not be that of the request. */
 const LEFT_OUT = ['user-agent'];
@@ -35,7 +25,7 @@ export interface AsSent {
 
 /** Null: nothing is sent to a model of this provider. */
 export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
-  const provider = providers[call.config.provider];
+  const provider = providerOf(call.config.provider);
   if (!provider || call.config.model === undefined) return null;
   const baseUrl = baseUrlOf(call);
   const files = placeholderFiles(call);
@@ -44,9 +34,10 @@ export async function requestAsSent(call: ModelCall): Promise<AsSent | null> {
   const { url, init } = sent;
   for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
   const [keyHeader, keyPrefix] = provider.keyHeader;
-  const keyName = call.config.apiKeySecret ?? ownProvider(provider.name)?.keyName;
+  const keyName = call.config.apiKeySecret ?? usualKeyName(provider.name);
   const request = shownSecrets(keyName === undefined ? [] : [keyName], (markOf) => {
     const headers = new Headers(init.headers);
+    removeNoKey(headers);
     for (const name of [keyHeader, ...LEFT_OUT]) headers.delete(name);
     if (keyName !== undefined) headers.set(keyHeader, keyPrefix + markOf(keyName));
     return {

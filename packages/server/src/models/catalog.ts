@@ -15,6 +15,7 @@ import type { ProviderKey } from './model/provider-key.ts';
 import { type ListedModel, offeredBy } from './model-lists.ts';
 import { keyFor } from './providers/find-key.ts';
 import type { Provider } from './providers/provider.ts';
+import { providerOf } from './providers/providers.ts';
 import { baseUrlOf } from './providers/request.ts';
 
 /** Whose list is requested. */
@@ -37,7 +38,6 @@ const MAX_KEPT = 256;
 
 export function createModelCatalog(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'prices'>,
-  providers: Readonly<Partial<Record<string, Provider>>>,
   keys: ProviderKeys,
 ): ModelCatalog {
   const { clock, egress, prices } = platform;
@@ -126,7 +126,7 @@ export function createModelCatalog(
     async list(request) {
       const { organizationId, environment, config } = request;
       const listedAt = clock.now().toISOString();
-      const provider = providers[config.provider];
+      const provider = providerOf(config.provider);
       if (!provider) {
         // A script answers to any name.
         const scripted = { model: 'scripted', displayName: 'Responds from a script', contextTokens: null, input: null };

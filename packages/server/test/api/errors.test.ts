@@ -133,6 +133,18 @@ test.each<[string, object, string[]]>([
     ['tools[0].inputSchema'],
   ],
   ['a queue in short that no program could name', { model: 'worker/ ' }, ['model']],
+  [
+    'a cloud without an address, and with a wrong one',
+    {
+      model: {
+        provider: 'azure',
+        model: 'm',
+        baseUrl: 'https://acme.openai.azure.com/v1',
+        compaction: { provider: 'azure', model: 'm' },
+      },
+    },
+    ['model.baseUrl', 'model.compaction.baseUrl'],
+  ],
   ['a server without its address', { model: { provider: 'openai-compatible', model: 'm' } }, ['model.baseUrl']],
 ])('an agent with %s is a 400 that names the field', async (_, change, paths) => {
   const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', model: 'scripted/x', ...change } }));

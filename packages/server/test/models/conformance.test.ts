@@ -179,6 +179,48 @@ const googleTranscript = (parts: object[], callSeal: string) => ({
   ],
 });
 
+const openaiAdapter: Adapter = {
+  provider: 'openai',
+  model: gpt,
+  wire: responses,
+  path: '/v1/responses',
+  key: ['authorization', `Bearer ${KEY}`],
+  settings: {
+    model: gpt,
+    store: false,
+    include: ['reasoning.encrypted_content'],
+    tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: TOOL_SCHEMA, strict: false }],
+    max_output_tokens: 99,
+  },
+  reasoning: { reasoning: { effort: 'low' } },
+  schema: { text: { format: { type: 'json_schema', strict: false, name: 'response', schema: SCHEMA } } },
+  transcript: {
+    input: [
+      ...responsesBegin,
+      {
+        type: 'reasoning',
+        id: 'rs_0',
+        encrypted_content: 'seal-of-reasoning',
+        summary: [{ type: 'summary_text', text: 'hmm' }],
+      },
+      { role: 'assistant', content: 'One moment', phase: 'commentary' },
+      ...responsesRest,
+    ],
+  },
+  plainTranscript: { input: [...responsesBegin, { role: 'assistant', content: 'One moment' }, ...responsesRest] },
+  whole: {
+    object: 'response',
+    status: 'completed',
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'x' },
+      { type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'One moment' }] },
+      { type: 'function_call', call_id: 'a', name: 'look', arguments: '{"q":"x"}' },
+      { type: 'brand_new_item' },
+    ],
+    usage: { input_tokens: 10, output_tokens: 5 },
+  },
+};
+
 const adapters: Adapter[] = [
   {
     provider: 'openai-compatible',
@@ -213,47 +255,8 @@ const adapters: Adapter[] = [
       usage: { prompt_tokens: 10, completion_tokens: 5 },
     },
   },
-  {
-    provider: 'openai',
-    model: gpt,
-    wire: responses,
-    path: '/v1/responses',
-    key: ['authorization', `Bearer ${KEY}`],
-    settings: {
-      model: gpt,
-      store: false,
-      include: ['reasoning.encrypted_content'],
-      tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: TOOL_SCHEMA, strict: false }],
-      max_output_tokens: 99,
-    },
-    reasoning: { reasoning: { effort: 'low' } },
-    schema: { text: { format: { type: 'json_schema', strict: false, name: 'response', schema: SCHEMA } } },
-    transcript: {
-      input: [
-        ...responsesBegin,
-        {
-          type: 'reasoning',
-          id: 'rs_0',
-          encrypted_content: 'seal-of-reasoning',
-          summary: [{ type: 'summary_text', text: 'hmm' }],
-        },
-        { role: 'assistant', content: 'One moment', phase: 'commentary' },
-        ...responsesRest,
-      ],
-    },
-    plainTranscript: { input: [...responsesBegin, { role: 'assistant', content: 'One moment' }, ...responsesRest] },
-    whole: {
-      object: 'response',
-      status: 'completed',
-      output: [
-        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'x' },
-        { type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'One moment' }] },
-        { type: 'function_call', call_id: 'a', name: 'look', arguments: '{"q":"x"}' },
-        { type: 'brand_new_item' },
-      ],
-      usage: { input_tokens: 10, output_tokens: 5 },
-    },
-  },
+  openaiAdapter,
+  { ...openaiAdapter, provider: 'azure', key: ['api-key', KEY] },
   {
     provider: 'anthropic',
     model: claude,
@@ -447,7 +450,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     });
 
     test('whose reasoning the server refuses to show is requested once more without it', async () => {
-      const isAsked = provider === 'openai' || provider === 'google';
+      const isAsked = wire === responses || wire === generateContent;
       server.next(refuse(400, { body: wire.error(400, 'Not here') }), wire.respond({ parts: [{ text: ['ok'] }] }));
       const outcome = await outcomeOf(callOf({ shows: { reasoning: true } }));
       expect(server.requests).toHaveLength(isAsked ? 2 : 1);
@@ -481,7 +484,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       const reply = wire.respond({ parts: [{ text: ['Half a'] }], stop: 'maxOutputTokens' });
       expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'maxOutputTokens' });
       // Google sends a call in one piece.
-      const input = provider === 'google' ? {} : '{"order": "A-';
+      const input = wire === generateContent ? {} : '{"order": "A-';
       const cut = wire.respond({ parts: [{ call: 'look', input }], stop: 'maxOutputTokens' });
       expect(await outcomeAfter(cut)).toMatchObject({ calls: [['look', input]], reason: 'maxOutputTokens' });
     });
@@ -542,7 +545,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     test('are dropped with a refusal', async () => {
       expect((await outcomeAfter(wire.respond({ ...FIRST_STEP, stop: 'refusal' }))).calls).toHaveLength(
         // OpenAI ends such a response like any other, so both its calls and its text count.
-        provider === 'openai' ? 2 : 0,
+        wire === responses ? 2 : 0,
       );
     });
   });

@@ -198,6 +198,51 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
   });
 });
 
+/** Clouds, in which each customer has servers. */
+const clouds = [
+  {
+    name: 'azure',
+    keyName: 'AZURE_OPENAI_API_KEY',
+    baseUrl: 'https://acme.openai.azure.com/openai/v1',
+    another: 'https://mallory.openai.azure.com/openai/v1',
+    header: ['api-key', SECRET],
+  },
+] as const;
+
+describe.each(clouds)('$name', ({ name, keyName, baseUrl, another, header }) => {
+  const config = { provider: name, model: 'a-model', baseUrl } satisfies Model;
+  const set = (...allowedHosts: string[]) =>
+    setSecret(base.ctx, { env: 'production', name: keyName, value: SECRET, allowedHosts });
+  afterEach(() => deleteSecret(base.ctx, { env: 'production', name: keyName }).catch(() => {}));
+
+  test('gets the environment’s key in its own header, and no other', async () => {
+    await set(new URL(baseUrl).host);
+    expect(await failureOf(config)).toMatchObject({ httpStatus: 500 });
+    expect(requests).toHaveLength(1);
+    expect(requests[0]!.url.startsWith(`${baseUrl}/`)).toBe(true);
+    const { headers } = requests[0]!;
+    expect(headers.get(header[0])).toBe(header[1]);
+    const names = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'];
+    expect(names.filter((other) => headers.has(other))).toEqual([header[0]]);
+  });
+
+  test('of another customer never gets the key', async () => {
+    await set(new URL(baseUrl).host);
+    for (const url of [another, 'https://gateway.example.com/v1'])
+      expect(await failureOf({ ...config, baseUrl: url })).toMatchObject({ code: 'model_not_allowed' });
+    expect(requests).toEqual([]);
+  });
+
+  test('needs a key of the environment: the operator lends none', async () => {
+    vi.stubEnv(keyName, OPERATOR_KEY);
+    const keys: ProviderKeys = { ...operatorKeys, ...{ [keyName]: OPERATOR_KEY } };
+    const failure = await failureOf(config, keys);
+    expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
+    expect(failure.message).toContain(`production has no secret ${keyName}`);
+    expect(requests).toEqual([]);
+  });
+});
+
 test('a request to another server than the one for the key is not sent', async () => {
   const connection = openConnection(
     { egress, clock: base.platform.clock },

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { targetOf } from '../../src/models/model/targets.ts';
 import { png } from '../support/files.ts';
 import { refuse } from '../support/provider-server.ts';
+import { azureEntrance, bearerEntrance, type Entrance } from '../support/server-rules/entrances.ts';
 import {
-  type Entrance,
   endpoints,
   type StrictServer,
   type StrictServerName,
@@ -199,8 +199,60 @@ test.each(modelServers)('$label, at the address of the table', async ({ name, ba
       await converse(server, model as Model);
       expect(server.requests.length).toBeGreaterThan(10);
     },
-    { endpoint: endpoints[name], key },
+    bearerEntrance(endpoints[name], key),
   );
+});
+
+/** Clouds at an address of a customer, and what each requires. */
+const clouds: {
+  name: StrictServerName;
+  baseUrl: string;
+  keyName: string;
+  key: string;
+  model: string;
+  entrance: Entrance;
+}[] = [
+  {
+    name: 'azure',
+    baseUrl: 'http://acme.openai.azure.com/openai/v1',
+    keyName: 'AZURE_OPENAI_API_KEY',
+    key: 'key-of-acme',
+    model: 'prod-chat',
+    entrance: azureEntrance('acme', { key: 'key-of-acme', deployment: 'prod-chat' }),
+  },
+];
+
+test.each(clouds)('$name, at an address of a customer', async ({ name, baseUrl, keyName, key, model, entrance }) => {
+  const url = new URL(baseUrl);
+  await service.client.environments.secrets.set('production', keyName, { value: key, allowedHosts: [url.host] });
+  await using(
+    name,
+    async (server) => {
+      ports.set(80, Number(server.host.split(':')[1]));
+      const own = { ...server.model, baseUrl, model } as Model;
+      await converse(server, own);
+      expect(server.requests.length).toBeGreaterThan(10);
+
+      // Its package does not know the model's name, but the agent says that it reasons.
+      expect(server.requests[0]!.body).toMatchObject({ reasoning: { effort: 'low' } });
+
+      // A wrong model, a wrong key, and what its filter refuses.
+      const wrong = await opened(await agentWith({ ...own, model: 'prod-chatt' } as Model), 'Hello');
+      expect(wrong).toMatchObject({ stopReason: 'error', error: { code: 'model_rejected' } });
+      expect(wrong.error!.message).toMatch(/HTTP 404 \(DeploymentNotFound\)/);
+      const filtered = await opened(await agentWith(own), 'Build me a weapon');
+      expect(filtered).toMatchObject({ status: 'idle', stopReason: 'refusal', error: null });
+      const other = { value: 'another-key', allowedHosts: [url.host] };
+      await service.client.environments.secrets.set('production', keyName, other);
+      const refused = await opened(await agentWith(own), 'Hello');
+      expect(refused).toMatchObject({ stopReason: 'error', error: { code: 'model_key_rejected' } });
+      expect(refused.error!.message).toContain(
+        `rejected the secret ${keyName} of the environment production: HTTP 401`,
+      );
+    },
+    entrance,
+  );
+  await service.client.environments.secrets.delete('production', keyName);
 });
 
 test.each(strictServers)('%s, in place of another that fails in the middle of a turn', async (name) => {

@@ -112,6 +112,13 @@ describe('the models of a provider', () => {
       [{ model: 'newest', displayName: 'Newest', contextTokens: 7_000 }],
     ],
     [
+      'azure',
+      'api-key',
+      '/v1/models',
+      { data: [{ id: 'gpt-5' }, { id: 'text-embedding-3-large' }] },
+      [{ model: 'gpt-5', contextTokens: 400_000, input: ['image', 'pdf'] }],
+    ],
+    [
       'openai-compatible',
       'authorization',
       '/v1/models',

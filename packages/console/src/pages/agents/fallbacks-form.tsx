@@ -1,4 +1,4 @@
-import { calledProviders, ownProvider } from '@signalbox/contract';
+import { calledProviders, cloudUrlForm, ownProvider } from '@signalbox/contract';
 import { X } from 'lucide-react';
 import { useRef } from 'react';
 import { Button } from '../../ui/button.tsx';
@@ -74,6 +74,7 @@ function Fallback({ path, model }: { path: string; model: Record<string, unknown
   const draft = useDraft();
   const provider = textOf(model.provider);
   const isOwn = ownProvider(provider) !== undefined;
+  const form = cloudUrlForm(provider);
   const name = `${path}.model`;
   return (
     <>
@@ -97,8 +98,8 @@ function Fallback({ path, model }: { path: string; model: Record<string, unknown
       </div>
       {provider !== 'scripted' && !isOwn && (
         <div className="provider-and-model">
-          <ServerSelect path={path} />
-          <DraftText path={`${path}.baseUrl`} label="Base URL" mono />
+          {!form && <ServerSelect path={path} />}
+          <DraftText path={`${path}.baseUrl`} label="Base URL" mono hint={form} />
         </div>
       )}
       {provider !== 'scripted' && (

@@ -1,10 +1,12 @@
 import {
+  cloudUrlForm,
   type DescribedModel,
   modelFacts,
   ownProvider,
   type ProviderName,
   providerFacts,
   providers,
+  usualKeyName,
 } from '@signalbox/contract';
 import { type ReactNode, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
@@ -47,6 +49,7 @@ export function ModelForm() {
     draft.set('model.model', name);
   }
   const isOwn = ownProvider(provider) !== undefined;
+  const form = cloudUrlForm(provider);
   const address = (
     <ModelText
       name="baseUrl"
@@ -55,7 +58,9 @@ export function ModelForm() {
       hint={
         isOwn
           ? 'Only needed for a gateway. Leave empty to use the provider’s own URL.'
-          : 'Include /v1. The URL must use https and a public address, unless the operator allows others.'
+          : form
+            ? cloudHint(form)
+            : 'Include /v1. The URL must use https and a public address, unless the operator allows others.'
       }
     />
   );
@@ -98,7 +103,7 @@ export function ModelForm() {
       {provider === 'scripted' && <SettingsJson provider={provider} />}
       {isAsked(provider) && !isOwn && (
         <div className="provider-and-model">
-          <ServerSelect path="model" />
+          {!form && <ServerSelect path="model" />}
           {address}
         </div>
       )}
@@ -133,8 +138,17 @@ function detailText({ baseUrl, apiKeySecret, settings, compaction }: Record<stri
   return set.length === 0 ? 'Defaults' : set.join(' · ');
 }
 
+/** The form with what the customer replaces set apart. */
+function cloudHint(form: string): ReactNode {
+  return (
+    <>
+      <code>{form}</code>, with your own names in place of the capitals, or the URL of a gateway.
+    </>
+  );
+}
+
 function keyHint(provider: string): ReactNode {
-  const known = ownProvider(provider)?.keyName;
+  const known = usualKeyName(provider);
   return (
     <>
       {known ? (

@@ -1,6 +1,6 @@
 // The models that the providers offer: the lists are requested with the keys of an environment, when the user opens the choice.
 import type { ModelList } from '@signalbox/client';
-import { calledProviders, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
+import { calledProviders, ownProvider, ownProviders, type ProviderName, providerFacts } from '@signalbox/contract';
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useEnvironment } from '../../data/environment.ts';
@@ -37,7 +37,7 @@ export function useModelLists(model: Record<string, unknown>, runsIn: string | u
   const [isAsked, setAsked] = useState(false);
   const text = (field: string) => (typeof model[field] === 'string' && model[field] !== '' ? model[field] : undefined);
   const [baseUrl, apiKeySecret] = [text('baseUrl'), text('apiKeySecret')];
-  const isOwn = isCalled(model.provider) && (model.provider !== 'openai-compatible' || baseUrl !== undefined);
+  const isOwn = isCalled(model.provider) && (ownProvider(model.provider) !== undefined || baseUrl !== undefined);
   const requests = [
     ...(isOwn && isCalled(model.provider)
       ? [{ provider: model.provider, ...(baseUrl && { baseUrl }), ...(apiKeySecret && { apiKeySecret }) }]

@@ -1,5 +1,5 @@
 // The secrets that a definition needs.
-import { ownProvider } from '@signalbox/contract';
+import { cloudUrlForm, ownProvider, usualKeyName } from '@signalbox/contract';
 import type { Definition } from './definition.ts';
 import { isRecord, modelOf } from './model.ts';
 
@@ -17,7 +17,9 @@ export function secretsOf(definition: Definition): NeededSecret[] {
   for (const one of [model, ...fallbacks, model.compaction].filter(isRecord)) {
     const { provider, baseUrl, apiKeySecret } = one;
     const own = baseUrl === undefined ? ownProvider(String(provider)) : undefined;
+    const cloudKey = cloudUrlForm(String(provider)) && usualKeyName(String(provider));
     if (typeof apiKeySecret === 'string' && apiKeySecret !== '') found.set(apiKeySecret, { name: apiKeySecret });
+    else if (cloudKey) found.set(cloudKey, { name: cloudKey });
     else if (own && !found.has(own.keyName)) found.set(own.keyName, { name: own.keyName, provider: own.name });
   }
   for (const [, name] of JSON.stringify(definition.tools ?? []).matchAll(/\{\{\s*secrets\.([A-Z][A-Z0-9_]*)\s*\}\}/g)) {

@@ -74,7 +74,7 @@ const servers: [string, Server][] = [
   ],
   ...unknown,
   chatAt('openai', 'https://api.openai.com/v1'),
-  chatAt('azure', 'https://mine.openai.azure.com/openai/v1'),
+  chatAt('azure chat', 'https://mine.openai.azure.com/openai/v1'),
   chatAt('mistral', 'https://api.mistral.ai/v1'),
   chatAt('groq', 'https://api.groq.com/openai/v1'),
   chatAt('xai', 'https://api.x.ai/v1'),

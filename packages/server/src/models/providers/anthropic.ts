@@ -1,6 +1,7 @@
 // Anthropic, through its Messages API.
+import { NO_KEY } from '../model/provider-key.ts';
 import { createAnthropicReader } from './anthropic-events.ts';
-import { NO_KEY, type Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 export const anthropic: Provider = {
   name: 'anthropic',

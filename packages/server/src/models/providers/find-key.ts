@@ -1,13 +1,12 @@
 // The API key for a request to a provider. A secret of the environment comes first; it is sent only to hosts on the secret's own
 // list. Otherwise the operator's key is used, if the operator provides one; it is sent only to the provider's own server.
-import { ownProvider } from '@signalbox/contract';
+import { isServerOf, ownProvider, usualKeyName } from '@signalbox/contract';
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
 import type { Provider } from './provider.ts';
-import { isOwnServer } from './request.ts';
 
 /**
  * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the
@@ -20,8 +19,7 @@ export async function keyFor(
   baseUrl: URL,
   keys: ProviderKeys,
 ): Promise<ProviderKey | undefined> {
-  const ownName = ownProvider(provider.name)?.keyName;
-  const name = config.apiKeySecret ?? ownName;
+  const name = config.apiKeySecret ?? usualKeyName(provider.name);
   if (name === undefined) return undefined;
   const secret = await openSecrets(platform, organizationId, environment, [name]).then(
     (secrets) => secrets.get(name),
@@ -36,7 +34,9 @@ export async function keyFor(
     if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);
     return { name, value: key, label: `the secret ${name} of the environment ${environment}` };
   }
-  const isOwn = isOwnServer(provider, baseUrl);
+  const isOwn = isServerOf(provider.name, baseUrl);
+  // The servers of a cloud belong to its customers, so they get no key of the operator.
+  const ownName = ownProvider(provider.name)?.keyName;
   // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
   const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
   if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {

@@ -1,8 +1,9 @@
 // Google's Gemini, through its generateContent API.
 
 import { ModelFailure } from '../model/model.ts';
+import { NO_KEY } from '../model/provider-key.ts';
 import { createGoogleReader } from './google-events.ts';
-import { NO_KEY, type Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 /** It becomes part of the request's path: `gemini-3.8-flash`, `tunedModels/mine`. */
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;

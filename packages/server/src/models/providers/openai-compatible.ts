@@ -1,8 +1,9 @@
 // Any server that speaks OpenAI's chat completions: OpenAI itself, Ollama, vLLM, llama.cpp, gateways.
 
+import { NO_KEY } from '../model/provider-key.ts';
 import { chatDataExtractor } from '../prompt/chat-data.ts';
 import { createChatReader } from './chat-events.ts';
-import { NO_KEY, type Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 export const openaiCompatible: Provider = {
   name: 'openai-compatible',

@@ -1,6 +1,7 @@
 // OpenAI, through its Responses API.
 
-import { NO_KEY, type Provider } from './provider.ts';
+import { NO_KEY } from '../model/provider-key.ts';
+import type { Provider } from './provider.ts';
 import { createResponsesReader } from './responses-events.ts';
 
 export const openai: Provider = {

@@ -11,7 +11,7 @@ import { errorAfterOk, refusalOf, type Sent, toModelFailure } from '../failure/p
 import type { RefusedMedia } from '../failure/refused-file.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ProviderError } from '../model/provider-error.ts';
-import type { ProviderKey } from '../model/provider-key.ts';
+import { type ProviderKey, removeNoKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
 
@@ -121,6 +121,7 @@ export function openConnection(
     }
     for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
     const headers = new Headers(init?.headers);
+    removeNoKey(headers);
     headers.delete(keyHeader);
     if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
     const body = typeof init?.body === 'string' ? withoutRefused(init.body, withoutParameters) : '';

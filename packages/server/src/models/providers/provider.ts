@@ -57,9 +57,6 @@ export interface Provider {
 /** Each is found with one more request, which has all the other files. */
 const REFUSED_FILES_MAX = 50;
 
-/** Passed to an SDK as its key, so that it doesn't look for one in the environment. The connection replaces it. */
-export const NO_KEY = 'set-by-the-connection';
-
 export function createProviderModel(
   provider: Provider,
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,

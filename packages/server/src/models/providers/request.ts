@@ -1,6 +1,6 @@
 // The request of a model call, as its provider's package makes it: to be sent, or to look something up in it.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import { ownProvider } from '@signalbox/contract';
+import { isServerOf } from '@signalbox/contract';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import { promptRulesOf } from '../model/prompt-rules.ts';
 import { addressOf, targetOf } from '../model/targets.ts';
@@ -17,7 +17,7 @@ export function optionsOf(
   { isMarked = false } = {},
 ): LanguageModelV4CallOptions {
   const { name, takesSchema, takesToolFiles, cachePoint } = provider;
-  const isOwn = isOwnServer(provider, baseUrl);
+  const isOwn = isServerOf(provider.name, baseUrl);
   const prompt = toCallOptions(call, files, {
     takesSchema,
     takesToolFiles,
@@ -61,12 +61,6 @@ export async function unsentRequest(
 /** For a package that adds its own path. */
 export function withoutQuery({ origin, pathname }: URL): string {
   return origin + pathname.replace(/\/+$/, '');
-}
-
-/** Compares scheme, host and port. */
-export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
-  const own = ownProvider(name);
-  return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
 }
 
 export function baseUrlOf({ config }: Pick<ModelCall, 'config'>): URL {

@@ -16,6 +16,7 @@ import {
   type Wire,
 } from '../provider-server.ts';
 import { responses } from '../responses-wire.ts';
+import type { Entrance } from './entrances.ts';
 import { toolsRefusal } from './tools.ts';
 import {
   type AnthropicBody,
@@ -31,7 +32,8 @@ import {
 } from './transcript.ts';
 
 type Body = Record<string, unknown>;
-type Provider = 'openai' | 'anthropic' | 'google';
+const providers = ['openai', 'anthropic', 'google', 'azure'] as const;
+type Provider = (typeof providers)[number];
 export type StrictServerName = ChatServer | Provider;
 
 export interface StrictServer extends ProviderServer {
@@ -46,10 +48,10 @@ export const strictServers: readonly StrictServerName[] = [
   'google',
   ...(Object.keys(chatServers) as ChatServer[]).filter((name) => name !== 'openai'),
   'openai',
+  'azure',
 ];
 
-const isProvider = (name: StrictServerName): name is Provider =>
-  name === 'anthropic' || name === 'google' || name === 'openai';
+const isProvider = (name: StrictServerName): name is Provider => (providers as readonly string[]).includes(name);
 
 /** Where each receives requests, as it documents; of one that people run themselves, by default. */
 export const endpoints: Readonly<Record<string, string>> = {
@@ -68,22 +70,11 @@ export const endpoints: Readonly<Record<string, string>> = {
   litellm: 'localhost:4000/v1/chat/completions',
 };
 
-/** What a server requires besides a valid body. */
-export interface Entrance {
-  /** Host and path of its requests: any other does not exist. */
-  endpoint: string | undefined;
-  /** It requires this key as a bearer token. */
-  key: string | undefined;
-}
-
 export async function startStrictServer(name: StrictServerName, entrance?: Entrance): Promise<StrictServer> {
   const refusals: Refusal[] = [];
   const kind = isProvider(name) ? providerKind(name) : chatKind(name);
   const server = await startProviderServer(kind.basePath, async (response, request) => {
-    const refusal =
-      (entrance && entranceRefusal(entrance, request)) ??
-      kind.refusal(request.body) ??
-      toolsRefusal(kind.target, request.body);
+    const refusal = entrance?.(request) ?? kind.refusal(request.body) ?? toolsRefusal(kind.target, request.body);
     if (refusal) refusals.push(refusal);
     const reply = refusal
       ? refuse(refusal.status, { body: refusal.body })
@@ -91,13 +82,6 @@ export async function startStrictServer(name: StrictServerName, entrance?: Entra
     await reply(response, request);
   });
   return { ...server, refusals, model: { ...kind.model, baseUrl: server.url } as Model };
-}
-
-function entranceRefusal({ endpoint, key }: Entrance, request: RecordedRequest): Refusal | undefined {
-  if (`${request.headers.host}${request.path}` !== endpoint) return { status: 404, body: { detail: 'Not Found' } };
-  if (request.headers.authorization !== (key && `Bearer ${key}`))
-    return { status: 401, body: { error: { message: 'Invalid API key', type: 'invalid_request_error' } } };
-  return undefined;
 }
 
 interface Kind {
@@ -123,17 +107,19 @@ function partsFor({ body }: RecordedRequest): ResponsePart[] {
 // ── The providers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function providerKind(name: Provider): Kind {
-  const kinds: Record<Provider, [Wire, (body: never) => Refusal | undefined, object?]> = {
-    openai: [responses, responsesRefusal],
-    anthropic: [anthropicMessages, anthropicRefusal, { reasoning: 'low' }],
-    google: [generateContent, googleRefusal],
+  const { openai, anthropic, google } = providerFacts;
+  const kinds: Record<Provider, [Wire, Target, string, (body: never) => Refusal | undefined, object?]> = {
+    openai: [responses, 'openai', openai.own.exampleModel, responsesRefusal],
+    azure: [responses, 'openai', 'our-deployment', responsesRefusal, { reasoning: 'low' }],
+    anthropic: [anthropicMessages, 'anthropic', anthropic.own.exampleModel, anthropicRefusal, { reasoning: 'low' }],
+    google: [generateContent, 'google', google.own.exampleModel, googleRefusal],
   };
-  const [wire, refusal, settings] = kinds[name];
+  const [wire, target, model, refusal, settings] = kinds[name];
   const seals = new Set<string>();
   return {
     basePath: wire.basePath,
-    target: name,
-    model: { provider: name, model: providerFacts[name].own.exampleModel, ...(settings && { settings }) },
+    target,
+    model: { provider: name, model, ...(settings && { settings }) },
     refusal: (body) => refusal(body as never) ?? sealRefusal(name, body, seals),
     reply(parts, body) {
       const seal = sealOf(name, body, (body.messages as unknown[] | undefined)?.length ?? 0);
@@ -190,7 +176,7 @@ const models: Partial<Record<ChatServer, string>> = {
 };
 
 const targets: Partial<Record<ChatServer, Target>> = {
-  azure: 'azure',
+  'azure chat': 'azure',
   mistral: 'mistral',
   groq: 'groq',
   xai: 'xai',

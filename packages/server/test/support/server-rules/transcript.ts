@@ -220,7 +220,7 @@ const common = all(schema, uniqueIds, argumentsAreObjects, lastIsNotAssistant);
 
 export const chatServers = {
   openai: { isRefused: all(common, fields([]), idsMatch(/^.{1,40}$/), namesMatch(NAME)), refusal: openAiError },
-  azure: { isRefused: all(common, fields([]), idsMatch(/^.{1,40}$/), namesMatch(NAME)), refusal: openAiError },
+  'azure chat': { isRefused: all(common, fields([]), idsMatch(/^.{1,40}$/), namesMatch(NAME)), refusal: openAiError },
   mistral: {
     isRefused: all(common, fields([]), mistralOrder, idsMatch(MISTRAL_ID), namesMatch(NAME), noEmptyText),
     refusal: mistralError,
