@@ -147,6 +147,7 @@ const layers = [
   'models/providers',
   'models/response',
   'models/prompt',
+  'models/keys',
   'models/failure',
   'models/tools',
   'models/model',

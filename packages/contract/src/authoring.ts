@@ -11,7 +11,7 @@ export const ListModels = Strict({
   baseUrl: Type.Optional(
     Type.String({
       maxLength: 2048,
-      description: 'As in the model of an agent; required for `openai-compatible` and `azure`.',
+      description: 'As in the model of an agent; required for `openai-compatible` and clouds.',
     }),
   ),
   apiKeySecret: Type.Optional(

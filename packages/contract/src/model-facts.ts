@@ -64,7 +64,7 @@ const rows: Partial<Record<ProviderName, readonly Row[]>> = {
 };
 
 /** Clouds have other providers' models. */
-const makers: Partial<Record<ProviderName, ProviderName>> = { azure: 'openai' };
+const makers: Partial<Record<ProviderName, ProviderName>> = { azure: 'openai', vertex: 'google' };
 
 /** A model of an agent; its own `contextTokens` and `input` come before what is known about its name. */
 export interface DescribedModel {
@@ -144,6 +144,12 @@ export interface ImageSides {
 
 const openaiFormat = { carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf)$/, maxBytes: 32 * MIB };
 
+/** A request has at most 20 MB. */
+const googleFormat = {
+  carries: /^(image\/(png|jpeg|webp|heic|heif)|application\/pdf|audio\/.+)$/,
+  maxBytes: 14 * MIB,
+};
+
 /** What the requests of each provider can carry. A script and a program of your own have no requests: they get every file. */
 const formats: Partial<Record<ProviderName, FormatFacts>> = {
   openai: openaiFormat,
@@ -155,8 +161,8 @@ const formats: Partial<Record<ProviderName, FormatFacts>> = {
     maxImageBytes: 3.75 * MIB,
     imageSides: { maxPixels: 8000, crowded: { images: 20, maxPixels: 2000 } },
   },
-  // A request has at most 20 MB.
-  google: { carries: /^(image\/(png|jpeg|webp|heic|heif)|application\/pdf|audio\/.+)$/, maxBytes: 14 * MIB },
+  google: googleFormat,
+  vertex: googleFormat,
   'openai-compatible': {
     carries: /^(image\/(png|jpeg|gif|webp)|application\/pdf|audio\/(wav|mpeg))$/,
     maxBytes: 14 * MIB,

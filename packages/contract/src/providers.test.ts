@@ -22,11 +22,33 @@ const clouds: Partial<Record<ProviderName, { servers: string[]; errors: string[]
       'https://a.b.openai.azure.com/openai/v1',
     ],
   },
+  vertex: {
+    servers: [
+      'https://aiplatform.googleapis.com/v1/publishers/google',
+      'https://aiplatform.googleapis.com/v1/projects/acme-1/locations/global/publishers/google/',
+      'https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/acme.com:x/locations/europe-west4/publishers/google',
+      'https://aiplatform.eu.rep.googleapis.com/v1/projects/acme-1/locations/eu/publishers/google',
+    ],
+    errors: [
+      'https://aiplatform.googleapis.com/v1',
+      'https://generativelanguage.googleapis.com/v1beta',
+      'https://us-central-aiplatform.googleapis.com/v1/projects/acme-1/locations/us-central/publishers/google',
+      'https://us-central1-aiplatform.googleapis.com/v1/projects/acme-1/locations/us-east1/publishers/google',
+      'https://us-central1-aiplatform.googleapis.com/v1/projects/acme-1/locations/us-central1',
+      'https://us-central1-aiplatform.googleapis.com/v1/projects/acme-1/locations/us-central1/publishers/anthropic',
+      'https://us-central1-aiplatfrom.googleapis.com/v1/projects/acme-1/locations/us-central1/publishers/google',
+      'https://aiplatform.googleapis.com/v1/projects/acme-1/locations/us-central1/publishers/google',
+      'https://aiplatform.us.rep.googleapis.com/v1/projects/acme-1/locations/eu/publishers/google',
+    ],
+  },
 };
+
+/** A form, filled in by a customer. */
+const filled = (form: string) => form.replaceAll('LOCATION', 'us-central1').replaceAll(/[A-Z]+/g, 'acme-1');
 
 describe.each(Object.entries(clouds))('%s', (name, { servers, errors }) => {
   test('has the servers whose address is in its form', () => {
-    const form = providerFacts[name as 'azure'].cloud.baseUrlForm.replaceAll(/[A-Z]+/g, 'x1');
+    const form = filled(providerFacts[name as 'azure'].cloud.baseUrlForm);
     for (const url of [form, ...servers]) {
       expect([url, baseUrlProblem(name, url)]).toEqual([url, undefined]);
       expect([url, isServerOf(name, new URL(url))]).toEqual([url, true]);
@@ -43,7 +65,10 @@ describe.each(Object.entries(clouds))('%s', (name, { servers, errors }) => {
   test('takes a gateway, which is not a server of its own', () => {
     const hosts = ['gateway.example.com', 'acme.azure-api.net', 'x.eastus.cloudapp.azure.com', '127.0.0.1:8080'];
     const [server] = servers.map((url) => new URL(url));
-    for (const url of [...hosts.map((host) => `https://${host}/v1`), `https://${server!.host}.example.com/openai/v1`]) {
+    for (const url of [
+      ...hosts.map((host) => `https://${host}/v1`),
+      `https://${server!.host}.example.com${server!.pathname}`,
+    ]) {
       expect([url, baseUrlProblem(name, url)]).toEqual([url, undefined]);
       expect([url, isServerOf(name, new URL(url))]).toEqual([url, false]);
     }

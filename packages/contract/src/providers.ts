@@ -72,6 +72,20 @@ export const providerFacts = table({
       servers: /^[a-z0-9][a-z0-9-]*\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)\/openai\/v1$/,
     },
   },
+  vertex: {
+    label: 'Vertex AI',
+    note: 'Gemini at Google Cloud',
+    telemetryName: 'gcp.vertex_ai',
+    cloud: {
+      baseUrlForm:
+        'https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google',
+      keyName: 'GOOGLE_VERTEX_API_KEY',
+      hosts: /(^|\.)googleapis\.com$/,
+      // Without a project for keys of the express mode. The host of a location is named after it; that of `global` is not.
+      servers:
+        /^(aiplatform\.googleapis\.com\/v1(beta1)?\/(projects\/[a-z0-9.:-]+\/locations\/global\/)?|(?<location>[a-z]+-[a-z]+\d{1,2})-aiplatform\.googleapis\.com\/v1(beta1)?\/projects\/[a-z0-9.:-]+\/locations\/\k<location>\/|aiplatform\.(?<area>us|eu)\.rep\.googleapis\.com\/v1(beta1)?\/projects\/[a-z0-9.:-]+\/locations\/\k<area>\/)publishers\/google$/,
+    },
+  },
   'openai-compatible': {
     label: 'OpenAI-compatible',
     note: 'Ollama, vLLM, gateways',

@@ -3,17 +3,16 @@
 // The list is requested with the key that an agent would use, so it has what this account may use. It is kept for a few minutes, for
 // each environment, server and key; many requests at once share one. Everything that the provider sends is limited and redacted.
 import { createHash } from 'node:crypto';
-import { type InputMedia, type ModelList, modelFacts, type OfferedModel } from '@signalbox/contract';
+import { type InputMedia, isServerOf, type ModelList, modelFacts, type OfferedModel } from '@signalbox/contract';
 import { parseJson } from '../lib/json/json.ts';
 import type { Platform } from '../platform.ts';
 import { createRedaction, type Redact } from '../tools/tool/redact.ts';
 import { shownText } from '../tools/tool/result.ts';
-import type { ProviderKeys } from '../vault/provider-keys.ts';
 import { refusalOf, toModelFailure } from './failure/provider-failure.ts';
 import { type ModelCall, ModelFailure } from './model/model.ts';
-import type { ProviderKey } from './model/provider-key.ts';
+import { authenticate, type ProviderKey } from './model/provider-key.ts';
 import { type ListedModel, offeredBy } from './model-lists.ts';
-import { keyFor } from './providers/find-key.ts';
+import type { FindKey } from './providers/find-key.ts';
 import type { Provider } from './providers/provider.ts';
 import { providerOf } from './providers/providers.ts';
 import { baseUrlOf } from './providers/request.ts';
@@ -37,8 +36,8 @@ const FAILURE_KEPT_MS = 5_000;
 const MAX_KEPT = 256;
 
 export function createModelCatalog(
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'prices'>,
-  keys: ProviderKeys,
+  platform: Pick<Platform, 'egress' | 'clock' | 'prices'>,
+  findKey: FindKey,
 ): ModelCatalog {
   const { clock, egress, prices } = platform;
   const kept = new Map<string, { until: number; list: Promise<ModelList> }>();
@@ -49,20 +48,18 @@ export function createModelCatalog(
     baseUrl: URL,
     key: ProviderKey | undefined,
   ): Promise<ListedModel[]> {
-    const { query = {}, headers = {}, read } = offeredBy(provider.name);
-    const url = new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}/models`);
+    const { query = {}, headers: own = {}, path, read } = offeredBy(provider.name);
+    const isOwn = isServerOf(provider.name, baseUrl);
+    const url = new URL(baseUrl.origin);
+    url.pathname = isOwn && path !== undefined ? path : `${baseUrl.pathname.replace(/\/+$/, '')}/models`;
     for (const [name, value] of [...baseUrl.searchParams, ...Object.entries(query)])
       url.searchParams.append(name, value);
-    const [keyHeader, prefix] = provider.keyHeader;
+    const headers = new Headers({ Accept: 'application/json', 'User-Agent': 'Signalbox', ...own });
+    await authenticate({ method: 'GET', url, headers, body: '' }, key, provider.keyHeader);
     const response = await egress.of(organizationId).request({
       method: 'GET',
       url: url.href,
-      headers: {
-        Accept: 'application/json',
-        'User-Agent': 'Signalbox',
-        ...headers,
-        ...(key && { [keyHeader]: prefix + key.value }),
-      },
+      headers: Object.fromEntries(headers),
       timeoutMs: TIMEOUT_MS,
       maxResponseBytes: RESPONSE_MAX_BYTES,
       repeatable: true,
@@ -134,7 +131,7 @@ export function createModelCatalog(
       }
       try {
         const baseUrl = baseUrlOf(request);
-        const key = await keyFor(platform, provider, request, baseUrl, keys);
+        const key = await findKey(provider, request, baseUrl);
         const secret = createHash('sha256')
           .update(key?.value ?? '')
           .digest('base64');

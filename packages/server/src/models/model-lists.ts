@@ -9,6 +9,8 @@ export interface ListedModel {
 
 interface ModelListing {
   readonly query?: Readonly<Record<string, string>>;
+  /** Where the provider's own server has the list. Default: `/models` below the base URL. */
+  readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Undefined if the response is not a list. */
   read(body: unknown): ListedModel[] | undefined;
@@ -39,6 +41,16 @@ const listings: Partial<Record<ProviderName, ModelListing>> = {
           ? { model: String(name).replace(/^models\//, ''), displayName, contextTokens: inputTokenLimit }
           : undefined,
       ),
+  },
+  // All that Google publishes, for any project. Those for conversations are called Gemini.
+  vertex: {
+    path: '/v1beta1/publishers/google/models',
+    query: { pageSize: ALL },
+    read: (body) =>
+      itemsOf(body, 'publisherModels', ({ name }) => {
+        const model = String(name).replace(/^.*\/models\//, '');
+        return /^gemini/.test(model) && !NO_TEXT.test(model) ? { model } : undefined;
+      }),
   },
   'openai-compatible': {
     // Gateways and vLLM say how long a conversation may be, each in its own way.

@@ -5,6 +5,7 @@ import type { ProviderKeys } from '../vault/provider-keys.ts';
 import { createAvailability } from './availability.ts';
 import { createModelCatalog, type ModelCatalog } from './catalog.ts';
 import type { AskModel } from './model/model.ts';
+import { createFindKey } from './providers/find-key.ts';
 import { createProviderModel } from './providers/provider.ts';
 import { calledProviders } from './providers/providers.ts';
 import { createRecovery } from './recovery.ts';
@@ -15,7 +16,7 @@ export function createCatalog(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'prices'>,
   keys: ProviderKeys = {},
 ): ModelCatalog {
-  return createModelCatalog(platform, keys);
+  return createModelCatalog(platform, createFindKey(platform, keys));
 }
 
 /** `keys`: the operator's keys, used for agents whose environment has none. */
@@ -24,10 +25,11 @@ export function createModels(
   keys: ProviderKeys = {},
 ): AskModel {
   const ifAvailable = createAvailability(platform.clock, createRecovery(platform));
+  const findKey = createFindKey(platform, keys);
   const models = new Map<ProviderName, AskModel>([
     ['scripted', createScriptedModel(platform.clock)],
     ...Object.values(calledProviders).map(
-      (provider) => [provider.name, ifAvailable(createProviderModel(provider, platform, keys))] as const,
+      (provider) => [provider.name, ifAvailable(createProviderModel(provider, platform, findKey))] as const,
     ),
   ]);
   return (call, signal) => {

@@ -147,7 +147,8 @@ const chatTranscript = (reasoning: object) => ({
     { role: 'tool', tool_call_id: NOTIFY_NINE, content: 'Error: Denied: too loud' },
   ],
 });
-const googleTranscript = (parts: object[], callSeal: string) => ({
+/** `id`: what a call has as its id; Vertex refuses one. */
+const googleTranscript = (parts: object[], callSeal: string, id = (given: string): object => ({ id: given })) => ({
   systemInstruction: { parts: [{ text: INSTRUCTIONS }] },
   contents: [
     { role: 'user', parts: [{ text: PROMPT }] },
@@ -155,10 +156,10 @@ const googleTranscript = (parts: object[], callSeal: string) => ({
       role: 'model',
       parts: [
         ...parts,
-        { functionCall: { id: LOOK_ID, name: 'look', args: CALLS[0]![1] }, thoughtSignature: callSeal },
+        { functionCall: { ...id(LOOK_ID), name: 'look', args: CALLS[0]![1] }, thoughtSignature: callSeal },
         // Google signs only the first of several calls; if that has no signature, the SDK adds a dummy.
         {
-          functionCall: { id: NOTIFY_ID, name: 'notify', args: CALLS[1]![1] },
+          functionCall: { ...id(NOTIFY_ID), name: 'notify', args: CALLS[1]![1] },
           ...(callSeal !== 'seal-of-call' && { thoughtSignature: callSeal }),
         },
       ],
@@ -166,10 +167,10 @@ const googleTranscript = (parts: object[], callSeal: string) => ({
     {
       role: 'user',
       parts: [
-        { functionResponse: { id: LOOK_ID, name: 'look', response: { name: 'look', content: { found: true } } } },
+        { functionResponse: { ...id(LOOK_ID), name: 'look', response: { name: 'look', content: { found: true } } } },
         {
           functionResponse: {
-            id: NOTIFY_ID,
+            ...id(NOTIFY_ID),
             name: 'notify',
             response: { name: 'notify', error: 'Error: Denied: too loud' },
           },
@@ -219,6 +220,48 @@ const openaiAdapter: Adapter = {
     ],
     usage: { input_tokens: 10, output_tokens: 5 },
   },
+};
+
+const googleParts = [
+  { text: 'hmm', thought: true, thoughtSignature: 'seal-of-reasoning' },
+  { text: 'One moment', thoughtSignature: 'seal-of-text' },
+];
+const DUMMY_SEAL = 'skip_thought_signature_validator';
+
+const googleAdapter: Adapter = {
+  provider: 'google',
+  model: gemini,
+  wire: generateContent,
+  path: `/v1beta/models/${gemini}:streamGenerateContent?alt=sse`,
+  key: ['x-goog-api-key', KEY],
+  settings: {
+    generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'], maxOutputTokens: 99 },
+    tools: [{ functionDeclarations: [expect.objectContaining({ name: 'look', description: 'Looks' })] }],
+  },
+  reasoning: { generationConfig: { thinkingConfig: { thinkingLevel: 'low' } } },
+  schema: {
+    generationConfig: {
+      responseMimeType: 'application/json',
+      responseJsonSchema: expect.objectContaining({ required: ['total'] }),
+    },
+  },
+  transcript: googleTranscript(googleParts, 'seal-of-call'),
+  plainTranscript: googleTranscript([{ text: 'One moment' }], DUMMY_SEAL),
+  // In a list, as without `alt=sse`.
+  whole: [
+    { candidates: [{ content: { parts: [{ text: 'One ' }] } }] },
+    {
+      candidates: [
+        {
+          content: {
+            parts: [{ text: 'moment' }, { brandNew: 1 }, { functionCall: { name: 'look', args: { q: 'x' } } }],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+      usageMetadata: { promptTokenCount: '10', candidatesTokenCount: 5, promptTokensDetails: 'many' },
+    },
+  ],
 };
 
 const adapters: Adapter[] = [
@@ -287,46 +330,12 @@ const adapters: Adapter[] = [
       usage: { input_tokens: 10, output_tokens: 5 },
     },
   },
+  googleAdapter,
   {
-    provider: 'google',
-    model: gemini,
-    wire: generateContent,
-    path: `/v1beta/models/${gemini}:streamGenerateContent?alt=sse`,
-    key: ['x-goog-api-key', KEY],
-    settings: {
-      generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'], maxOutputTokens: 99 },
-      tools: [{ functionDeclarations: [expect.objectContaining({ name: 'look', description: 'Looks' })] }],
-    },
-    reasoning: { generationConfig: { thinkingConfig: { thinkingLevel: 'low' } } },
-    schema: {
-      generationConfig: {
-        responseMimeType: 'application/json',
-        responseJsonSchema: expect.objectContaining({ required: ['total'] }),
-      },
-    },
-    transcript: googleTranscript(
-      [
-        { text: 'hmm', thought: true, thoughtSignature: 'seal-of-reasoning' },
-        { text: 'One moment', thoughtSignature: 'seal-of-text' },
-      ],
-      'seal-of-call',
-    ),
-    plainTranscript: googleTranscript([{ text: 'One moment' }], 'skip_thought_signature_validator'),
-    // In a list, as without `alt=sse`.
-    whole: [
-      { candidates: [{ content: { parts: [{ text: 'One ' }] } }] },
-      {
-        candidates: [
-          {
-            content: {
-              parts: [{ text: 'moment' }, { brandNew: 1 }, { functionCall: { name: 'look', args: { q: 'x' } } }],
-            },
-            finishReason: 'STOP',
-          },
-        ],
-        usageMetadata: { promptTokenCount: '10', candidatesTokenCount: 5, promptTokensDetails: 'many' },
-      },
-    ],
+    ...googleAdapter,
+    provider: 'vertex',
+    transcript: googleTranscript(googleParts, 'seal-of-call', () => ({})),
+    plainTranscript: googleTranscript([{ text: 'One moment' }], DUMMY_SEAL, () => ({})),
   },
 ];
 

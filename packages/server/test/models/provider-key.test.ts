@@ -1,8 +1,11 @@
 // Which key is sent to which server. Requests do not leave the machine: a fake egress records them.
+import { generateKeyPairSync } from 'node:crypto';
 import { type Model, ownProvider } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { OrganizationEgress } from '../../src/egress/egress.ts';
+import type { EgressRequest } from '../../src/egress/exchange.ts';
 import { deleteSecret, setSecret } from '../../src/environments/secrets.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { ModelCall, ModelFailure } from '../../src/models/model/model.ts';
 import { createModels } from '../../src/models/models.ts';
 import { anthropic } from '../../src/models/providers/anthropic.ts';
@@ -11,6 +14,7 @@ import { google } from '../../src/models/providers/google.ts';
 import { openai } from '../../src/models/providers/openai.ts';
 import { openConnection } from '../../src/models/providers/provider-connection.ts';
 import type { ProviderKeys } from '../../src/vault/provider-keys.ts';
+import { createManualClock } from '../support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'key-of-the-environment';
@@ -41,7 +45,13 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-async function failureOf(config: Model, keys: ProviderKeys = operatorKeys): Promise<ModelFailure> {
+/** With the egress of the test. */
+const asks = (keys: ProviderKeys, clock: Clock = base.platform.clock) => {
+  const platform = { ...base.platform, clock, egress: { ...base.platform.egress, of: () => egress } };
+  return createModels(platform, keys);
+};
+
+async function failureOf(config: Model, keys: ProviderKeys = operatorKeys, ask = asks(keys)): Promise<ModelFailure> {
   const call: ModelCall = {
     organizationId: base.organizationId,
     sessionId: 'ses_1',
@@ -54,7 +64,6 @@ async function failureOf(config: Model, keys: ProviderKeys = operatorKeys): Prom
     transcript: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
     callsBefore: 0,
   };
-  const ask = createModels({ ...base.platform, egress: { ...base.platform.egress, of: () => egress } }, keys);
   return await ask(call, new AbortController().signal)
     .next()
     .then(
@@ -207,6 +216,14 @@ const clouds = [
     another: 'https://mallory.openai.azure.com/openai/v1',
     header: ['api-key', SECRET],
   },
+  {
+    name: 'vertex',
+    keyName: 'GOOGLE_VERTEX_API_KEY',
+    baseUrl: 'https://aiplatform.googleapis.com/v1/publishers/google',
+    another:
+      'https://us-central1-aiplatform.googleapis.com/v1/projects/mallory/locations/us-central1/publishers/google',
+    header: ['x-goog-api-key', SECRET],
+  },
 ] as const;
 
 describe.each(clouds)('$name', ({ name, keyName, baseUrl, another, header }) => {
@@ -240,6 +257,102 @@ describe.each(clouds)('$name', ({ name, keyName, baseUrl, another, header }) => 
     expect(failure).toMatchObject({ code: 'model_key_missing', retryable: false });
     expect(failure.message).toContain(`production has no secret ${keyName}`);
     expect(requests).toEqual([]);
+  });
+});
+
+describe('the key of a service account', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const account = { type: 'service_account', client_email: 'agent@acme.iam', private_key: pem };
+  const host = 'us-central1-aiplatform.googleapis.com';
+  const baseUrl = `https://${host}/v1/projects/acme/locations/us-central1/publishers/google`;
+  const config = { provider: 'vertex', model: 'gemini', baseUrl } satisfies Model;
+  const env = { env: 'production', name: 'GOOGLE_VERTEX_API_KEY' };
+  const set = (more: object, ...allowedHosts: string[]) =>
+    setSecret(base.ctx, { ...env, value: JSON.stringify({ ...account, ...more }, null, 2), allowedHosts });
+  let tokenRequests: EgressRequest[];
+  let tokenResponse: { status: number; body: object };
+  beforeEach(() => {
+    tokenRequests = [];
+    tokenResponse = { status: 200, body: { access_token: 'ya29.token', expires_in: 3600 } };
+    egress = {
+      ...egress,
+      request: async (request) => {
+        tokenRequests.push(request);
+        const { status, body } = tokenResponse;
+        return { status, headers: {}, body: Buffer.from(JSON.stringify(body)), truncated: false };
+      },
+    };
+  });
+  afterEach(() => deleteSecret(base.ctx, env).catch(() => {}));
+
+  test('is sent nowhere: its token is', async () => {
+    await set({}, host);
+    expect(await failureOf(config)).toMatchObject({ httpStatus: 500 });
+    expect(tokenRequests.map(({ url }) => url)).toEqual(['https://oauth2.googleapis.com/token']);
+    expect(requests[0]!.headers.get('authorization')).toBe('Bearer ya29.token');
+    expect(requests[0]!.headers.has('x-goog-api-key')).toBe(false);
+    const all = sent() + JSON.stringify(tokenRequests);
+    for (const line of pem.split('\n').slice(1, -2)) expect(all).not.toContain(line);
+  });
+
+  test.each([
+    ['https://evil.example.com/token'],
+    ['https://oauth2.googleapis.com.example.com/token'],
+    ['http://oauth2.googleapis.com/token'],
+    ['https://oauth2.googleapis.com/token?to=me'],
+    ['http://169.254.169.254/token'],
+  ])('gets no token at %s, which its secret does not allow', async (token_uri) => {
+    await set({ token_uri }, host);
+    const failure = await failureOf(config);
+    expect(failure).toMatchObject({ code: 'model_not_allowed', message: expect.stringContaining('token_uri') });
+    expect([requests, tokenRequests]).toEqual([[], []]);
+  });
+
+  test('needs a project in the base URL', async () => {
+    await set({}, 'aiplatform.googleapis.com');
+    const failure = await failureOf({ ...config, baseUrl: 'https://aiplatform.googleapis.com/v1/publishers/google' });
+    expect(failure).toMatchObject({
+      code: 'model_not_allowed',
+      message: expect.stringContaining('/projects/PROJECT/'),
+    });
+    expect([requests, tokenRequests]).toEqual([[], []]);
+  });
+
+  test.each<[number, object, string, boolean]>([
+    [
+      400,
+      { error: 'invalid_grant', error_description: 'account agent@acme.iam not found' },
+      'model_key_rejected',
+      false,
+    ],
+    [401, { error: { status: 'agent@acme.iam' } }, 'model_key_rejected', false],
+    [302, {}, 'model_key_rejected', false],
+    [429, {}, 'model_unavailable', true],
+    [503, { error: 'internal_failure' }, 'model_unavailable', true],
+    [200, { access_token: 'two words' }, 'model_protocol', true],
+  ])('that gets %i %j fails the call, and shows nothing of the account', async (status, body, code, retryable) => {
+    await set({}, host);
+    tokenResponse = { status, body };
+    const failure = await failureOf(config);
+    expect(failure).toMatchObject({ code, retryable });
+    expect(`${failure.message} ${JSON.stringify(failure)}`).not.toMatch(/acme|PRIVATE/);
+    expect(requests).toEqual([]);
+  });
+
+  test('whose token is refused before its time gets another with the next call', async () => {
+    await set({}, host);
+    const clock = createManualClock();
+    const ask = asks(operatorKeys, clock);
+    expect(await failureOf(config, operatorKeys, ask)).toMatchObject({ httpStatus: 500 });
+    await clock.advance(60_000);
+    egress = { ...egress, fetch: async () => new Response('{"error":{"status":"UNAUTHENTICATED"}}', { status: 401 }) };
+    const failure = await failureOf(config, operatorKeys, ask);
+    expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true, httpStatus: 401 });
+    // This one was just requested: another would be refused as well.
+    const second = await failureOf(config, operatorKeys, ask);
+    expect(second).toMatchObject({ code: 'model_key_rejected', retryable: false, httpStatus: 401 });
+    expect(tokenRequests).toHaveLength(2);
   });
 });
 

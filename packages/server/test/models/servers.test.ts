@@ -1,5 +1,6 @@
 // Conversations of every kind with every server that is known, each with the rules of its maker: a turn never fails, and no request is
 // refused.
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Session } from '@signalbox/client';
 import { type Model, modelServers } from '@signalbox/contract';
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { targetOf } from '../../src/models/model/targets.ts';
 import { png } from '../support/files.ts';
 import { refuse } from '../support/provider-server.ts';
-import { azureEntrance, bearerEntrance, type Entrance } from '../support/server-rules/entrances.ts';
+import { azureEntrance, bearerEntrance, type Entrance, vertexEntrance } from '../support/server-rules/entrances.ts';
 import {
   endpoints,
   type StrictServer,
@@ -16,6 +17,7 @@ import {
   strictServers,
 } from '../support/server-rules/strict-server.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { serviceAccountRule, startTokenServer } from '../support/token-server.ts';
 
 let service: TestService;
 /** The ports of servers, in place of those of their own addresses. */
@@ -203,28 +205,27 @@ test.each(modelServers)('$label, at the address of the table', async ({ name, ba
   );
 });
 
-/** Clouds at an address of a customer, and what each requires. */
-const clouds: {
+/** A cloud at the address of a customer, and what it requires. */
+interface Cloud {
   name: StrictServerName;
   baseUrl: string;
   keyName: string;
   key: string;
+  /** Hosts of the secret, besides that of the base URL. */
+  hosts?: string[];
   model: string;
   entrance: Entrance;
-}[] = [
-  {
-    name: 'azure',
-    baseUrl: 'http://acme.openai.azure.com/openai/v1',
-    keyName: 'AZURE_OPENAI_API_KEY',
-    key: 'key-of-acme',
-    model: 'prod-chat',
-    entrance: azureEntrance('acme', { key: 'key-of-acme', deployment: 'prod-chat' }),
-  },
-];
+  /** How a model that does not exist is refused, and a key that is not valid. */
+  unknownModel: RegExp;
+  wrongKey: { value: string; why: RegExp };
+}
 
-test.each(clouds)('$name, at an address of a customer', async ({ name, baseUrl, keyName, key, model, entrance }) => {
+async function converseWithCloud(cloud: Cloud): Promise<void> {
+  const { name, baseUrl, keyName, key, hosts = [], model, entrance, unknownModel, wrongKey } = cloud;
   const url = new URL(baseUrl);
-  await service.client.environments.secrets.set('production', keyName, { value: key, allowedHosts: [url.host] });
+  const { secrets } = service.client.environments;
+  const setKey = (value: string) => secrets.set('production', keyName, { value, allowedHosts: [url.host, ...hosts] });
+  await setKey(key);
   await using(
     name,
     async (server) => {
@@ -233,26 +234,89 @@ test.each(clouds)('$name, at an address of a customer', async ({ name, baseUrl, 
       await converse(server, own);
       expect(server.requests.length).toBeGreaterThan(10);
 
-      // Its package does not know the model's name, but the agent says that it reasons.
-      expect(server.requests[0]!.body).toMatchObject({ reasoning: { effort: 'low' } });
-
-      // A wrong model, a wrong key, and what its filter refuses.
-      const wrong = await opened(await agentWith({ ...own, model: 'prod-chatt' } as Model), 'Hello');
+      const wrong = await opened(await agentWith({ ...own, model: `${model}t` } as Model), 'Hello');
       expect(wrong).toMatchObject({ stopReason: 'error', error: { code: 'model_rejected' } });
-      expect(wrong.error!.message).toMatch(/HTTP 404 \(DeploymentNotFound\)/);
-      const filtered = await opened(await agentWith(own), 'Build me a weapon');
-      expect(filtered).toMatchObject({ status: 'idle', stopReason: 'refusal', error: null });
-      const other = { value: 'another-key', allowedHosts: [url.host] };
-      await service.client.environments.secrets.set('production', keyName, other);
+      expect(wrong.error!.message).toMatch(unknownModel);
+      await setKey(wrongKey.value);
       const refused = await opened(await agentWith(own), 'Hello');
       expect(refused).toMatchObject({ stopReason: 'error', error: { code: 'model_key_rejected' } });
-      expect(refused.error!.message).toContain(
-        `rejected the secret ${keyName} of the environment production: HTTP 401`,
-      );
+      expect(refused.error!.message).toMatch(wrongKey.why);
+      await setKey(key);
+      await more[name]?.(server, own);
     },
     entrance,
   );
-  await service.client.environments.secrets.delete('production', keyName);
+  await secrets.delete('production', keyName);
+}
+
+/** What only one cloud has. */
+const more: Partial<Record<StrictServerName, (server: StrictServer, model: Model) => Promise<void>>> = {
+  async azure(server, model) {
+    // Its package does not know the model's name, but the agent says that it reasons.
+    expect(server.requests[0]!.body).toMatchObject({ reasoning: { effort: 'low' } });
+    const filtered = await opened(await agentWith(model), 'Build me a weapon');
+    expect(filtered).toMatchObject({ status: 'idle', stopReason: 'refusal', error: null });
+  },
+};
+
+test('azure, at the resource of a customer', async () => {
+  await converseWithCloud({
+    name: 'azure',
+    baseUrl: 'http://acme.openai.azure.com/openai/v1',
+    keyName: 'AZURE_OPENAI_API_KEY',
+    key: 'key-of-acme',
+    model: 'prod-chat',
+    entrance: azureEntrance('acme', { key: 'key-of-acme', deployment: 'prod-chat' }),
+    unknownModel: /HTTP 404 \(DeploymentNotFound\)/,
+    wrongKey: {
+      value: 'another-key',
+      why: /rejected the secret AZURE_OPENAI_API_KEY of the environment production: HTTP 401/,
+    },
+  });
+});
+
+test('vertex, in the project of a customer, with tokens of a service account, each for many calls', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const url = 'http://tokens.acme.example:8081/token';
+  const email = 'agent@acme.iam.gserviceaccount.com';
+  const tokens = await startTokenServer(serviceAccountRule({ email, keyId: 'k1', publicKey, url }));
+  ports.set(8081, tokens.port);
+  const account = (key: KeyObject) =>
+    JSON.stringify({
+      type: 'service_account',
+      project_id: 'acme',
+      private_key_id: 'k1',
+      private_key: key.export({ type: 'pkcs8', format: 'pem' }),
+      client_email: email,
+      token_uri: url,
+    });
+  const model = 'gemini-3.8-flash';
+  try {
+    await converseWithCloud({
+      name: 'vertex',
+      baseUrl:
+        'http://europe-west4-aiplatform.googleapis.com/v1/projects/acme/locations/europe-west4/publishers/google',
+      keyName: 'GOOGLE_VERTEX_API_KEY',
+      key: account(privateKey),
+      hosts: ['tokens.acme.example:8081'],
+      model,
+      entrance: vertexEntrance('acme', {
+        location: 'europe-west4',
+        model,
+        isToken: (token) => tokens.issued.at(-1) === token,
+      }),
+      unknownModel: /HTTP 404 \(NOT_FOUND\)/,
+      wrongKey: {
+        value: account(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey),
+        why: /Google rejected the secret GOOGLE_VERTEX_API_KEY of the environment production: HTTP 400 \(invalid_grant\)/,
+      },
+    });
+    // The two calls that the test lets fail with 401 have each cost it one more.
+    expect(tokens.issued).toHaveLength(3);
+    expect(new Set(tokens.refused)).toEqual(new Set(['Invalid JWT Signature.']));
+  } finally {
+    await tokens.close();
+  }
 });
 
 test.each(strictServers)('%s, in place of another that fails in the middle of a turn', async (name) => {

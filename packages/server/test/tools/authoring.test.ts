@@ -119,6 +119,19 @@ describe('the models of a provider', () => {
       [{ model: 'gpt-5', contextTokens: 400_000, input: ['image', 'pdf'] }],
     ],
     [
+      'vertex',
+      'x-goog-api-key',
+      '/v1/models?pageSize=1000',
+      {
+        publisherModels: [
+          { name: 'publishers/google/models/gemini-2.5-pro', launchStage: 'GA' },
+          { name: 'publishers/google/models/imagen-4.0-generate-001' },
+          { name: 'publishers/google/models/gemini-embedding-001' },
+        ],
+      },
+      [{ model: 'gemini-2.5-pro', contextTokens: 1_048_576, input: ['image', 'pdf', 'audio'] }],
+    ],
+    [
       'openai-compatible',
       'authorization',
       '/v1/models',

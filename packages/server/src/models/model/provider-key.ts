@@ -12,4 +12,31 @@ export interface ProviderKey {
   readonly value: string;
   /** Where it is set, for the message of a failure. */
   readonly label: string;
+  /** The headers that authenticate a request. Default: the value in the provider's own header. */
+  readonly headers?: (request: OutgoingRequest) => Promise<Readonly<Record<string, string>>>;
+  /** The server refuses it. Returns whether the next call gets another one, which may be accepted. */
+  readonly expire?: () => boolean;
+}
+
+/** What a signature can depend on. */
+export interface OutgoingRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** All that the request has so far. */
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** Authenticates a request. Whatever its package has set in place of a key is removed. */
+export async function authenticate(
+  request: OutgoingRequest,
+  key: ProviderKey | undefined,
+  [header, prefix]: readonly [name: string, prefix: string],
+): Promise<void> {
+  const { headers } = request;
+  removeNoKey(headers);
+  headers.delete(header);
+  if (key === undefined) return;
+  const own = key.headers ? await key.headers(request) : { [header]: prefix + key.value };
+  for (const [name, value] of Object.entries(own)) headers.set(name, value);
 }

@@ -26,6 +26,7 @@ export function addressOf({ provider, baseUrl }: Model): URL | null {
 
 /** `baseUrl`: the one that the request goes to. */
 export function targetOf(provider: Model['provider'], baseUrl: URL): Target {
-  if (provider !== 'openai-compatible') return provider === 'anthropic' || provider === 'google' ? provider : 'openai';
+  if (provider !== 'openai-compatible')
+    return provider === 'anthropic' ? provider : provider === 'google' || provider === 'vertex' ? 'google' : 'openai';
   return hosts.find(([, host]) => host.test(baseUrl.hostname))?.[0] ?? 'chat';
 }

@@ -4,6 +4,7 @@ import { isServerOf, ownProvider, usualKeyName } from '@signalbox/contract';
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
+import { createAccessTokens } from '../keys/access-tokens.ts';
 import { type ModelCall, ModelFailure } from '../model/model.ts';
 import type { ProviderKey } from '../model/provider-key.ts';
 import type { Provider } from './provider.ts';
@@ -12,38 +13,55 @@ import type { Provider } from './provider.ts';
  * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_key_missing` if the
  * secret does not exist, and `model_not_allowed` if it may not be sent to this host.
  */
-export async function keyFor(
-  platform: Pick<Platform, 'db' | 'vault'>,
+export type FindKey = (
   provider: Provider,
-  { config, organizationId, environment }: Pick<ModelCall, 'config' | 'organizationId' | 'environment'>,
+  call: Pick<ModelCall, 'config' | 'organizationId' | 'environment'>,
   baseUrl: URL,
+) => Promise<ProviderKey | undefined>;
+
+/** `keys`: the operator's, by the names of their variables. */
+export function createFindKey(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
   keys: ProviderKeys,
-): Promise<ProviderKey | undefined> {
-  const name = config.apiKeySecret ?? usualKeyName(provider.name);
-  if (name === undefined) return undefined;
-  const secret = await openSecrets(platform, organizationId, environment, [name]).then(
-    (secrets) => secrets.get(name),
-    () => {
-      throw new ModelFailure('model_unavailable', `The secret ${name} could not be read`, { retryable: true });
-    },
-  );
-  if (secret) {
-    if (!isAllowedHost(secret.allowedHosts, baseUrl))
-      throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
-    const key = secret.value.trim();
-    if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);
-    return { name, value: key, label: `the secret ${name} of the environment ${environment}` };
-  }
-  const isOwn = isServerOf(provider.name, baseUrl);
-  // The servers of a cloud belong to its customers, so they get no key of the operator.
-  const ownName = ownProvider(provider.name)?.keyName;
-  // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
-  const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
-  if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
-    const message = `The environment ${environment} has no secret ${name}, the key for the agent’s model`;
-    throw new ModelFailure('model_key_missing', message, { retryable: false });
-  }
-  return lent === undefined ? undefined : { name, value: lent, label: `the operator’s ${name}` };
+): FindKey {
+  const { clock } = platform;
+  const tokens = createAccessTokens(clock);
+
+  return async function findKey(provider, { config, organizationId, environment }, baseUrl) {
+    const name = config.apiKeySecret ?? usualKeyName(provider.name);
+    if (name === undefined) return undefined;
+    const secret = await openSecrets(platform, organizationId, environment, [name]).then(
+      (secrets) => secrets.get(name),
+      () => {
+        throw new ModelFailure('model_unavailable', `The secret ${name} could not be read`, { retryable: true });
+      },
+    );
+    if (secret) {
+      if (!isAllowedHost(secret.allowedHosts, baseUrl))
+        throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
+      const key = {
+        name,
+        value: secret.value.trim(),
+        label: `the secret ${name} of the environment ${environment}`,
+      };
+      const egress = platform.egress.of(organizationId);
+      const { allowedHosts } = secret;
+      const made = provider.keyFrom?.({ ...key, allowedHosts }, { organizationId, baseUrl, egress, clock, tokens });
+      if (made) return await made;
+      if (isHeaderValue(key.value)) return key;
+      throw refused(`The secret ${name} contains characters that are not allowed in a header`);
+    }
+    const isOwn = isServerOf(provider.name, baseUrl);
+    // The servers of a cloud belong to its customers, so they get no key of the operator.
+    const ownName = ownProvider(provider.name)?.keyName;
+    // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
+    const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
+    if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
+      const message = `The environment ${environment} has no secret ${name}, the key for the agent’s model`;
+      throw new ModelFailure('model_key_missing', message, { retryable: false });
+    }
+    return lent === undefined ? undefined : { name, value: lent, label: `the operator’s ${name}` };
+  };
 }
 
 function refused(why: string): ModelFailure {

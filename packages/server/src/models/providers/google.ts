@@ -19,10 +19,14 @@ export const google: Provider = {
   // Gemini sometimes ends with STOP and without parts.
   repeatsEmpty: true,
   async model(name, server) {
-    if (!MODEL_NAME.test(name)) {
-      throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });
-    }
+    checkModelName(name);
     const { createGoogle } = await import('@ai-sdk/google');
     return createGoogle({ ...server, apiKey: NO_KEY }).chat(name);
   },
 };
+
+/** Throws `model_rejected`. */
+export function checkModelName(name: string): void {
+  if (MODEL_NAME.test(name)) return;
+  throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });
+}

@@ -11,7 +11,7 @@ import { errorAfterOk, refusalOf, type Sent, toModelFailure } from '../failure/p
 import type { RefusedMedia } from '../failure/refused-file.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ProviderError } from '../model/provider-error.ts';
-import { type ProviderKey, removeNoKey } from '../model/provider-key.ts';
+import { authenticate, type ProviderKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
 
@@ -72,7 +72,7 @@ export interface ProviderConnection {
 
 export function openConnection(
   { egress, clock }: { egress: OrganizationEgress; clock: Clock },
-  { baseUrl, keyHeader: [keyHeader, keyPrefix], key, reader, withoutParameters, refusal }: ProviderTarget,
+  { baseUrl, keyHeader, key, reader, withoutParameters, refusal }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {
   const stop = new AbortController();
@@ -121,10 +121,8 @@ export function openConnection(
     }
     for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
     const headers = new Headers(init?.headers);
-    removeNoKey(headers);
-    headers.delete(keyHeader);
-    if (key !== undefined) headers.set(keyHeader, keyPrefix + key.value);
     const body = typeof init?.body === 'string' ? withoutRefused(init.body, withoutParameters) : '';
+    await authenticate({ method: init?.method ?? 'GET', url, headers, body }, key, keyHeader);
     const { media } = connection;
     sent = { key, body: body.length <= KEPT_BODY_MAX_CHARACTERS ? body : undefined, media };
     if (refusal.failure && refusal.body === sent.body) throw fail(refusal.failure, refusal.error);
@@ -141,6 +139,10 @@ export function openConnection(
     if (!response.ok) {
       // A longer body is here until the response begins.
       const refused = await refusalOf(response, { key, body, media }, clock);
+      if (refused.failure.code === 'model_key_rejected' && key?.expire?.() === true) {
+        const why = `The model’s provider refused a token of ${key.label} before its time; the next call requests another`;
+        throw fail(new ModelFailure('model_unavailable', why, { retryable: true, httpStatus: response.status }));
+      }
       if (sent.body !== undefined) Object.assign(refusal, { body: sent.body, ...refused });
       throw fail(refused.failure, refused.error);
     }

@@ -6,12 +6,15 @@
 // the conversion of the stream into events (response.ts).
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { ProviderName } from '@signalbox/contract';
+import type { OrganizationEgress } from '../../egress/egress.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Platform } from '../../platform.ts';
 import type { OmittedFromRequest } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
 import { createRedaction, createStreamRedaction } from '../../tools/tool/redact.ts';
-import type { ProviderKeys } from '../../vault/provider-keys.ts';
+import type { AccessTokens } from '../keys/access-tokens.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../model/model.ts';
+import type { ProviderKey } from '../model/provider-key.ts';
 import { createLearned } from '../model/refused-parameters.ts';
 import { targetOf } from '../model/targets.ts';
 import { NOTHING_USED, sumOf } from '../model/usage.ts';
@@ -19,7 +22,7 @@ import { loadPromptFiles, type PromptFiles } from '../prompt/prompt-files.ts';
 import { dependsOnProviderData, withoutProviderData } from '../prompt/provider-data.ts';
 import type { EventReader } from '../response/response-events.ts';
 import { sentTools } from '../tools/tools.ts';
-import { keyFor } from './find-key.ts';
+import type { FindKey } from './find-key.ts';
 import { openConnection, type ProviderConnection, type Refusal } from './provider-connection.ts';
 import { namingRefused } from './refused-parts.ts';
 import { baseUrlOf, optionsOf, unusable, withoutQuery } from './request.ts';
@@ -31,6 +34,8 @@ export interface Provider {
   readonly name: ProviderName;
   /** The header for the key, and the prefix of the key in it. */
   readonly keyHeader: readonly [name: string, prefix: string];
+  /** The key that a secret is, if it is not to be sent as it is. Undefined: it is. */
+  keyFrom?(secret: SecretKey, context: KeyContext): Promise<ProviderKey> | undefined;
   /** Whether it accepts a response schema together with tools. If not, the schema is put into the instructions. */
   readonly takesSchema: boolean;
   /** Whether a tool's result can have files. If not, they follow in a message of their own. */
@@ -54,13 +59,27 @@ export interface Provider {
   model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>;
 }
 
+/** A secret of the environment, with the hosts that it may be sent to. */
+export interface SecretKey extends ProviderKey {
+  readonly allowedHosts: readonly string[];
+}
+
+/** What a key depends on that is not sent as it is. */
+export interface KeyContext {
+  readonly organizationId: string;
+  readonly baseUrl: URL;
+  readonly egress: OrganizationEgress;
+  readonly clock: Clock;
+  readonly tokens: AccessTokens;
+}
+
 /** Each is found with one more request, which has all the other files. */
 const REFUSED_FILES_MAX = 50;
 
 export function createProviderModel(
   provider: Provider,
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'files' | 'memory'>,
-  keys: ProviderKeys,
+  platform: Pick<Platform, 'db' | 'egress' | 'clock' | 'files' | 'memory'>,
+  findKey: FindKey,
 ): AskModel {
   const learned = createLearned();
 
@@ -69,7 +88,7 @@ export function createProviderModel(
     const { model } = call.config;
     if (model === undefined) throw unusable('The agent names no model');
     const baseUrl = baseUrlOf(call);
-    const key = await keyFor(platform, provider, call, baseUrl, keys);
+    const key = await findKey(provider, call, baseUrl);
     signal.throwIfAborted();
     const egress = platform.egress.of(call.organizationId);
     const { keyHeader, reader } = provider;

@@ -6,6 +6,7 @@ import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
 import type { Provider } from './provider.ts';
+import { vertex } from './vertex.ts';
 
 type CalledName = Exclude<ProviderName, 'scripted' | 'worker'>;
 
@@ -14,6 +15,7 @@ export const calledProviders: Readonly<Record<CalledName, Provider>> = {
   anthropic,
   google,
   azure,
+  vertex,
   'openai-compatible': openaiCompatible,
 };
 

@@ -74,3 +74,56 @@ const azureFilter: Refusal = {
     },
   },
 };
+
+/** Vertex AI in a location of a project. It takes the tokens that `isToken` knows, and no API key. */
+export function vertexEntrance(
+  project: string,
+  { location, model, isToken }: { location: string; model: string; isToken(token: string): boolean },
+): Entrance {
+  const refuse = (code: number, status: string, message: string, reason?: string): Refusal => ({
+    status: code,
+    body: {
+      error: {
+        code,
+        message,
+        status,
+        ...(reason && { details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason }] }),
+      },
+    },
+  });
+  const publisher = `projects/${project}/locations/${location}/publishers/google`;
+  return ({ headers, path, text }) => {
+    const { authorization = '', 'x-goog-api-key': apiKey } = headers;
+    const [, asked] = /^\/v1\/(.*):streamGenerateContent\?alt=sse$/.exec(path) ?? [];
+    if (headers.host !== `${location}-aiplatform.googleapis.com` || asked === undefined)
+      return { status: 404, body: '<!DOCTYPE html><title>Error 404 (Not Found)!!1</title>' };
+    if (apiKey !== undefined || !isToken(authorization.replace(/^Bearer /, '')))
+      return refuse(
+        401,
+        'UNAUTHENTICATED',
+        'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.',
+        'ACCESS_TOKEN_TYPE_UNSUPPORTED',
+      );
+    if (!asked.startsWith(`${publisher}/`))
+      return refuse(
+        403,
+        'PERMISSION_DENIED',
+        `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/${asked}' (or it may not exist).`,
+        'IAM_PERMISSION_DENIED',
+      );
+    if (asked !== `${publisher}/models/${model}`)
+      return refuse(
+        404,
+        'NOT_FOUND',
+        `Publisher Model \`${asked}\` was not found or your project does not have access to it.`,
+      );
+    const [, field] = /"(functionCall|functionResponse)":\{"id"/.exec(text) ?? [];
+    return field
+      ? refuse(
+          400,
+          'INVALID_ARGUMENT',
+          `Invalid JSON payload received. Unknown name "id" at 'contents[1].parts[0].${field}': Cannot find field.`,
+        )
+      : undefined;
+  };
+}

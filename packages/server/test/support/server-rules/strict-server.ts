@@ -32,7 +32,7 @@ import {
 } from './transcript.ts';
 
 type Body = Record<string, unknown>;
-const providers = ['openai', 'anthropic', 'google', 'azure'] as const;
+const providers = ['openai', 'anthropic', 'google', 'azure', 'vertex'] as const;
 type Provider = (typeof providers)[number];
 export type StrictServerName = ChatServer | Provider;
 
@@ -49,6 +49,7 @@ export const strictServers: readonly StrictServerName[] = [
   ...(Object.keys(chatServers) as ChatServer[]).filter((name) => name !== 'openai'),
   'openai',
   'azure',
+  'vertex',
 ];
 
 const isProvider = (name: StrictServerName): name is Provider => (providers as readonly string[]).includes(name);
@@ -113,6 +114,7 @@ function providerKind(name: Provider): Kind {
     azure: [responses, 'openai', 'our-deployment', responsesRefusal, { reasoning: 'low' }],
     anthropic: [anthropicMessages, 'anthropic', anthropic.own.exampleModel, anthropicRefusal, { reasoning: 'low' }],
     google: [generateContent, 'google', google.own.exampleModel, googleRefusal],
+    vertex: [generateContent, 'google', google.own.exampleModel, googleRefusal],
   };
   const [wire, target, model, refusal, settings] = kinds[name];
   const seals = new Set<string>();
@@ -120,13 +122,13 @@ function providerKind(name: Provider): Kind {
     basePath: wire.basePath,
     target,
     model: { provider: name, model, ...(settings && { settings }) },
-    refusal: (body) => refusal(body as never) ?? sealRefusal(name, body, seals),
+    refusal: (body) => refusal(body as never) ?? sealRefusal(target, body, seals),
     reply(parts, body) {
-      const seal = sealOf(name, body, (body.messages as unknown[] | undefined)?.length ?? 0);
+      const seal = sealOf(target, body, (body.messages as unknown[] | undefined)?.length ?? 0);
       seals.add(seal);
       // Google signs the first call; the others sign their reasoning.
       const sealed = parts.map((part) =>
-        'reasoning' in part || (name === 'google' && 'call' in part) ? { ...part, seal } : part,
+        'reasoning' in part || (target === 'google' && 'call' in part) ? { ...part, seal } : part,
       );
       return wire.respond({ parts: sealed });
     },
@@ -134,7 +136,7 @@ function providerKind(name: Provider): Kind {
 }
 
 /** A seal of all that is before the response: Anthropic checks that none of it has changed. */
-function sealOf(name: Provider, { system, tools, messages }: Body, length: number): string {
+function sealOf(name: Target, { system, tools, messages }: Body, length: number): string {
   if (name !== 'anthropic') return Buffer.from(`seal of ${name}`).toString('base64');
   const before = JSON.stringify([system, tools, (messages as unknown[]).slice(0, length)], (key, value) =>
     key === 'cache_control' ? undefined : value,
@@ -142,7 +144,7 @@ function sealOf(name: Provider, { system, tools, messages }: Body, length: numbe
   return createHash('sha256').update(before).digest('base64');
 }
 
-function sealRefusal(name: Provider, body: Body, seals: ReadonlySet<string>): Refusal | undefined {
+function sealRefusal(name: Target, body: Body, seals: ReadonlySet<string>): Refusal | undefined {
   if (name === 'anthropic') {
     for (const [at, { content }] of (body as AnthropicBody).messages.entries()) {
       const wrong = content.find((block) => block.type === 'thinking' && block.signature !== sealOf(name, body, at));
