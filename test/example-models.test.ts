@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ownProviders } from '@signalbox/contract';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { facts, modelNames, textFiles, withExampleModels } from '../scripts/example-models.ts';
+import { endsOfAnthropic, endsOfOpenai, readModels } from '../scripts/models.ts';
 import { root } from './sources.ts';
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -57,4 +58,49 @@ test('the installed SDK of each provider knows the suggested model, so it leaves
 
 test('every file that is left out has a name that the table does not have', () => {
   expect(Object.keys(facts).filter((file) => withExampleModels(read(file)) === read(file))).toEqual([]);
+});
+
+describe('the data of npm run models', () => {
+  const { date, models } = readModels();
+
+  test('no suggested model ends within 60 days of the date of the data, and each has a price', () => {
+    const until = new Date(Date.parse(date) + 60 * 86_400_000).toISOString().slice(0, 10);
+    for (const { name, exampleModel } of ownProviders) {
+      const { endsAt, price } = models[`${name}/${exampleModel}`]!;
+      expect(endsAt === null || endsAt > until, `${name}/${exampleModel} ends on ${endsAt}`).toBe(true);
+      expect(price, exampleModel).toMatchObject({ inputUsd: expect.any(Number), outputUsd: expect.any(Number) });
+    }
+  });
+
+  test('has days, names in order, and prices that the service accepts', () => {
+    const days = [date, ...Object.values(models).flatMap(({ endsAt }) => endsAt ?? [])];
+    expect(days.filter((day) => new Date(day).toISOString().slice(0, 10) !== day)).toEqual([]);
+    expect(Object.keys(models)).toEqual(Object.keys(models).toSorted());
+    const prices = Object.values(models).flatMap(({ price }) => (price ? [price, ...(price.tiers ?? [])] : []));
+    const amounts = prices.flatMap(({ inputUsd, outputUsd, cachedInputUsd = 0, cacheWriteInputUsd = 0 }) => [
+      inputUsd,
+      outputUsd,
+      cachedInputUsd,
+      cacheWriteInputUsd,
+    ]);
+    // At most six decimals, as a price of the operator.
+    expect(amounts.filter((usd) => !(usd >= 0) || Math.abs(usd * 1e6 - Math.round(usd * 1e6)) > 1e-6)).toEqual([]);
+  });
+
+  test('the announced ends are read from the lists of the SDKs, across the ends of lines', () => {
+    const comment = ` * - "gpt-a", "gpt-b-2026-01-02",
+ *   "gpt-c": Announced shutdown date: 2026-07-23. See
+ *   https://example.com for details.
+ * - "gpt-d": Not a supported model ID.
+ * - "o1": Announced shutdown
+ *   date: 2027-01-14. See`;
+    expect(endsOfOpenai(comment)).toEqual({
+      'gpt-a': '2026-07-23',
+      'gpt-b-2026-01-02': '2026-07-23',
+      'gpt-c': '2026-07-23',
+      o1: '2027-01-14',
+    });
+    const table = "'claude-a': 'January 22nd, 2027',\n'claude-b-20250929': 'November 3rd, 2026',";
+    expect(endsOfAnthropic(table)).toEqual({ 'claude-a': '2027-01-22', 'claude-b-20250929': '2026-11-03' });
+  });
 });
