@@ -18,6 +18,7 @@ import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
+import { streamed } from './streamed.ts';
 import { profiled } from './support/profile.ts';
 import { formatTable, type Row } from './support/table.ts';
 import { tokens } from './tokens.ts';
@@ -26,6 +27,7 @@ import { webhookLatency } from './webhook-latency.ts';
 import { webhooks } from './webhooks.ts';
 
 const benchmarks = [
+  streamed,
   apiRead,
   apiWrite,
   append,

@@ -1,5 +1,5 @@
 import sql, { Sql } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { countingUse } from '../../test/support/table-use.ts';
 import { createAgent } from '../agents/agents.ts';
@@ -295,13 +295,35 @@ test('text of many sessions is written in small commits, and what has waited lon
     },
   };
   const appender = createAppender({ ...node.platform, db: recording });
-  const heads = await Promise.all(Array.from({ length: 150 }, () => newHead()));
+  const heads = await Promise.all(Array.from({ length: 300 }, () => newHead()));
   for (const head of heads) await appender.append(head, 'x');
   await until(async () => heads.every(({ pending, writing }) => pending.length === 0 && !writing));
   expect(commits.flat()).toEqual(heads.map(({ sessionId }) => sessionId));
-  expect(commits.length).toBeGreaterThanOrEqual(3);
-  for (const commit of commits) expect(commit.length).toBeLessThanOrEqual(64);
+  expect(commits.length).toBeGreaterThanOrEqual(2);
+  for (const commit of commits) expect(commit.length).toBeLessThanOrEqual(256);
   for (const head of heads) expect(await textOf(head)).toEqual(['x']);
+});
+
+test('the first delta of a response and a head with much text are written at once, and other text waits to be gathered', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const appender = createAppender(node.platform);
+  const [old, fresh, full] = [await newHead(), await newHead(), await newHead()];
+  const written = (head: TextHead) => until(async () => head.pending.length === 0 && !head.writing);
+  for (const head of [old, full]) {
+    await appender.append(head, 'first ');
+    await written(head);
+  }
+  await appender.append(old, 'more');
+  await appender.append(fresh, 'first ');
+  await written(fresh);
+  for (let n = 0; n < 32; n += 1) await appender.append(full, `${n} `);
+  await written(full);
+  expect(old.pending).toEqual(['more']);
+  await vi.advanceTimersByTimeAsync(40);
+  await written(old);
+  vi.useRealTimers();
+  await settled(appender);
+  expect(await textOf(old)).toEqual(['first ', 'more']);
 });
 
 test('closing writes the text of however many sessions', async () => {
