@@ -1,5 +1,6 @@
 // A session on a terminal: its chunks as text.
 import type { Chunk, Session } from '@signalbox/client';
+import { sourceText } from './commands/message-text.ts';
 import { stateOf } from './session-state.ts';
 import { counted, shown, shownLines } from './text.ts';
 
@@ -34,10 +35,13 @@ export class Screen {
   show(chunk: Chunk): string {
     switch (chunk.type) {
       case 'message.chunk': {
+        const sources = (chunk.sources ?? []).map((source) => `   ${sourceText(source)}`);
+        const list = sources.length === 0 ? '' : this.line(`Sources:\n${sources.join('\n')}`);
+        if (chunk.delta === '') return list;
         const before = this.#part === undefined ? '' : '\n';
         this.#part = undefined;
         this.#isInText = true;
-        return `${before}${shownLines(chunk.delta)}`;
+        return `${before}${shownLines(chunk.delta)}${list}`;
       }
       case 'reasoning.chunk':
         return this.#aside('~  ', chunk.delta);

@@ -573,6 +573,10 @@ export interface CompleteWorkerTurn {
   toolCalls?: AskedToolCall[] | undefined;
   /** For a worker turn with `pendingCalls`: the result of each. */
   toolResults?: ToolResult[] | undefined;
+  /** What your model's provider ran itself for this response, such as web searches. They are shown with their results and are not run. */
+  providerCalls?: RanToolCall[] | undefined;
+  /** What the text of this response cites. */
+  sources?: WorkerSource[] | undefined;
   usage?: WorkerUsage | undefined;
   /** Why the turn ends; only without `toolCalls`. Default: `"endTurn"`. */
   stopReason?: 'endTurn' | 'maxOutputTokens' | 'refusal' | undefined;
@@ -1131,7 +1135,10 @@ export interface Message {
 
 export interface MessageChunk {
   type: 'message.chunk';
+  /** The next characters of the text. Empty if the chunk only has `sources`. */
   delta: string;
+  /** What the text cites, each source once; if the provider names no citations, the sources that it has read. Left out if there are none. */
+  sources?: Source[];
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -1527,6 +1534,14 @@ export interface PromptTool {
   inputSchema: JsonSchema;
 }
 
+export interface RanToolCall {
+  tool: string;
+  input: unknown;
+  output?: unknown;
+  /** Why it failed; instead of `output`. */
+  error?: string | undefined;
+}
+
 export interface ReasoningChunk {
   type: 'reasoning.chunk';
   /** What the model thinks before it responds. Only if the agent has `showReasoning` and the model sends it. */
@@ -1874,6 +1889,14 @@ export interface SetSecret {
   allowedHosts: string[];
 }
 
+export interface Source {
+  /** Its address: `http` or `https`. Left out for a document without one. */
+  url?: string;
+  title?: string;
+  /** The words that the model cites, if the provider names them. */
+  citedText?: string;
+}
+
 export interface StepStartedChunk {
   type: 'step.started';
   /** Counts from 1 in each turn. It comes again if the response is void: `message.reset`. */
@@ -1922,6 +1945,8 @@ export interface TextInput {
 export interface TextPart {
   type: 'text';
   text: string;
+  /** What the text cites, each source once; if the provider names no citations, the sources that it has read. Left out if there are none. */
+  sources?: Source[];
 }
 
 /** `read` reads and streams, `send` sends messages, tool results and files and stops turns, `decide` decides approvals that are left to the end user, `open` opens, forks and lists sessions. */
@@ -1937,6 +1962,8 @@ export interface ToolCallChunk {
   tool: string;
   toolCallId: string;
   input: unknown;
+  /** `provider`: the model's provider ran the call itself, such as a web search. It has its result already: never run it. */
+  by?: 'provider';
   /** true: the call is not run; its `tool.result` is that of a mock of the draft. */
   mocked?: boolean;
   /** true: the call is not run; its `tool.result` says why. Never set on calls of `client` tools: you always run these. */
@@ -1952,6 +1979,8 @@ export interface ToolCallPart {
   toolCallId: string;
   tool: string;
   input: unknown;
+  /** `provider`: the model's provider ran the call itself, such as a web search. It has its result already: never run it. */
+  by?: 'provider';
   /** true: the call was not run; its result is that of a mock. */
   mocked?: boolean;
 }
@@ -1995,12 +2024,14 @@ export interface ToolResult {
 export interface ToolResultChunk {
   type: 'tool.result';
   toolCallId: string;
-  /** Only for a call of a `client` tool that did not run and therefore has no `tool.call`. */
+  /** Only for a call with the name of a `client` tool that you must not run and that therefore has no `tool.call`: it did not run, or the provider ran it. */
   tool?: string;
   /** Present together with `tool`. */
   input?: unknown;
   output?: unknown;
   error?: string;
+  /** `provider`: the model's provider ran the call itself, such as a web search. It has its result already: never run it. */
+  by?: 'provider';
   /** true: the call never ran. It was denied, expired or was cancelled before it started, its input did not match the schema, there is no such tool, or a token limit cut off the response. */
   notRun?: boolean;
   /** true: the call was interrupted while it ran; it may or may not have taken effect. */
@@ -2018,6 +2049,8 @@ export interface ToolResultPart {
   input?: unknown;
   output?: unknown;
   error?: string;
+  /** `provider`: the model's provider ran the call itself, such as a web search. It has its result already: never run it. */
+  by?: 'provider';
   outcomeUnknown?: boolean;
 }
 
@@ -2424,6 +2457,13 @@ export type WebhookSubscriptionStatus = 'enabled' | 'paused' | 'disabled';
 
 export type WorkerDelta = string | ReasoningDelta | ToolInputDelta;
 
+export interface WorkerSource {
+  /** Its address: `http` or `https`. */
+  url?: string | undefined;
+  title?: string | undefined;
+  citedText?: string | undefined;
+}
+
 export interface WorkerTool {
   name: string;
   description: string;
@@ -2446,7 +2486,7 @@ export interface WorkerTurn {
   /** The position of a chunk in its session. */
   cursor: string;
   instructions: string;
-  /** The transcript, oldest first, with the calls and results of this turn's earlier steps. */
+  /** The transcript, oldest first, with the calls and results of this turn's earlier steps. Without calls that a provider ran itself. */
   messages: Message[];
   /** The tools that the step can call; empty with `pendingCalls`. */
   tools: WorkerTool[];

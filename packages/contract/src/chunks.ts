@@ -1,5 +1,6 @@
 /** Chunks, and the envelope that carries them in webhooks, streams and lists. */
 import { ApprovalProgress, Approvers } from './approvals.ts';
+import { ByProvider, Sources } from './cited-sources.ts';
 import { FilePart } from './files.ts';
 import {
   EnvironmentName,
@@ -52,7 +53,12 @@ export const MessageStartedChunk = Type.Object(
   { title: 'MessageStartedChunk' },
 );
 export const MessageChunk = Type.Object(
-  { type: Type.Literal('message.chunk'), delta: Type.String(), ...position },
+  {
+    type: Type.Literal('message.chunk'),
+    delta: Type.String({ description: 'The next characters of the text. Empty if the chunk only has `sources`.' }),
+    sources: Sources,
+    ...position,
+  },
   { title: 'MessageChunk' },
 );
 export const ReasoningChunk = Type.Object(
@@ -96,6 +102,7 @@ export const ToolCallChunk = Type.Object(
     tool: Type.String(),
     toolCallId: Id('call'),
     input: Json,
+    by: ByProvider,
     mocked: Type.Optional(
       Type.Boolean({ description: 'true: the call is not run; its `tool.result` is that of a mock of the draft.' }),
     ),
@@ -115,12 +122,14 @@ export const ToolResultChunk = Type.Object(
     toolCallId: Id('call'),
     tool: Type.Optional(
       Type.String({
-        description: 'Only for a call of a `client` tool that did not run and therefore has no `tool.call`.',
+        description:
+          'Only for a call with the name of a `client` tool that you must not run and that therefore has no `tool.call`: it did not run, or the provider ran it.',
       }),
     ),
     input: Type.Optional(Type.Unsafe<unknown>({ description: 'Present together with `tool`.' })),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
+    by: ByProvider,
     notRun: Type.Optional(
       Type.Boolean({
         description:

@@ -8,6 +8,7 @@ export * from './approvals.ts';
 export * from './authoring.ts';
 export * from './budgets.ts';
 export * from './chunks.ts';
+export * from './cited-sources.ts';
 export * from './components.ts';
 export * from './constants.ts';
 export * from './drafts.ts';

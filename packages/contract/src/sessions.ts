@@ -1,5 +1,6 @@
 /** Sessions, their messages and tool results. */
 import { ChunkCursor } from './chunks.ts';
+import { ByProvider, Sources } from './cited-sources.ts';
 import { Draft } from './drafts.ts';
 import { EndUser, EndUserId } from './end-users.ts';
 import { FileInput, FilePart } from './files.ts';
@@ -92,13 +93,14 @@ const TextInput = Strict(
   { type: Type.Literal('text'), text: Type.String({ minLength: 1, maxLength: 500_000 }) },
   { title: 'TextInput' },
 );
-const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, { title: 'TextPart' });
+const Text = Type.Object({ type: Type.Literal('text'), text: Type.String(), sources: Sources }, { title: 'TextPart' });
 const ToolCallPart = Type.Object(
   {
     type: Type.Literal('tool_call'),
     toolCallId: Id('call'),
     tool: Type.String(),
     input: Json,
+    by: ByProvider,
     mocked: Type.Optional(Type.Boolean({ description: 'true: the call was not run; its result is that of a mock.' })),
   },
   { title: 'ToolCallPart' },
@@ -112,6 +114,7 @@ const ToolResultPart = Type.Object(
     ),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
+    by: ByProvider,
     outcomeUnknown: Type.Optional(Type.Boolean()),
   },
   { title: 'ToolResultPart' },

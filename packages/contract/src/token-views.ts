@@ -122,7 +122,7 @@ const by = (value: NonNullable<Approval['by']>) => (value.endUser ? { endUser: v
 const chunkViews: { readonly [Type in ChunkType]: View<Extract<Chunk, { type: Type }>> } = {
   'step.started': { type: 'show', step: 'show', model: () => '', ...position },
   'message.started': { type: 'show', messageId: 'show', step: 'show', ...position },
-  'message.chunk': { type: 'show', delta: 'show', ...position },
+  'message.chunk': { type: 'show', delta: 'show', sources: 'show', ...position },
   'reasoning.chunk': { type: 'show', delta: 'show', ...position },
   'tool.input.chunk': { type: 'show', toolCallId: 'show', toolName: 'show', delta: 'show', ...position },
   'session.status': {
@@ -138,6 +138,7 @@ const chunkViews: { readonly [Type in ChunkType]: View<Extract<Chunk, { type: Ty
     tool: 'show',
     toolCallId: 'show',
     input: 'show',
+    by: 'show',
     mocked: 'show',
     notRun: 'show',
     ...position,
@@ -149,6 +150,7 @@ const chunkViews: { readonly [Type in ChunkType]: View<Extract<Chunk, { type: Ty
     input: 'show',
     output: 'show',
     error: FAILED_CALL,
+    by: 'show',
     notRun: 'show',
     outcomeUnknown: 'show',
     ...position,

@@ -49,6 +49,16 @@ export const ToolApproval = Type.Unsafe<ApprovalPolicy | ApprovalRule>({
 });
 export type ToolApproval = Static<typeof ToolApproval>;
 
+const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+/** A name with a dot: a top-level domain alone would allow every site in it. */
+const Domain = Type.String({
+  pattern: `^(${label}\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`,
+  maxLength: 253,
+  'x-expected':
+    'a domain in lower case such as "example.com", which includes its subdomains: no "https://", "*", port or path',
+  examples: ['example.com'],
+});
+
 const Headers = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: 50,
@@ -170,6 +180,17 @@ export const AgentTool = Strict(
   { title: 'AgentTool' },
 );
 export type AgentTool = Static<typeof AgentTool>;
+
+/** The provider's own web search. Its name in chunks and in the transcript is `web_search`. */
+export const WebSearchTool = Strict(
+  {
+    type: Type.Literal('web_search'),
+    allowedDomains: Type.Optional(Type.Array(Domain, { minItems: 1, maxItems: 100 })),
+    maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  },
+  { title: 'WebSearchTool' },
+);
+export type WebSearchTool = Static<typeof WebSearchTool>;
 
 export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
 export type Tool = Static<typeof Tool>;

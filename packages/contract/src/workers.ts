@@ -91,7 +91,8 @@ export const WorkerTurn = Type.Object(
     cursor: ChunkCursor,
     instructions: Type.String(),
     messages: Type.Array(Message, {
-      description: "The transcript, oldest first, with the calls and results of this turn's earlier steps.",
+      description:
+        "The transcript, oldest first, with the calls and results of this turn's earlier steps. Without calls that a provider ran itself.",
     }),
     tools: Type.Array(WorkerTool, { description: 'The tools that the step can call; empty with `pendingCalls`.' }),
     pendingCalls: Type.Array(PendingCall, {
@@ -189,6 +190,23 @@ export const WorkerUsage = Strict(
   },
   { title: 'WorkerUsage', description: 'The usage of the step; counts toward the budget.' },
 );
+const RanCall = Strict(
+  {
+    tool: Type.String({ minLength: 1, maxLength: 200 }),
+    input: Json,
+    output: Type.Optional(Json),
+    error: Type.Optional(Type.String({ maxLength: 2_000, description: 'Why it failed; instead of `output`.' })),
+  },
+  { title: 'RanToolCall' },
+);
+const WorkerSource = Strict(
+  {
+    url: Type.Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'Its address: `http` or `https`.' })),
+    title: Type.Optional(Type.String({ maxLength: 1_000 })),
+    citedText: Type.Optional(Type.String({ maxLength: 10_000 })),
+  },
+  { title: 'WorkerSource' },
+);
 export const CompleteWorkerTurn = Strict(
   {
     toolCalls: Type.Optional(
@@ -202,6 +220,16 @@ export const CompleteWorkerTurn = Strict(
         maxItems: 100,
         description: 'For a worker turn with `pendingCalls`: the result of each.',
       }),
+    ),
+    providerCalls: Type.Optional(
+      Type.Array(RanCall, {
+        maxItems: 100,
+        description:
+          "What your model's provider ran itself for this response, such as web searches. They are shown with their results and are not run.",
+      }),
+    ),
+    sources: Type.Optional(
+      Type.Array(WorkerSource, { maxItems: 100, description: 'What the text of this response cites.' }),
     ),
     usage: Type.Optional(WorkerUsage),
     stopReason: Type.Optional(

@@ -87,6 +87,8 @@ async function messageOf(chunks: Some[], options?: TurnStreamOptions): Promise<U
 const shown = ({ parts }: UIMessage) =>
   parts.map((part) => {
     if (part.type === 'text' || part.type === 'reasoning') return `${part.type}: ${part.text}`;
+    if (part.type === 'source-url') return `${part.type} ${part.url}`;
+    if (part.type === 'source-document') return `${part.type} ${part.title}`;
     return isToolUIPart(part) ? `${part.type} ${part.state}` : part.type;
   });
 
@@ -161,6 +163,39 @@ test('only a call that the page has to run now is not executed by the provider',
     ['call_1', true],
     ['call_2', true],
     ['call_2', false],
+  ]);
+});
+
+test('what a provider ran is not for the page, and sources are source parts, also after a reset of what follows', async () => {
+  const sources = [
+    { url: 'https://example.com/', title: 'A' },
+    { title: 'a.pdf', citedText: 'words' },
+  ];
+  const search = { type: 'tool.call', toolCallId: 'call_1', tool: 'web_search', input: {}, by: 'provider' } as const;
+  const found = { type: 'tool.result', toolCallId: 'call_1', output: [], by: 'provider' } as const;
+  const chunks = [step(1), text('Ada.'), { type: 'message.chunk', delta: '', sources } as const, search, found];
+  const stream = await streamOf(chunks);
+  expect(stream.filter((chunk) => 'providerExecuted' in chunk && !chunk.providerExecuted)).toEqual([]);
+  expect(shown(await read(stream))).toEqual([
+    'step-start',
+    'text: Ada.',
+    'source-url https://example.com/',
+    'source-document a.pdf',
+    'tool-web_search output-available',
+  ]);
+  const again = [
+    step(1),
+    text('Ada.'),
+    chunks[2]!,
+    step(2),
+    text('Void'),
+    { type: 'message.reset', fromSeq: 5 } as const,
+  ];
+  expect(shown(await read(await streamOf(again)))).toEqual([
+    'step-start',
+    'text: Ada.',
+    'source-url https://example.com/',
+    'source-document a.pdf',
   ]);
 });
 

@@ -14,7 +14,7 @@
 import type { UIMessageChunk } from 'ai';
 import { applyToTurn, hasResult, isBeingWritten, newTurn, type TurnState, toolOf } from '../conversation/turn.ts';
 import type { AssistantPart, ReasoningPart, TextPart, ToolPart } from '../conversation/types.ts';
-import type { Chunk, FilePart, StopReason, Usage, WaitingFor } from '../types.generated.ts';
+import type { Chunk, FilePart, Source, StopReason, Usage, WaitingFor } from '../types.generated.ts';
 
 /** What a message of a session has as its `metadata`. */
 export interface SignalboxMetadata {
@@ -95,6 +95,7 @@ export class TurnMessage {
       case 'message.chunk':
       case 'reasoning.chunk':
         this.#text(before, after, chunk);
+        this.#cite(before, after);
         break;
       case 'tool.input.chunk':
       case 'tool.call':
@@ -170,7 +171,7 @@ export class TurnMessage {
 
   #text(before: TurnState, after: TurnState, { seq, delta }: { seq: number; delta: string }): void {
     const part = after.parts.at(-1);
-    if (before.parts === after.parts || !part || part.type === 'tool') return;
+    if (delta === '' || before.parts === after.parts || !part || part.type === 'tool') return;
     const { type } = part;
     if (!before.parts.some(({ id }) => id === part.id)) {
       this.#endStepAfterResults();
@@ -182,6 +183,15 @@ export class TurnMessage {
       this.#out.push({ type: `${type}-start`, id: this.#open.id });
     }
     this.#out.push({ type: `${type}-delta`, id: this.#open.id, delta });
+  }
+
+  #cite(before: TurnState, after: TurnState): void {
+    for (const part of after.parts) {
+      if (part.type !== 'text' || !part.sources || part === partOf(before, part.id)) continue;
+      // A response with sources alone.
+      if (!this.#step?.includes(part.id)) this.#add(part.id);
+      this.#out.push(...shownSources(part));
+    }
   }
 
   #closeText(): void {
@@ -216,11 +226,13 @@ export class TurnMessage {
     }
   }
 
-  #repeat({ id: partId, type, text }: TextPart | ReasoningPart, isOpen: boolean): void {
+  #repeat(part: TextPart | ReasoningPart, isOpen: boolean): void {
+    const { id: partId, type, text } = part;
     const id = `${type}-again-${partId}`;
     this.#open = { partId, type, id };
     this.#out.push({ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text });
     if (!isOpen) this.#closeText();
+    if (part.type === 'text') this.#out.push(...shownSources(part));
   }
 
   #shownFile(file: FilePart): UIMessageChunk {
@@ -258,6 +270,19 @@ function shownOf(before: ToolPart | undefined, call: ToolPart): UIMessageChunk[]
     shown.push({ type: 'tool-output-available', toolCallId, output: output ?? null, providerExecuted: true });
   } else shown.push({ type: 'tool-output-error', toolCallId, errorText: error, providerExecuted: true });
   return shown;
+}
+
+function shownSources({ id, sources = [] }: TextPart) {
+  return sources.map((source, index) => sourcePart(source, `source-${id}-${index}`));
+}
+
+/** A source as a part of a message, and as the chunk that adds it. */
+export function sourcePart({ url, title, citedText }: Source, sourceId: string) {
+  const more = citedText === undefined ? {} : { providerMetadata: { signalbox: { citedText } } };
+  if (url !== undefined)
+    return { type: 'source-url' as const, sourceId, url, ...(title !== undefined && { title }), ...more };
+  const mediaType = 'application/octet-stream';
+  return { type: 'source-document' as const, sourceId, mediaType, title: title ?? '', ...more };
 }
 
 function partOf({ parts }: TurnState, id: string): AssistantPart | undefined {

@@ -97,3 +97,26 @@ test('a transcript becomes a message for each user message and each turn', async
   ]);
   await expect(validateUIMessages({ messages })).resolves.toHaveLength(3);
 });
+
+test('what a provider ran has its result, and what a text cites is a source part after it', () => {
+  const by = 'provider' as const;
+  const entry = (turn: number): Message => ({
+    messageId: `msg_${turn}`,
+    role: 'assistant',
+    turn,
+    createdAt: '2026-01-31T09:30:00.000Z',
+    content: [
+      { type: 'text', text: 'Ada won.', sources: [{ url: 'https://example.com/', title: 'A' }, { title: 'a.pdf' }] },
+      { type: 'tool_call', toolCallId: 'call_1', tool: 'web_search', input: {}, by },
+      { type: 'tool_result', toolCallId: 'call_1', output: [], by },
+    ],
+  });
+  const [message] = toUIMessages([entry(1)], { sessionId: 'ses_1' });
+  expect(message!.parts).toMatchObject([
+    { type: 'step-start' },
+    { type: 'text', text: 'Ada won.' },
+    { type: 'source-url', url: 'https://example.com/', title: 'A' },
+    { type: 'source-document', title: 'a.pdf' },
+    { type: 'tool-web_search', state: 'output-available', providerExecuted: true },
+  ]);
+});

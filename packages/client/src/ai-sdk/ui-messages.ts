@@ -2,7 +2,7 @@
 import type { FileUIPart, UIMessage } from 'ai';
 import { filesIn } from '../conversation/transcript.ts';
 import type { FilePart, Message, MessagePart, ToolResultPart } from '../types.generated.ts';
-import { type FileUrl, metadataOfFile, type SignalboxMetadata } from './turn-message.ts';
+import { type FileUrl, metadataOfFile, type SignalboxMetadata, sourcePart } from './turn-message.ts';
 import { defaultFileUrl, messageIdOfTurn } from './turn-stream.ts';
 
 export interface UIMessagesOptions {
@@ -47,7 +47,11 @@ export function toUIMessages<M extends UIMessage<SignalboxMetadata> = UIMessage<
 function addPart(parts: Part[], part: MessagePart, fileUrl: FileUrl): void {
   switch (part.type) {
     case 'text':
-      parts.push({ type: 'text', text: part.text, state: 'done' });
+      if (part.text !== '' || !part.sources) parts.push({ type: 'text', text: part.text, state: 'done' });
+      for (const source of part.sources ?? []) {
+        const before = parts.filter(({ type }) => type === 'source-url' || type === 'source-document').length;
+        parts.push(sourcePart(source, `source-${before}`));
+      }
       break;
     case 'file':
       parts.push(toFileUIPart(part, fileUrl));

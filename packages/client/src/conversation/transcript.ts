@@ -1,5 +1,5 @@
 /** Messages of a page, from the transcript: whole turns, without what is shown only while a turn runs. */
-import type { FilePart, Message } from '../types.generated.ts';
+import type { FilePart, Message, Source } from '../types.generated.ts';
 import { newTool } from './turn.ts';
 import type { AssistantPart, SessionMessage, ToolPart, UserMessage } from './types.ts';
 
@@ -43,15 +43,15 @@ function addEntry(parts: AssistantPart[], { content }: Message): void {
   for (const part of content) {
     const last = parts.at(-1);
     if (part.type === 'text' && last?.type === 'text' && !isNewResponse) {
-      parts[parts.length - 1] = { ...last, text: last.text + part.text };
-    } else if (part.type === 'text' && part.text !== '') {
+      parts[parts.length - 1] = { ...last, text: last.text + part.text, ...sourcesOf(part) };
+    } else if (part.type === 'text' && (part.text !== '' || part.sources)) {
       const id = `text_${parts.filter(({ type }) => type === 'text').length}`;
-      parts.push({ type: 'text', id, text: part.text, isStreaming: false });
+      parts.push({ type: 'text', id, text: part.text, isStreaming: false, ...sourcesOf(part) });
       isNewResponse = false;
     } else if (part.type === 'tool_call') {
       // Without a result its turn was cancelled meanwhile.
-      const { toolCallId, tool, input } = part;
-      parts.push({ ...newTool(toolCallId), tool, input, state: 'unknown', isStarted: true });
+      const { toolCallId, tool, input, by } = part;
+      parts.push({ ...newTool(toolCallId), tool, input, state: 'unknown', isStarted: true, ...(by && { by }) });
     } else if (part.type === 'tool_result') {
       const { toolCallId, input, output, error = null, outcomeUnknown } = part;
       const at = parts.findLastIndex(({ type, id }) => type === 'tool' && id === toolCallId);
@@ -67,6 +67,10 @@ function addEntry(parts: AssistantPart[], { content }: Message): void {
       };
     }
   }
+}
+
+function sourcesOf({ sources }: { sources?: readonly Source[] }): { sources?: readonly Source[] } {
+  return sources ? { sources } : {};
 }
 
 /** The files that a tool returned: its output, or items of it. */

@@ -55,6 +55,32 @@ describe('text', () => {
     ]);
   });
 
+  test('has its sources once it is complete, and loses them with a reset', () => {
+    const sources = [{ url: 'https://example.com/' }];
+    const cited: Body = { type: 'message.chunk', delta: '', sources };
+    const search: Body = { type: 'tool.call', toolCallId: 'call_1', tool: 'web_search', input: {}, by: 'provider' };
+    const found: Body = { type: 'tool.result', toolCallId: 'call_1', output: [], by: 'provider' };
+    const turn = turnOf(running, say('One.'), cited, search, found);
+    expect(turn.parts).toMatchObject([
+      { type: 'text', text: 'One.', sources },
+      { type: 'tool', by: 'provider', state: 'done' },
+    ]);
+    const started: Body = { type: 'message.started', messageId: 'msg_2', step: 2 };
+    expect(turnOf(running, say('One.'), started, cited).parts).toMatchObject([{ text: 'One.' }, { text: '', sources }]);
+    const reset = (fromSeq: number): Body => ({ type: 'message.reset', fromSeq });
+    expect(turnOf(running, say('One.'), cited, search, found, reset(2)).parts.map(({ type }) => type)).toEqual([
+      'tool',
+    ]);
+    expect(turnOf(running, say('One.'), cited, reset(3)).parts).toEqual([
+      { type: 'text', id: 'text_0', text: 'One.', isStreaming: false },
+    ]);
+  });
+
+  test('of a call that a provider ran under the name of a client tool is never one to run', () => {
+    const ran: Body = { type: 'tool.result', toolCallId: 'call_1', tool: 'look', input: {}, output: 1, by: 'provider' };
+    expect(turnOf(running, ran).parts).toMatchObject([{ type: 'tool', tool: 'look', by: 'provider', state: 'done' }]);
+  });
+
   test('after a call is a part of its own', () => {
     const { parts } = turnOf(running, say('Before'), call(), say('After'));
     expect(parts.map(({ id }) => id)).toEqual(['text_0', 'call_1', 'text_1']);

@@ -69,7 +69,7 @@ export function applyToTurn(turn: TurnState, chunk: Chunk): TurnState {
 function change(turn: TurnState, chunk: Chunk): TurnState {
   switch (chunk.type) {
     case 'message.chunk':
-      return addText(turn, 'text', chunk.delta, chunk.seq);
+      return cite(addText(turn, 'text', chunk.delta, chunk.seq), chunk);
     case 'reasoning.chunk':
       return addText(turn, 'reasoning', chunk.delta, chunk.seq);
     case 'step.started':
@@ -118,6 +118,19 @@ function addText(turn: TurnState, type: 'text' | 'reasoning', delta: string, seq
   return pieceAdded({ ...turn, parts, isNewResponse: false }, seq, id, 0);
 }
 
+/** The sources of a response come when it is complete, and are those of all its text. */
+function cite(turn: TurnState, { sources = [], seq }: Chunk & { type: 'message.chunk' }): TurnState {
+  if (sources.length === 0) return turn;
+  const at = turn.isNewResponse ? -1 : turn.parts.findLastIndex(({ type }) => type === 'text');
+  const known = turn.parts[at];
+  if (known?.type !== 'text') {
+    const id = `text_${turn.parts.filter(({ type }) => type === 'text').length}`;
+    const part: TextPart = { type: 'text', id, text: '', isStreaming: false, sources };
+    return pieceAdded({ ...turn, parts: [...withText(turn, false).parts, part], isNewResponse: false }, seq, id, 0);
+  }
+  return pieceAdded({ ...turn, parts: turn.parts.with(at, { ...known, sources }) }, seq, known.id, known.text.length);
+}
+
 function addInput(turn: TurnState, { toolCallId, toolName, delta, seq }: Chunk & { type: 'tool.input.chunk' }) {
   const known = toolOf(turn, toolCallId);
   if (known && !isBeingWritten(known)) return turn;
@@ -140,7 +153,11 @@ function dropFrom(turn: TurnState, fromSeq: number): TurnState {
   const parts = turn.parts.flatMap((part): AssistantPart[] => {
     const length = kept.get(part.id);
     if (length === undefined) return [part];
-    if (part.type !== 'tool') return length === 0 ? [] : [{ ...part, text: part.text.slice(0, length) }];
+    if (part.type === 'reasoning') return length === 0 ? [] : [{ ...part, text: part.text.slice(0, length) }];
+    if (part.type === 'text') {
+      const { sources: _, ...text } = part;
+      return length === 0 ? [] : [{ ...text, text: part.text.slice(0, length) }];
+    }
     if (!isBeingWritten(part)) return [part];
     return length === 0 ? [] : [{ ...part, inputText: part.inputText!.slice(0, length) }];
   });
@@ -166,7 +183,7 @@ function resolve(turn: TurnState, chunk: Chunk & { type: 'approval.resolved' }):
 }
 
 function call(turn: TurnState, chunk: Chunk & { type: 'tool.call' }): TurnState {
-  const { toolCallId, tool, input, notRun = false } = chunk;
+  const { toolCallId, tool, input, by, notRun = false } = chunk;
   const known = toolOf(turn, toolCallId);
   if (known && hasResult(known)) return turn;
   const isEdited = known?.approval != null && JSON.stringify(known.input) !== JSON.stringify(input);
@@ -176,17 +193,18 @@ function call(turn: TurnState, chunk: Chunk & { type: 'tool.call' }): TurnState 
     inputText: null,
     state: notRun ? 'failed' : 'running',
     isStarted: !notRun,
+    ...(by && { by }),
     ...(isEdited && { isEdited, modelInput: known.input }),
   });
 }
 
 /** The first result counts. It names its tool if the call did not run and was not shown. */
 function finishCall(turn: TurnState, chunk: Chunk & { type: 'tool.result' }): TurnState {
-  const { toolCallId, tool, input, error = null } = chunk;
+  const { toolCallId, tool, input, by, error = null } = chunk;
   const known = toolOf(turn, toolCallId);
   if (known ? hasResult(known) : tool === undefined) return turn;
   const output = error === null ? (chunk.output ?? null) : chunk.output;
-  const named = tool === undefined ? {} : { tool, input, inputText: null };
+  const named = tool === undefined ? {} : { tool, input, inputText: null, ...(by && { by, isStarted: true }) };
   const state = stateOfResult(chunk, known?.approval?.decision);
   return withTool(turn, toolCallId, { ...named, state, output, error });
 }

@@ -9,6 +9,7 @@ import type {
   SendMessage,
   SessionError,
   SessionStatus,
+  Source,
   StopReason,
   WaitingFor,
 } from '../types.generated.ts';
@@ -59,6 +60,8 @@ export interface TextPart {
   text: string;
   /** More text may follow. */
   isStreaming: boolean;
+  /** What the text cites, once it is complete. Absent if that is nothing. A link to a source needs `rel="noopener noreferrer"`. */
+  sources?: readonly Source[];
 }
 
 /** The model's reasoning, if its agent shows it. It is not kept: a page that is loaded later does not have it. */
@@ -95,6 +98,8 @@ export interface ToolPart {
   /** The id of the call, `call_…`. */
   id: string;
   tool: string;
+  /** The model's provider ran the call itself, such as a web search: it is no tool of the agent, and has its result already. */
+  by?: 'provider';
   state: ToolState;
   /** undefined until the model has written all of it. */
   input: unknown;

@@ -18,6 +18,7 @@ import {
   type ModelMessage,
   type OnLanguageModelCallEndCallback,
   type StopCondition,
+  type TextStreamPart,
   type ToolSet,
   tool,
 } from 'ai';
@@ -69,6 +70,7 @@ export function runAgent(
         // Not awaited: the text of a model call must all be here before its tool calls end the step.
         if (part.type === 'text-delta') void turn.append(part.text);
         if (part.type === 'reasoning-delta') void turn.appendReasoning(part.text);
+        reportRan(turn, part);
         if (part.type === 'error') throw part.error;
       }
       return resultOfFinish(await result.finishReason);
@@ -76,6 +78,32 @@ export function runAgent(
       throw failureOf(error);
     }
   };
+}
+
+/** What the provider ran itself, and its sources. Its calls have no `execute`. */
+function reportRan(turn: Turn, part: TextStreamPart<ToolSet>): void {
+  if (part.type === 'source') {
+    if (part.sourceType === 'document') turn.source({ title: part.title });
+    else if (/^https?:/i.test(part.url)) turn.source({ url: part.url, ...(part.title && { title: part.title }) });
+  }
+  if ((part.type !== 'tool-result' && part.type !== 'tool-error') || !part.providerExecuted) return;
+  const { toolName: tool, input = null } = part;
+  if (part.type === 'tool-result') turn.providerCall({ tool, input, output: withoutSealed(part.output ?? null) });
+  else turn.providerCall({ tool, input, error: errorOf(part.error) });
+}
+
+/** At most 2,000 characters. */
+function errorOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : typeof error === 'string' ? error : JSON.stringify(error);
+  return (text || 'The call failed').slice(0, 2_000);
+}
+
+/** What a provider has encrypted is for itself. */
+function withoutSealed(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutSealed);
+  const open = Object.entries(value).filter(([name]) => !/^encrypted/i.test(name));
+  return Object.fromEntries(open.map(([name, inner]) => [name, withoutSealed(inner)]));
 }
 
 function settingsOf(turn: Turn): AgentSettings {

@@ -1,6 +1,6 @@
 /** What the adapters of frameworks share: the transcript, calls and failures of a turn as a model is to see them. */
 import { NotFoundError, SignalboxError } from '../errors.ts';
-import type { ClientTool, FilePart, ToolCallPart, ToolResultPart } from '../types.generated.ts';
+import type { ClientTool, FilePart, MessagePart, ToolCallPart, ToolResultPart } from '../types.generated.ts';
 import { TurnFailedError, TurnLostError } from './errors.ts';
 import type { TurnResult } from './run.ts';
 import type { Turn } from './turn.ts';
@@ -38,7 +38,7 @@ export interface ModelResult {
 export async function entriesOf(turn: Turn): Promise<Entry[]> {
   const { messages } = turn;
   const parts = messages.flatMap(({ content }) => content);
-  const calls = parts.filter((part) => part.type === 'tool_call');
+  const calls = parts.filter(isOfModel);
   const toolOf = new Map(calls.map(({ toolCallId, tool }) => [toolCallId, tool]));
   const finished = new Set(parts.flatMap((part) => (part.type === 'tool_result' ? [part.toolCallId] : [])));
   const files = await readFiles(
@@ -58,7 +58,7 @@ export async function entriesOf(turn: Turn): Promise<Entry[]> {
       return results.length === 0 ? [] : [{ role, messageId, results }];
     }
     const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-    const requested = content.filter((part) => part.type === 'tool_call');
+    const requested = content.filter(isOfModel);
     if (text === '' && requested.length === 0) return [];
     // Models refuse a transcript in which a call has no result.
     const missing = requested.filter(({ toolCallId }) => !finished.has(toolCallId));
@@ -73,6 +73,11 @@ export async function entriesOf(turn: Turn): Promise<Entry[]> {
   function toResult(part: ToolResultPart): EntryResult {
     return { toolCallId: part.toolCallId, tool: toolOf.get(part.toolCallId) ?? '', result: modelResult(part) };
   }
+}
+
+/** A call that a provider ran itself has its result in the same message. */
+function isOfModel(part: MessagePart): part is ToolCallPart {
+  return part.type === 'tool_call' && part.by === undefined;
 }
 
 /** The limit for all files of a prompt together. A base64 text of it is within what providers accept. */

@@ -14,16 +14,18 @@ import type {
   CallOutcome,
   CompleteWorkerTurn,
   PendingCall,
+  RanToolCall,
   ToolResult,
   ToolResultPart,
+  WorkerSource,
   WorkerTurn,
   WorkerUsage,
 } from '../types.generated.ts';
 import type { WorkerApi } from './api.ts';
 import { type Call, markHandled, messageOf, outputOf, runCall, type ToolFunction, untilAborted } from './calls.ts';
 import { isTurnLost, ToolFailedError, TurnFailedError, TurnLostError } from './errors.ts';
+import { createReport } from './report.ts';
 import { createTextSender } from './text.ts';
-import { checkUsage, sumOf } from './usage.ts';
 
 export interface CallToolOptions {
   /**
@@ -97,6 +99,13 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    * @throws TypeError if a number is negative or not a number
    */
   usage(used: WorkerUsage): void;
+  /**
+   * Adds a call that the provider of your model ran itself for this step, such as a web search, with its `output` or `error`. It is
+   * shown with the response, and not run.
+   */
+  providerCall(call: RanToolCall): void;
+  /** Adds a source that the text of this step cites: a `url` (`http` or `https`), a `title`, or both. */
+  source(source: WorkerSource): void;
 }
 
 /** What a turn needs from the program that runs it. */
@@ -139,7 +148,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   const { workers, sleep } = host;
   const lost = new AbortController();
   let claim = claimed;
-  let used: WorkerUsage | undefined;
+  const report = createReport();
   let requestedCalls: Call[] = [];
   let stepLoop: Promise<void> | undefined;
   let isOver = false;
@@ -207,16 +216,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
-  /** Completes a step with its usage, which is kept if the request fails. */
-  async function submit(given: CompleteWorkerTurn): Promise<void> {
-    const usage = used;
-    used = undefined;
-    try {
-      await complete(usage ? { ...given, usage } : given);
-    } catch (error) {
-      used = usage && sumOf(used, usage);
-      throw error;
-    }
+  function submit(given: CompleteWorkerTurn): Promise<void> {
+    return report.send(given, complete);
   }
 
   // ── Steps ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -343,10 +344,9 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     fileContent(fileId) {
       return markHandled(refusal() ?? workers.fileContent(fileId, { signal: lost.signal, timeoutMs: fileTimeoutMs }));
     },
-    usage(more) {
-      checkUsage(more);
-      used = sumOf(used, more);
-    },
+    usage: report.usage,
+    providerCall: report.providerCall,
+    source: report.source,
   } as Turn;
   for (const field of shown) Object.defineProperty(turn, field, { enumerable: true, get: () => claim[field] });
 

@@ -34,6 +34,7 @@ export function toMessages(stored: readonly StoredMessage[]): Message[] {
       continue;
     }
     const message: AssistantMessage = { id, role: 'assistant' };
+    const results: Message[] = [];
     for (const part of content) {
       if (part.type === 'text') message.content = (message.content ?? '') + part.text;
       if (part.type === 'tool_call') {
@@ -51,10 +52,11 @@ export function toMessages(stored: readonly StoredMessage[]): Message[] {
           toolCallId,
           content: resultContent(part),
         } as const;
-        messages.push(error === undefined ? result : { ...result, error });
+        results.push(error === undefined ? result : { ...result, error });
       }
     }
-    if (role === 'assistant') messages.push(message);
+    // What a provider ran itself has its results in the response.
+    messages.push(...(role === 'assistant' ? [message] : []), ...results);
   }
   return messages;
 }

@@ -3,6 +3,7 @@ import type { Chunk } from '@signalbox/client';
 import * as fc from 'fast-check';
 import { from } from 'rxjs';
 import { expect, test } from 'vitest';
+import { toMessages } from './messages.ts';
 import { RunEvents } from './run-events.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: parts of chunks, which the tests complete.
@@ -257,4 +258,40 @@ test('any sequence of chunks becomes events that the client verifies, with the m
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('what a provider ran has its result at once, and what a text cites is an event of its own', () => {
+  const sources = [{ url: 'https://example.com/', title: 'A' }];
+  const chunks = [
+    running,
+    started('msg_1'),
+    text('Ada won.'),
+    { ...text(''), sources },
+    { ...call('call_1', { query: 'who won' }), by: 'provider' },
+    { ...result('call_1', ['found']), by: 'provider' },
+    completed,
+  ];
+  const { all, messages } = eventsOf(chunks);
+  const own = all.filter(({ type }) => type === EventType.CUSTOM);
+  expect(own).toMatchObject([{ name: 'signalbox.message.sources', value: { messageId: 'msg_1', sources } }]);
+  expect(messages).toMatchObject([
+    { id: 'msg_1', role: 'assistant', content: 'Ada won.', toolCalls: [{ id: 'call_1' }] },
+    { role: 'tool', toolCallId: 'call_1', content: '["found"]' },
+  ]);
+  const by = 'provider' as const;
+  const createdAt = '2026-01-31T09:30:00.000Z';
+  const stored = toMessages([
+    {
+      messageId: 'msg_1',
+      role: 'assistant',
+      turn: 1,
+      createdAt,
+      content: [
+        { type: 'text', text: 'Ada won.', sources },
+        { type: 'tool_call', toolCallId: 'call_1', tool: 'refund', input: { query: 'who won' }, by },
+        { type: 'tool_result', toolCallId: 'call_1', output: ['found'], by },
+      ],
+    },
+  ]);
+  expect(stored).toEqual(messages);
 });

@@ -16,7 +16,7 @@ import {
   type RunFinishedEvent,
   type ToolCall,
 } from '@ag-ui/client';
-import type { Chunk, Usage } from '@signalbox/client';
+import type { Chunk, Source, Usage } from '@signalbox/client';
 import { applyToTurn, hasResult, newTurn, type ToolPart, type TurnState, toolOf } from '@signalbox/client/conversation';
 import { interruptOf } from './interrupts.ts';
 import { resultContent, resultMessageId, toolCall } from './messages.ts';
@@ -97,6 +97,7 @@ export class RunEvents {
           this.#response = undefined;
         }
         this.#write('text', this.#responseId(chunk.seq), chunk);
+        if (chunk.sources) this.#sources(this.#responseId(chunk.seq), chunk.sources);
         break;
       case 'reasoning.chunk':
         this.#write(
@@ -378,6 +379,11 @@ export class RunEvents {
     });
     this.messages.splice(0, this.messages.length, ...messages);
     this.#emit({ type: EventType.MESSAGES_SNAPSHOT, messages: structuredClone(messages) });
+  }
+
+  /** What the text of a message cites: AG-UI has no event for it. */
+  #sources(messageId: string, sources: readonly Source[]): void {
+    this.#emit({ type: EventType.CUSTOM, name: 'signalbox.message.sources', value: { messageId, sources } });
   }
 
   /** What AG-UI has no event for, as it is in the journal. */

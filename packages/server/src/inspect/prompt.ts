@@ -184,7 +184,7 @@ function viewResponse(
   { content, providerData }: TranscriptEntry,
 ): OperationDetails['response'] {
   const ended = (output as { stopReason?: 'refusal' | 'maxOutputTokens' } | null)?.stopReason;
-  const normal = content.some(({ type }) => type === 'tool_call') ? 'toolCalls' : 'endTurn';
+  const normal = content.some((part) => part.type === 'tool_call' && part.by === undefined) ? 'toolCalls' : 'endTurn';
   return {
     content,
     reasoning: reasoningIn(providerData),
@@ -194,7 +194,9 @@ function viewResponse(
 
 /** What a provider showed of its model's reasoning. It may have kept the rest to itself, encrypted. */
 function reasoningIn(providerData: unknown): string | null {
-  const parts = (providerData as { parts?: readonly { type?: string; text?: string }[] } | null | undefined)?.parts;
+  type Parts = readonly { type?: string; text?: string }[];
+  const data = providerData as { parts?: Parts; ranParts?: Parts } | null | undefined;
+  const parts = data?.parts ?? data?.ranParts;
   if (!Array.isArray(parts)) return null;
   const text = parts.flatMap((part) => (part.type === 'reasoning' && part.text ? [part.text] : [])).join('\n\n');
   return text === '' ? null : text;

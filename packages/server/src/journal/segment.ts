@@ -1,8 +1,8 @@
 // The stored form of chunks, and the envelope in which readers get them.
 //
 // A segment is the run of chunks that one commit added to one turn of a session. Its body is a JSON array in which a string
-// is the delta of a `message.chunk`, by far the most common chunk, and an object is any other chunk without `turn` and `seq`:
-// both follow from the segment's position.
+// is the delta of a `message.chunk`, by far the most common chunk, and an object is any other chunk, or a `message.chunk` with
+// more than text, without `turn` and `seq`: both follow from the segment's position.
 import { type Chunk, type ChunkType, type Envelope, voidableChunkTypes } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
 import { jsonOfList } from '../lib/json/json-text.ts';
@@ -10,7 +10,10 @@ import { formatCursor, type Position } from './cursor.ts';
 
 type Without<T> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;
 /** A chunk before it has a position in the journal. */
-export type NewChunk = Without<Exclude<Chunk, { type: 'message.chunk' }>>;
+export type NewChunk =
+  | Without<Exclude<Chunk, { type: 'message.chunk' }>>
+  // What a text cites.
+  | (Without<Extract<Chunk, { type: 'message.chunk' }>> & { delta: '' });
 /** A delta of text, or any other chunk. */
 export type Item = string | NewChunk;
 

@@ -3,6 +3,7 @@ import type { Agent } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { requestApproval } from '../approvals/approvals.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
+import type { NewChunk } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
 import type { LeftOutColumn } from '../session-rows/left-out.ts';
 import {
@@ -16,13 +17,14 @@ import {
 import { type SessionRow, sessionEvent } from '../session-rows/session.ts';
 import { insertEntry, type TranscriptEntry } from '../session-rows/transcript.ts';
 import type { TurnTool } from '../tools/tool/tool.ts';
-import { toolOf } from '../turn/calls.ts';
+import { type ShownRan, toolOf } from '../turn/calls.ts';
 import { insertUsage, usagePatch } from '../usage/usage.ts';
 import type { Change } from './active-session.ts';
 
 export interface ModelResponse {
   modelCall: Operation;
   calls: readonly Operation[];
+  ran: ShownRan;
   /** `provider/model`. */
   model: string;
   usage: PricedUsage;
@@ -37,7 +39,7 @@ export interface ModelResponse {
 /** Chunks, row changes and statements of a response. Sets when the approvals of its calls expire. */
 export function modelResponseChange(
   row: SessionRow,
-  { modelCall, calls, model, usage, entry, reportedTokens, leftOut }: ModelResponse,
+  { modelCall, calls, ran, model, usage, entry, reportedTokens, leftOut }: ModelResponse,
   { tools, limits, source }: { tools: readonly TurnTool[]; limits: Agent['limits']; source: EventSource },
   now: Date,
 ): Required<Pick<Change, 'items' | 'patch' | 'statements'>> {
@@ -59,7 +61,11 @@ export function modelResponseChange(
   const isMore = leftOut !== row.leftOut;
   row.leftOut = leftOut;
   return {
-    items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
+    items: [
+      ...ranItems(ran, tools),
+      ...calls.filter(isFinished).flatMap(notRunChunks),
+      ...requests.map(({ chunk }) => chunk),
+    ],
     patch: [
       ...usagePatch(usage),
       sql`model_calls = model_calls + 1`,
@@ -83,4 +89,24 @@ export function modelResponseChange(
       ),
     ],
   };
+}
+
+/**
+ * What the provider ran itself, and what the text cites. `message.reset` does not void calls, so they are written with the response, not
+ * while it streams. A program runs a call of its `client` tool as soon as it sees the `tool.call`: a call of this name gets none.
+ */
+function ranItems({ calls, sources }: ShownRan, tools: readonly TurnTool[]): NewChunk[] {
+  const cited: NewChunk[] = sources.length === 0 ? [] : [{ type: 'message.chunk', delta: '', sources: [...sources] }];
+  return cited.concat(
+    calls.flatMap(({ toolCallId, tool, input, output, error }): NewChunk[] => {
+      const asked = { tool, input };
+      const result = { type: 'tool.result' as const, toolCallId, ...(error === undefined ? { output } : { error }) };
+      const by = 'provider' as const;
+      if (tools.some(({ name, runsAs }) => name === tool && runsAs === 'client')) return [{ ...result, ...asked, by }];
+      return [
+        { type: 'tool.call', toolCallId, ...asked, by },
+        { ...result, by },
+      ];
+    }),
+  );
 }

@@ -11,7 +11,7 @@ export async function* readSubmission(
   owner: TurnOfSession,
   modelCall: Operation,
 ): AsyncGenerator<ModelEvent> {
-  const { workerTurnId, toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
+  const { workerTurnId, toolCalls, ran, stopReason, usage, costUsd, error } = modelCall.output as Submission;
   // The machine reads each submission once, and then uses the field itself.
   modelCall.output = null;
   const reported = { ...usage, ...(costUsd !== undefined && { costUsd }) };
@@ -23,6 +23,7 @@ export async function* readSubmission(
     throw new ModelFailure('worker_failed', message, failed);
   }
   if (text !== '') yield { type: 'shown', text };
+  if (ran) yield { type: 'ran', ...ran };
   for (const [index, { tool, input }] of toolCalls.entries()) {
     const operationId = workerTurnId === undefined ? {} : { operationId: callOfWorker(workerTurnId, index) };
     yield { type: 'toolCall', name: tool, input, ...operationId };

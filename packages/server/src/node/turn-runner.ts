@@ -132,7 +132,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         return 'continue';
 
       case 'responded': {
-        const { modelCall, calls } = event;
+        const { modelCall, calls, ran } = event;
         const model = modelCall.model!;
         const usage = spending.add(model, event.usage);
         const { reportedTokens, leftOut } = state;
@@ -140,7 +140,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
         const change = modelResponseChange(
           row,
-          { modelCall, calls, model, usage, entry, reportedTokens, leftOut },
+          { modelCall, calls, ran, model, usage, entry, reportedTokens, leftOut },
           rules,
           now,
         );

@@ -3,6 +3,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { derivedUuid } from '../lib/ids.ts';
 import type { Operation, PricedUsage, TokenUsage } from './operations.ts';
+import type { Ran } from './ran.ts';
 
 interface OfferedTool {
   name: string;
@@ -22,6 +23,8 @@ export interface Submission {
   /** The worker's claim, from which the ids of its calls follow. Left out by releases that did not show the input of calls early. */
   workerTurnId?: string;
   toolCalls: { tool: string; input: unknown }[];
+  /** What the worker's provider ran itself, and what the text cites. */
+  ran?: Ran;
   stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
   /** As the worker reported it, or else by the operator's price of the model. Left out if there is neither. */

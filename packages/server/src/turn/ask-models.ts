@@ -27,6 +27,7 @@ import {
   recordSuccess,
 } from '../session-rows/operation-trace.ts';
 import type { Operation } from '../session-rows/operations.ts';
+import type { Ran } from '../session-rows/ran.ts';
 import { modelName } from '../usage/prices.ts';
 import type { AskedCall } from './calls.ts';
 import { contextOf } from './context.ts';
@@ -47,6 +48,8 @@ export interface ModelResponse {
   /** A step's text, which is shown while it is written, is `state.shownText` as well. */
   text: string;
   calls: readonly AskedCall[];
+  /** What the provider ran itself, and what the text cites. */
+  ran: Ran;
   finish: Extract<ModelEvent, { type: 'finish' }>;
 }
 
@@ -173,6 +176,7 @@ async function* askModel(
   state.shownText = '';
   let text = '';
   const calls: ModelResponse['calls'][number][] = [];
+  let ran: Ran = { calls: [], sources: [] };
   const call = { ...callOf(model), ...(operation.unavailableSince && { wasParked: true }) };
   recordLeftOut(operation, state.operations, sentToolsOf(call)?.leftOut);
   const early = createEarlyParts();
@@ -216,10 +220,13 @@ async function* askModel(
         case 'toolCall':
           calls.push(event);
           break;
+        case 'ran':
+          ran = event;
+          break;
         case 'finish':
           yield* announced(early.rest());
           recordSuccess(operation, modelName(model), [startedAt, clock.now()], event.sentWithout);
-          return { model, text, calls, finish: event };
+          return { model, text, calls, ran, finish: event };
       }
     }
     const message = 'The model’s response ended without a finish reason.';

@@ -1,5 +1,5 @@
 // The tool calls of a turn: how a call is created, and what the model gets as its result.
-import type { MessagePart } from '@signalbox/contract';
+import type { MessagePart, Source } from '@signalbox/contract';
 import { grantFor } from '../approvals/approvers.ts';
 import { newUuid } from '../lib/ids.ts';
 import { JsonText, shortOrText } from '../lib/json/json-text.ts';
@@ -8,6 +8,7 @@ import { storableJson, storableText } from '../lib/text.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import { leftOutToolText } from '../session-rows/left-out.ts';
 import { mockMark, type Operation, type OperationStatus, toolCallIdOf } from '../session-rows/operations.ts';
+import type { Ran, RanCall } from '../session-rows/ran.ts';
 import type { RunsAs, ToolOutcome, TurnTool } from '../tools/tool/tool.ts';
 import { LEFT_OUT, truncateToFit } from './transcript-size.ts';
 
@@ -104,10 +105,37 @@ export function callsOf(operations: readonly Operation[], step: number): Operati
   return operations.filter((operation) => operation.step === step && operation.kind === 'tool');
 }
 
-/** A response as the transcript has it. */
-export function responseParts(text: string, calls: readonly Operation[]): MessagePart[] {
+/** A call that the model's provider ran itself: no operation, because it has ended before anything is known of it. */
+export interface ShownCall extends RanCall {
+  /** `call_…` */
+  readonly toolCallId: string;
+}
+
+export interface ShownRan {
+  readonly calls: readonly ShownCall[];
+  readonly sources: readonly Source[];
+}
+
+export function newRan({ calls, sources }: Ran): ShownRan {
+  const shown = calls.map(({ tool, input, output, error }) => ({
+    toolCallId: toolCallIdOf({ operationId: newUuid() }),
+    tool: storableText(tool),
+    input: storableJson(input),
+    ...(error === undefined ? { output: shortOrText(storableJson(output ?? null)) } : { error: storableText(error) }),
+  }));
+  return { calls: shown, sources: storableJson(sources) as Source[] };
+}
+
+/** A response as the transcript has it: first what it has shown, in the order of the journal. */
+export function responseParts(text: string, calls: readonly Operation[], ran: ShownRan): MessagePart[] {
+  const sources = ran.sources.length === 0 ? {} : { sources: [...ran.sources] };
+  const by = 'provider' as const;
   return [
-    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...(text === '' && ran.sources.length === 0 ? [] : [{ type: 'text' as const, text, ...sources }]),
+    ...ran.calls.flatMap(({ toolCallId, tool, input, output, error }): MessagePart[] => [
+      { type: 'tool_call', toolCallId, tool, input, by },
+      { type: 'tool_result', toolCallId, ...(error === undefined ? { output } : { error }), by },
+    ]),
     ...calls.map((call) => ({
       type: 'tool_call' as const,
       toolCallId: toolCallIdOf(call),

@@ -28,10 +28,12 @@ import {
   callsOf,
   endCall,
   newCalls,
+  newRan,
   noSuchTool,
   OUTCOME_UNKNOWN,
   responseParts,
   resultParts,
+  type ShownRan,
   STARTED,
   toolOf,
 } from './calls.ts';
@@ -110,7 +112,7 @@ export type TurnEvent =
   /** A piece of its reasoning, or of the input of a call, while it writes them. */
   | EarlyPart
   /**
-   * The model call has a response. `calls` are the tool calls that it requests. `end` is set if the turn ends with it, and
+   * The model call has a response. `calls` are the tool calls that it requests, `ran` what its provider ran itself. `end` is set if the turn ends with it, and
    * `results` are then the results that the model gets with the next turn.
    */
   | {
@@ -118,6 +120,7 @@ export type TurnEvent =
       modelCall: Operation;
       text: string;
       calls: Operation[];
+      ran: ShownRan;
       usage: ReportedUsage;
       providerData?: unknown;
       end: NormalEnd | null;
@@ -267,9 +270,11 @@ function addEntry(
 async function* takeResponse(
   state: TurnState,
   modelCall: Operation,
-  { model, calls: asked, finish: { reason, usage, providerData, refusedFiles } }: ModelResponse,
+  { model, calls: asked, ran, finish: { reason, usage, providerData, refusedFiles } }: ModelResponse,
 ): AsyncGenerator<TurnEvent, boolean> {
   const wasCut = reason === 'maxOutputTokens';
+  // First, because programs show the calls of a response in the order of their ids.
+  const shown = newRan(ran);
   const judged = await newCalls(state, modelCall.step, asked);
   // It is not known which of them are complete: a call that was cut off before its input has a valid input, an empty object.
   const calls = wasCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
@@ -286,7 +291,7 @@ async function* takeResponse(
   state.shownText = '';
   state.operations.push(...calls);
   const messageId = messageIdOf(modelCall);
-  addEntry(state, { role: 'assistant', content: responseParts(text, calls), ...kept, messageId });
+  addEntry(state, { role: 'assistant', content: responseParts(text, calls, shown), ...kept, messageId });
   // Some providers report nothing, and a worker may report several calls.
   const isKnown = usage.inputTokens > 0 && model.provider !== 'worker';
   state.reportedTokens = isKnown ? usage.inputTokens + usage.outputTokens : null;
@@ -296,7 +301,7 @@ async function* takeResponse(
   const judgement = calls.length === 0 || wasCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
-  yield { type: 'responded', modelCall, text, calls, usage, ...kept, end, results };
+  yield { type: 'responded', modelCall, text, calls, ran: shown, usage, ...kept, end, results };
   return end !== null;
 }
 

@@ -12,7 +12,7 @@ import { type Loaded, loadTranscripts } from '../session-rows/load-transcripts.t
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../session-rows/operations.ts';
 import { viewEndUser } from '../session-rows/session.ts';
 import type { Offer } from '../session-rows/submission.ts';
-import { viewEntry } from '../session-rows/transcript.ts';
+import { type TranscriptEntry, viewEntry } from '../session-rows/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
 
 /** A claimed step, with what it takes to run it. */
@@ -84,13 +84,19 @@ export function viewWorkerTurn({
 
 /** As a model would get them. The summary is part of the last pinned message: it is no message of its own. */
 function messagesOf({ transcript, compaction }: Loaded<unknown>): Message[] {
-  if (!compaction) return transcript.map(viewEntry);
+  if (!compaction) return transcript.map(viewForWorker);
   const { pinned, rest } = splitPinned(transcript, compaction.from);
   const text = { type: 'text' as const, text: summaryText(compaction.summary) };
   const head = pinned.map((entry, index) =>
     index === pinned.length - 1 ? { ...entry, content: [...entry.content, text] } : entry,
   );
-  return [...head, ...rest].map(viewEntry);
+  return [...head, ...rest].map(viewForWorker);
+}
+
+/** A program would take a call of a provider for one of the model's, which needs a result from it. */
+function viewForWorker(entry: TranscriptEntry): Message {
+  const content = entry.content.filter((part) => !('by' in part));
+  return viewEntry(content.length === entry.content.length ? entry : { ...entry, content });
 }
 
 function callsOf(operations: readonly Operation[], step: number): Operation[] {

@@ -23,6 +23,7 @@ import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { isSameJson } from '../lib/json/same-json.ts';
+import { sourceOf } from '../models/response/ran.ts';
 import {
   type Operation,
   readOperations,
@@ -268,13 +269,31 @@ async function submitModelResponse(
   ctx: Context,
   row: ClaimedSession,
   modelCall: Operation,
-  { toolCalls = [], toolResults, usage, stopReason, error }: Input<'completeWorkerTurn'>,
+  {
+    toolCalls = [],
+    toolResults,
+    providerCalls = [],
+    sources = [],
+    usage,
+    stopReason,
+    error,
+  }: Input<'completeWorkerTurn'>,
 ): Promise<void> {
   if (toolResults) throw invalidField('toolResults', 'this worker turn has no pendingCalls');
   if (toolCalls.length > 0 && stopReason !== undefined)
     throw invalidField('stopReason', 'must not be given with toolCalls: the turn continues');
   if (error && (toolCalls.length > 0 || stopReason !== undefined))
     throw invalidField('error', 'must not be given with toolCalls or stopReason');
+  if (error && (providerCalls.length > 0 || sources.length > 0))
+    throw invalidField('error', 'must not be given with providerCalls or sources: a response that failed is not kept');
+  for (const [index, { output, error }] of providerCalls.entries())
+    if ((output === undefined) === (error === undefined))
+      throw invalidField(`providerCalls[${index}]`, 'must have exactly one of output and error');
+  for (const [index, { url, title }] of sources.entries()) {
+    if (url !== undefined && sourceOf(url).url === undefined)
+      throw invalidField(`sources[${index}].url`, 'must be a URL that begins with http:// or https://');
+    if (url === undefined && title === undefined) throw invalidField(`sources[${index}]`, 'must have a url or a title');
+  }
   const model = modelName({ provider: 'worker', queue: row.queue! });
   const used = {
     inputTokens: usage?.inputTokens ?? 0,
@@ -287,6 +306,7 @@ async function submitModelResponse(
   const stored: Submission = {
     workerTurnId: row.nodeId,
     toolCalls,
+    ...((providerCalls.length > 0 || sources.length > 0) && { ran: { calls: providerCalls, sources } }),
     stopReason: stopReason ?? 'endTurn',
     usage: used,
     ...(costUsd !== null && { costUsd }),

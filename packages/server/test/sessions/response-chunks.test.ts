@@ -2,10 +2,21 @@
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newUuid } from '../../src/lib/ids.ts';
-import { type AskModel, type ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
+import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from '../../src/models/model/model.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
-import { answering, createWorld, hanging, httpTool, is, never, usage, type World } from '../support/session-world.ts';
+import { listTurns } from '../../src/sessions/reading/timeline.ts';
+import {
+  answering,
+  clientTool,
+  createWorld,
+  hanging,
+  httpTool,
+  is,
+  never,
+  usage,
+  type World,
+} from '../support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -235,4 +246,104 @@ test('a step adds less than 250 bytes to the journal, and input that is written 
   expect(off.start).toBeLessThan(250);
   expect(off.input).toBe(2);
   expect(on.input).toBeLessThan(3 * text.length);
+});
+
+const searched: ModelEvent = {
+  type: 'ran',
+  calls: [
+    { tool: 'web_search', input: { query: 'who won' }, output: [{ url: 'https://example.com/a' }] },
+    { tool: 'web_search', input: {}, error: 'max_uses_exceeded' },
+  ],
+  sources: [{ url: 'https://example.com/a', title: 'A' }, { title: 'a.pdf' }],
+};
+
+test('what a provider ran itself is in journal and transcript, after the text; it is no operation and nothing runs it', async () => {
+  const ran: string[] = [];
+  const seen: ModelCall[] = [];
+  await world.work({
+    ask: async function* (call) {
+      seen.push(structuredClone(call));
+      yield { type: 'text', delta: 'Ada won.' };
+      yield searched;
+      if (call.callsBefore === 0) yield { type: 'toolCall', name: 'look', input: {} };
+      yield finish(call.callsBefore === 0 ? 'toolCalls' : 'endTurn');
+    },
+    run: async ({ tool }) => {
+      ran.push(tool.name);
+      return { output: 1 };
+    },
+  });
+  const sessionId = await world.open(await world.agent([httpTool('look')]));
+  const chunks = await world.until(sessionId, is('idle'));
+  const response = [
+    'step.started',
+    'message.started',
+    'message.chunk',
+    'message.chunk',
+    'tool.call',
+    'tool.result',
+    'tool.call',
+    'tool.result',
+  ];
+  expect(typesOf(chunks)).toEqual([
+    'session.status',
+    ...response,
+    'tool.call',
+    'tool.result',
+    ...response,
+    'turn.completed',
+    'session.status',
+  ]);
+  expect(of(chunks, 'message.chunk').slice(0, 2)).toMatchObject([
+    { delta: 'Ada won.' },
+    { delta: '', sources: searched.sources },
+  ]);
+  const [first, second] = of(chunks, 'tool.call').filter(({ by }) => by === 'provider');
+  expect(of(chunks, 'tool.result').slice(0, 2)).toMatchObject([
+    { toolCallId: first!.toolCallId, by: 'provider', output: [{ url: 'https://example.com/a' }] },
+    { toolCallId: second!.toolCallId, by: 'provider', error: 'max_uses_exceeded' },
+  ]);
+  expect(ran).toEqual(['look']);
+  expect(of(chunks, 'turn.completed')[0]!.usage).toMatchObject({ toolCalls: 1, steps: 2 });
+  const [message] = await responses(sessionId);
+  expect(message!.content).toMatchObject([
+    { type: 'text', text: 'Ada won.', sources: searched.sources },
+    { type: 'tool_call', tool: 'web_search', by: 'provider', toolCallId: first!.toolCallId },
+    { type: 'tool_result', by: 'provider', toolCallId: first!.toolCallId },
+    { type: 'tool_call', tool: 'web_search', by: 'provider', toolCallId: second!.toolCallId },
+    { type: 'tool_result', by: 'provider', toolCallId: second!.toolCallId },
+    { type: 'tool_call', tool: 'look' },
+  ]);
+  const { data } = await listTurns(world.ctx, { sessionId });
+  expect(data[0]!.operations.map(({ kind }) => kind)).toEqual(['model', 'tool', 'model']);
+  expect(seen).toHaveLength(2);
+});
+
+test('a call of the name of a client tool that a provider ran has no `tool.call`, which programs would run', async () => {
+  await world.work({ ask: yielding([{ type: 'text', delta: 'ok' }, searched, finish('endTurn')]) });
+  const sessionId = await world.open(await world.agent([clientTool('web_search')]));
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(of(chunks, 'tool.call')).toEqual([]);
+  expect(of(chunks, 'tool.result')).toMatchObject([
+    { tool: 'web_search', input: { query: 'who won' }, by: 'provider' },
+    { tool: 'web_search', input: {}, by: 'provider', error: 'max_uses_exceeded' },
+  ]);
+});
+
+test('nothing that a provider ran is written before its response is complete', async () => {
+  await world.work({
+    ask: async function* (call) {
+      yield { type: 'text', delta: 'Half' };
+      if (call.callsBefore === 0) {
+        yield searched;
+        throw new ModelFailure('model_unavailable', 'Cut', { retryable: true });
+      }
+      yield searched;
+      yield finish('endTurn');
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(of(chunks, 'tool.call')).toHaveLength(2);
+  expect(of(kept(chunks), 'message.chunk').map(({ sources }) => sources?.length)).toEqual([undefined, 2]);
 });

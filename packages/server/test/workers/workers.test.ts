@@ -168,6 +168,29 @@ test('a worker runs a turn: its text is streamed and in the transcript, and its 
   expect(data.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'Hello 👋' }] });
 });
 
+test('what a worker’s provider ran is shown with its response, and not in the messages of its next steps', async () => {
+  const session = await open();
+  const seen: string[] = [];
+  program({
+    onTurn: async (turn) => {
+      seen.push(JSON.stringify(turn.messages));
+      await turn.append('Ada won.');
+      turn.providerCall({ tool: 'web_search', input: { query: 'who won' }, output: ['found'] });
+      turn.source({ url: 'https://example.com/a', title: 'A' });
+      turn.source({ url: 'https://example.com/a', title: 'A again' });
+    },
+  });
+  const chunks = await until(session, isIdle);
+  expect(chunks).toContainEqual(expect.objectContaining({ type: 'tool.call', by: 'provider', tool: 'web_search' }));
+  expect(chunks).toContainEqual(expect.objectContaining({ sources: [{ url: 'https://example.com/a', title: 'A' }] }));
+  await service.client.sessions.sendMessage(session.sessionId, { content: 'again' });
+  await until(session, (chunk) => isIdle(chunk) && chunk.turn === 2);
+  expect(seen[1]).toContain('Ada won.');
+  expect(seen[1]).not.toContain('web_search');
+  const { data } = await service.client.sessions.messages(session.sessionId);
+  expect(data[1]!.content.map(({ type }) => type)).toEqual(['text', 'tool_call', 'tool_result']);
+});
+
 test('simultaneous calls are one step and run together; their results have the order of the calls', async () => {
   const session = await open([shopTool('apples'), shopTool('pears')]);
   const both = Promise.withResolvers<void>();
@@ -628,6 +651,13 @@ test('a submission that does not fit the worker turn is refused and changes noth
   await expect(workers.complete(workerTurnId, { toolResults: [] })).rejects.toMatchObject(wrong);
   await expect(workers.complete(workerTurnId, { toolCalls, stopReason: 'endTurn' })).rejects.toMatchObject(wrong);
   await expect(workers.complete(workerTurnId, { toolCalls, error: { message: 'x' } })).rejects.toMatchObject(wrong);
+  for (const providerCall of [
+    { tool: 'x', input: {} },
+    { tool: 'x', input: {}, output: 1, error: 'x' },
+  ])
+    await expect(workers.complete(workerTurnId, { providerCalls: [providerCall] })).rejects.toMatchObject(wrong);
+  for (const url of ['javascript:alert(1)', 'example.com', 'ftp://example.com'])
+    await expect(workers.complete(workerTurnId, { sources: [{ url }] })).rejects.toMatchObject(wrong);
   await workers.complete(workerTurnId, { toolCalls });
 
   const running = (await claim({ sessionId }))!;

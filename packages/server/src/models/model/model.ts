@@ -1,8 +1,16 @@
 // The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
 // are ours. The other files of this folder implement it for each provider.
-import type { Agent, FilePart, MessagePart, Model as ModelConfig, RetryWithout } from '@signalbox/contract';
+import type {
+  Agent,
+  FilePart,
+  MessagePart,
+  Model as ModelConfig,
+  RetryWithout,
+  WebSearchTool,
+} from '@signalbox/contract';
 import type { OmittedFromRequest } from '../../session-rows/operation-trace.ts';
 import type { TokenUsage } from '../../session-rows/operations.ts';
+import type { Ran } from '../../session-rows/ran.ts';
 import type { TurnTool } from '../../tools/tool/tool.ts';
 import type { RefusedParameter } from './refused-parameters.ts';
 
@@ -14,6 +22,8 @@ export interface ModelCall {
   config: ModelConfig;
   instructions: string;
   tools: readonly Pick<TurnTool, 'name' | 'description' | 'inputSchema'>[];
+  /** The agent's `web_search`, if it has one: the provider runs it. */
+  webSearch?: Omit<WebSearchTool, 'type'> | undefined;
   limits: Pick<Agent['limits'], 'maxOutputTokens'>;
   /** JSON Schema that the turn's response must match. A provider without support for it ignores it: the caller validates. */
   outputSchema: Record<string, unknown> | null;
@@ -67,6 +77,8 @@ export type ModelEvent =
    * input has been shown.
    */
   | { type: 'toolCall'; name: string; input: unknown; operationId?: string }
+  /** What the provider ran itself, and what the text cites; once, when the response is complete. It may be shown. */
+  | ({ type: 'ran' } & Ran)
   /**
    * The last event. `providerData` is JSON of at most PROVIDER_DATA_MAX_CHARACTERS that only the provider understands: reasoning
    * that it needs to receive again, usually encrypted. It is stored with the response, returned in the transcript, and never

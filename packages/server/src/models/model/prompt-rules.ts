@@ -23,6 +23,11 @@ export interface PromptRules {
    * `always`: those with calls also if they have none, as an empty text.
    */
   reasoning: 'always' | 'asReceived' | 'sinceResponse' | 'never';
+  /**
+   * When a provider gets back what it ran itself. OpenAI refuses a search without the reasoning before it; Anthropic needs its results
+   * for what it cites later.
+   */
+  ran: 'always' | 'withReasoning' | 'never';
 }
 
 const NINE = /^[A-Za-z0-9]{9}$/;
@@ -38,6 +43,7 @@ const provider: PromptRules = {
   joinsTexts: false,
   keepsSealedTexts: false,
   reasoning: 'sinceResponse',
+  ran: 'always',
 };
 
 const chat: PromptRules = {
@@ -48,10 +54,11 @@ const chat: PromptRules = {
   textBesideCalls: true,
   joinsTexts: true,
   reasoning: 'asReceived',
+  ran: 'never',
 };
 
 const rules: Record<Target, PromptRules> = {
-  openai: provider,
+  openai: { ...provider, ran: 'withReasoning' },
   anthropic: provider,
   google: { ...provider, keepsSealedTexts: true },
   chat,

@@ -72,7 +72,8 @@ function toolsFor({ transcript }: ModelCall, sent: SentTools, target: Target): L
   // The last one may get a cache point.
   if (sent.definitions.length > 0) return sent.definitions.map((tool) => ({ ...tool }));
   // The tools that earlier turns called, so that the list stays the same within this one.
-  const callsIn = (entries: ModelCall['transcript']) => entries.flatMap(({ content }) => only(content, 'tool_call'));
+  const callsIn = (entries: ModelCall['transcript']) =>
+    entries.flatMap(({ content }) => only(content, 'tool_call').filter(({ by }) => by === undefined));
   const before = callsIn(
     transcript.slice(
       0,
@@ -97,7 +98,7 @@ function withSentCalls(prompt: LanguageModelV4Message[], { sentCall }: SentTools
   return prompt.map((message) => {
     if (message.role === 'assistant') {
       const content = message.content.map((part) => {
-        if (part.type !== 'tool-call') return part;
+        if (part.type !== 'tool-call' || part.providerExecuted) return part;
         const { name, input } = sentCall(part.toolName, part.input);
         return { ...part, toolName: name, input };
       });
@@ -118,11 +119,11 @@ function toPrompt(
   sent: SentTools,
   { takesToolFiles, rules, isMarked = false }: PromptOptions,
 ): LanguageModelV4Message[] {
-  const { config, transcript } = call;
+  const { transcript } = call;
   const toolOf = new Map(
     transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool])),
   );
-  const responses = createResponses(transcript, config, rules);
+  const responses = createResponses(call, rules);
   const instructions = [call.instructions, askFor(askedSchema)].filter((text) => text.trim() !== '').join('\n\n');
   const messages: LanguageModelV4Message[] = [{ role: 'system', content: instructions }];
   for (const entry of transcript) {

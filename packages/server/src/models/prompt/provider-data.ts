@@ -6,7 +6,7 @@
 // (prompt-rules.ts). Some providers require it between tool calls, and in later turns ignore it or check that nothing before it
 // (instructions, tools) has changed, which is possible here from one turn to the next. Others require it for as long as the calls are
 // in the transcript.
-import type { LanguageModelV4Message, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import type { JSONValue, LanguageModelV4Message, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
 import type { ModelCall, ModelEntry } from '../model/model.ts';
 import type { PromptRules } from '../model/prompt-rules.ts';
@@ -15,7 +15,9 @@ import type { ChatData } from './chat-data.ts';
 export interface ProviderData {
   readonly provider: string;
   readonly model: string;
-  readonly parts: readonly DataPart[];
+  readonly parts?: readonly DataPart[];
+  /** In place of `parts` if the provider ran something itself. Releases before it do not read it, and send text and calls only. */
+  readonly ranParts?: readonly DataPart[];
   /** What a server of chat completions attached to the whole response. */
   readonly chat?: Pick<ChatData, 'reasoningIn' | 'message'>;
 }
@@ -26,6 +28,9 @@ export type DataPart = { metadata?: SharedV4ProviderMetadata } & (
   | { type: 'text'; length: number }
   /** The transcript's next tool call. `id`: the provider's own, if it may need it back. */
   | { type: 'toolCall'; id?: string }
+  /** A call that the provider ran itself, and a result of one, as its package reads them. */
+  | { type: 'ranCall'; id: string; tool: string; input: unknown }
+  | { type: 'ranResult'; id: string; tool: string; output: unknown; isError?: true }
 );
 
 type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
@@ -34,13 +39,18 @@ type ToolCall = Extract<MessagePart, { type: 'tool_call' }>;
 
 /** The responses of a transcript as their provider gave them. */
 export function createResponses(
-  transcript: ModelCall['transcript'],
-  config: Pick<ModelCall['config'], 'provider' | 'model'>,
+  { transcript, config, webSearch }: Pick<ModelCall, 'transcript' | 'config' | 'webSearch'>,
   rules: PromptRules,
 ) {
   const loop = transcript.slice(loopBegins(transcript));
   const isChat = config.provider === 'openai-compatible';
-  const datas = new Map(transcript.map((entry) => [entry, dataOf(entry, config)]));
+  const datas = new Map(
+    transcript.map((entry) => {
+      const data = dataOf(entry, config);
+      // A request without the tool may be refused because of what it has found.
+      return [entry, data?.hasRan && !webSearch ? undefined : data];
+    }),
+  );
   // A server that sends this field takes it, and may require it of every response with calls.
   const wantsReasoning =
     rules.reasoning === 'always' ||
@@ -58,11 +68,14 @@ export function createResponses(
     messageOf(entry: ModelEntry): AssistantMessage {
       const data = datas.get(entry);
       const returns = rules.reasoning === 'sinceResponse' ? loop.includes(entry) : rules.reasoning !== 'never';
-      const content = partsOf(entry, data, returns);
+      const content = partsOf(entry, data, {
+        reasoning: returns,
+        ran: rules.ran === 'always' || (rules.ran === 'withReasoning' && returns),
+      });
       if (!isChat) return { role: 'assistant', content };
       const isText = data?.chat === undefined || data.chat.reasoningIn === 'reasoning_content';
       const hasReasoning = content.some((part) => part.type === 'reasoning' && part.text !== '');
-      const hasCalls = content.some(({ type }) => type === 'tool-call');
+      const hasCalls = callsOf(entry).length > 0;
       const fields = {
         ...(hasCalls && wantsReasoning && !(isText && hasReasoning) && { reasoning_content: '' }),
         ...(returns && chatFields(data, config.model ?? '')),
@@ -85,18 +98,29 @@ function loopBegins(transcript: ModelCall['transcript']): number {
   return complete + 1;
 }
 
+/** `parts` of a response, whichever field has them. */
+type KnownData = Pick<ProviderData, 'chat'> & { readonly parts: readonly DataPart[]; readonly hasRan: boolean };
+
 /** Undefined if it is of another model, or does not fit what is in the transcript now. */
-function dataOf(entry: ModelEntry, { provider, model }: Pick<ModelCall['config'], 'provider' | 'model'>) {
+function dataOf(
+  entry: ModelEntry,
+  { provider, model }: Pick<ModelCall['config'], 'provider' | 'model'>,
+): KnownData | undefined {
   const { providerData: data } = entry;
   if (!isProviderData(data) || data.provider !== provider || data.model !== model) return undefined;
-  const { parts } = data;
+  const { chat, ranParts, parts = ranParts ?? [] } = data;
   const fits =
     parts.filter(({ type }) => type === 'toolCall').length === callsOf(entry).length &&
     parts.reduce((sum, part) => sum + (part.type === 'text' ? part.length : 0), 0) === textOf(entry).length;
-  return fits ? data : undefined;
+  return fits ? { parts, hasRan: ranParts !== undefined, ...(chat && { chat }) } : undefined;
 }
 
-function partsOf(entry: ModelEntry, data: ProviderData | undefined, hasReasoning: boolean): AssistantPart[] {
+/** `sends`: what goes back to the provider besides text and calls. */
+function partsOf(
+  entry: ModelEntry,
+  data: KnownData | undefined,
+  sends: { reasoning: boolean; ran: boolean },
+): AssistantPart[] {
   const text = textOf(entry);
   const calls = callsOf(entry).map(toToolCall);
   if (!data) return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
@@ -104,20 +128,43 @@ function partsOf(entry: ModelEntry, data: ProviderData | undefined, hasReasoning
   let at = 0;
   for (const part of data.parts) {
     const options = part.metadata === undefined ? {} : { providerOptions: part.metadata };
-    if (part.type === 'text') {
-      whole.push({ type: 'text', text: text.slice(at, at + part.length), ...options });
-      at += part.length;
-    } else if (part.type === 'toolCall') {
-      whole.push({ ...calls.shift()!, ...options });
-    } else if (hasReasoning) {
-      whole.push({ type: 'reasoning', text: part.text, ...options });
+    switch (part.type) {
+      case 'text':
+        whole.push({ type: 'text', text: text.slice(at, at + part.length), ...options });
+        at += part.length;
+        break;
+      case 'toolCall':
+        whole.push({ ...calls.shift()!, ...options });
+        break;
+      case 'reasoning':
+        if (sends.reasoning) whole.push({ type: 'reasoning', text: part.text, ...options });
+        break;
+      case 'ranCall': {
+        const { id: toolCallId, tool: toolName, input } = part;
+        const call = { type: 'tool-call' as const, toolCallId, toolName, input, providerExecuted: true };
+        if (sends.ran) whole.push({ ...call, ...options });
+        break;
+      }
+      case 'ranResult': {
+        const { id: toolCallId, tool: toolName, output, isError } = part;
+        const value = withTitles(output) as JSONValue;
+        const result = { type: isError ? ('error-json' as const) : ('json' as const), value };
+        if (sends.ran) whole.push({ type: 'tool-result', toolCallId, toolName, output: result, ...options });
+        break;
+      }
     }
   }
   return whole;
 }
 
+/** Anthropic's package leaves out the title of a page without one, and requires it. */
+function withTitles(output: unknown): unknown {
+  if (!Array.isArray(output)) return output ?? null;
+  return output.map((one: unknown) => (typeof one === 'object' && one !== null ? { title: null, ...one } : one));
+}
+
 /** The fields of a message that the server attached to it. */
-function chatFields(data: ProviderData | undefined, model: string): Record<string, unknown> {
+function chatFields(data: KnownData | undefined, model: string): Record<string, unknown> {
   if (!data?.chat) return {};
   const { message, reasoningIn } = data.chat;
   if (reasoningIn === 'reasoning') {
@@ -161,7 +208,7 @@ function textOf({ content }: ModelEntry): string {
 }
 
 function callsOf({ content }: ModelEntry): ToolCall[] {
-  return content.filter((part) => part.type === 'tool_call');
+  return content.filter((part) => part.type === 'tool_call' && part.by === undefined) as ToolCall[];
 }
 
 function toToolCall({ toolCallId, tool, input }: ToolCall): Extract<AssistantPart, { type: 'tool-call' }> {
@@ -175,5 +222,7 @@ function toArguments(input: unknown): unknown {
 
 /** We wrote it, but perhaps with another version of this code. */
 function isProviderData(value: unknown): value is ProviderData {
-  return typeof value === 'object' && value !== null && 'parts' in value && Array.isArray(value.parts);
+  if (typeof value !== 'object' || value === null) return false;
+  const { parts, ranParts } = value as Partial<ProviderData>;
+  return Array.isArray(parts) || Array.isArray(ranParts);
 }

@@ -111,7 +111,10 @@ function withEveryResult(messages: readonly LanguageModelV4Message[]): LanguageM
   return out;
 }
 
-const callsIn = ({ content }: Assistant) => content.filter((part): part is Call => part.type === 'tool-call');
+/** Without what the provider ran itself, of which the result is in the same message. */
+const isCall = (part: Assistant['content'][number]): part is Call =>
+  part.type === 'tool-call' && !part.providerExecuted;
+const callsIn = ({ content }: Assistant) => content.filter(isCall);
 const resultsIn = (messages: readonly MessageOf<'tool'>[]) =>
   messages.flatMap(({ content }) => content.filter((part): part is Result => part.type === 'tool-result'));
 
@@ -143,7 +146,7 @@ function oneCallEach(messages: readonly LanguageModelV4Message[]): LanguageModel
     if (message.role !== 'assistant' || results?.role !== 'tool') return [message];
     const calls = callsIn(message);
     return calls.flatMap((call, index): LanguageModelV4Message[] => {
-      const content = index === 0 ? [...message.content.filter((part) => part.type !== 'tool-call'), call] : [call];
+      const content = index === 0 ? [...message.content.filter((part) => !isCall(part)), call] : [call];
       return [
         { ...message, content },
         { role: 'tool', content: [results.content[index]!] },
@@ -208,7 +211,7 @@ function renaming(rules: PromptRules, ownIds: ReadonlyMap<string, string>) {
   const renamed = <T extends { toolCallId: string }>(part: T): T => ({ ...part, toolCallId: idOf(part.toolCallId) });
   return (message: LanguageModelV4Message): LanguageModelV4Message => {
     if (message.role === 'assistant')
-      return { ...message, content: message.content.map((part) => (part.type === 'tool-call' ? renamed(part) : part)) };
+      return { ...message, content: message.content.map((part) => (isCall(part) ? renamed(part) : part)) };
     if (message.role !== 'tool') return message;
     return {
       ...message,

@@ -1,11 +1,13 @@
 // The events of Anthropic's Messages. Anthropic may add kinds of events, blocks, deltas and citations, and asks clients to pass over
 // what they don't know; servers that use its format leave out what is not needed.
 
+import { parseJson } from '../../lib/json/json.ts';
+import { createRanCollector, type RanCollector, sourceOf, withoutSealed } from '../response/ran.ts';
 import type { EventReader } from '../response/response-events.ts';
-import { argumentsIn, numberIn, recordIn, textIn } from './lenient.ts';
+import { argumentsIn, listIn, numberIn, recordIn, textIn } from './lenient.ts';
 
 type Fields = Record<string, unknown>;
-type BlockType = 'text' | 'thinking' | 'redacted_thinking' | 'tool_use';
+type BlockType = 'text' | 'thinking' | 'redacted_thinking' | 'tool_use' | 'server_tool_use' | 'web_search_tool_result';
 
 /** The kind of block that a delta belongs to. */
 const DELTAS: Readonly<Record<string, BlockType>> = {
@@ -13,6 +15,7 @@ const DELTAS: Readonly<Record<string, BlockType>> = {
   thinking_delta: 'thinking',
   signature_delta: 'thinking',
   input_json_delta: 'tool_use',
+  citations_delta: 'text',
 };
 
 export function createAnthropicReader(): EventReader {
@@ -20,11 +23,17 @@ export function createAnthropicReader(): EventReader {
   const blocks = new Map<number, { type: BlockType; input?: string }>();
   /** Blocks of an unknown kind. */
   const passedOver = new Set<number>();
+  const ran = createRanCollector();
+  /** The calls that Anthropic runs itself and is writing. */
+  const inputs = new Map<number, { id: string; json: string }>();
   let outputTokens = 0;
   let hasReason = false;
   let hasStopped = false;
 
   function begin(index: number, given: Fields): readonly unknown[] {
+    const called = beginOfCall(ran, given);
+    if (called === undefined) inputs.delete(index);
+    else inputs.set(index, { id: called, json: '' });
     const block = toBlock(given);
     if (block === undefined) {
       passedOver.add(index);
@@ -43,6 +52,10 @@ export function createAnthropicReader(): EventReader {
 
   function add(index: number, given: Fields): readonly unknown[] {
     const type = DELTAS[String(given.type)];
+    const written = inputs.get(index);
+    if (written) written.json += argumentsIn(given.partial_json) ?? '';
+    const citation = recordIn(given.citation);
+    if (typeof citation.type === 'string') ran.cites(cited(citation));
     const made = toDelta(given);
     if (type === undefined || made === undefined || passedOver.has(index)) return [];
     // Calls have a name, which only the beginning of their block has.
@@ -53,6 +66,9 @@ export function createAnthropicReader(): EventReader {
   }
 
   function end(index: number): readonly unknown[] {
+    const written = inputs.get(index);
+    inputs.delete(index);
+    if (written && written.json !== '') ran.input(written.id, parseJson(written.json) ?? written.json);
     const block = blocks.get(index);
     if (!block) return [];
     blocks.delete(index);
@@ -96,6 +112,7 @@ export function createAnthropicReader(): EventReader {
 
   return {
     event,
+    ran: ran.ran,
     // A response that says why it ended is whole.
     end: () => (hasReason && !hasStopped ? [{ type: 'message_stop' }] : []),
     whole(body) {
@@ -116,11 +133,40 @@ function delta(index: number, made: Fields): Fields {
   return { type: 'content_block_delta', index, delta: made };
 }
 
-/** Its text or its input is in its beginning; a signature is only a delta. */
+/** A call that Anthropic runs itself, of which the id is returned, or the result of one. Undefined: the block is neither, or a result. */
+function beginOfCall(ran: RanCollector, given: Fields): string | undefined {
+  const type = String(given.type);
+  if (type === 'server_tool_use' || type === 'mcp_tool_use') {
+    const name = textIn(given.name) ?? type;
+    const id = textIn(given.id) ?? name;
+    ran.begin(id, name, given.input ?? {});
+    return id;
+  }
+  const [, tool] = /^(\w+)_tool_result$/.exec(type) ?? [];
+  if (tool === undefined) return undefined;
+  const { content } = given;
+  const { type: kind, error_code } = recordIn(content);
+  const isError = given.is_error === true || /_error$/.test(String(kind));
+  const output = withoutSealed(content ?? null);
+  ran.end(
+    textIn(given.tool_use_id) ?? tool,
+    tool,
+    isError ? { error: textIn(error_code) ?? JSON.stringify(output) } : { output },
+  );
+  return undefined;
+}
+
+/** A document has a title and no address. */
+function cited({ url, source, title, document_title, cited_text }: Fields) {
+  return sourceOf(textIn(url) ?? textIn(source), textIn(title) ?? textIn(document_title), textIn(cited_text));
+}
+
+/** Its text or its input is in its beginning; a signature and citations are only deltas. */
 function wholeBlock(block: Fields, index: number): readonly Fields[] {
-  const { signature } = block;
+  const { signature, citations } = block;
   return [
     { type: 'content_block_start', index, content_block: block },
+    ...listIn(citations).map((citation) => delta(index, { type: 'citations_delta', citation })),
     ...(typeof signature === 'string' ? [delta(index, { type: 'signature_delta', signature })] : []),
     { type: 'content_block_stop', index },
   ];
@@ -154,12 +200,51 @@ function toBlock(given: Fields): (Fields & { type: BlockType }) | undefined {
       const name = textIn(given.name);
       return name === null ? undefined : { type: 'tool_use', id: textIn(given.id) ?? name, name, input: {} };
     }
+    case 'server_tool_use':
+      return given.name === 'web_search'
+        ? { type: 'server_tool_use', id: textIn(given.id) ?? 'web_search', name: 'web_search', input: {} }
+        : undefined;
+    case 'web_search_tool_result':
+      return toSearchResult(given);
     default:
       return undefined;
   }
 }
 
-function toDelta({ type, text, thinking, signature, partial_json }: Fields): Fields | undefined {
+/** Undefined if Anthropic would not accept it back. */
+function toSearchResult({ tool_use_id, content }: Fields): (Fields & { type: BlockType }) | undefined {
+  const type = 'web_search_tool_result';
+  const id = textIn(tool_use_id);
+  if (id === null) return undefined;
+  if (!Array.isArray(content)) {
+    const error_code = textIn(recordIn(content).error_code) ?? 'unavailable';
+    return { type, tool_use_id: id, content: { type: 'web_search_tool_result_error', error_code } };
+  }
+  const results = content.map((one) => {
+    const { url, title, encrypted_content, page_age } = recordIn(one);
+    const [address, sealed] = [textIn(url), textIn(encrypted_content)];
+    return address === null || sealed === null
+      ? undefined
+      : {
+          type: 'web_search_result',
+          url: address,
+          title: textIn(title),
+          encrypted_content: sealed,
+          page_age: textIn(page_age),
+        };
+  });
+  return results.includes(undefined) ? undefined : { type, tool_use_id: id, content: results };
+}
+
+function toDelta({ type, text, thinking, signature, partial_json, citation }: Fields): Fields | undefined {
+  if (type === 'citations_delta') {
+    const { url, title, cited_text, encrypted_index, type: kind } = recordIn(citation);
+    const [address, words, sealed] = [textIn(url), textIn(cited_text), textIn(encrypted_index)];
+    if (kind !== 'web_search_result_location' || address === null || words === null || sealed === null)
+      return undefined;
+    const made = { type: kind, url: address, title: textIn(title), cited_text: words, encrypted_index: sealed };
+    return { type, citation: made };
+  }
   const [made, name] = {
     text_delta: [textIn(text), 'text'],
     thinking_delta: [textIn(thinking), 'thinking'],

@@ -1,5 +1,7 @@
 // The chunks of chat completions, as many servers send them, in the form of OpenAI's.
 
+import { parseJson } from '../../lib/json/json.ts';
+import { createRanCollector, type RanCollector, sourceOf } from '../response/ran.ts';
 import type { EventReader } from '../response/response-events.ts';
 import { argumentsIn, joinedText, listIn, numberIn, recordIn, textIn } from './lenient.ts';
 
@@ -9,11 +11,13 @@ export function createChatReader(): EventReader {
   let hasBegun = false;
   let hasCalls = false;
   let hasEnded = false;
+  const ran = createRanCollector();
 
   function event(value: unknown): readonly unknown[] {
     const { choices } = recordIn(value);
     // What is no chunk at all is for the package to report.
     if (choices !== undefined && typeof choices !== 'object') return [value];
+    collect(ran, recordIn(value));
     const chunk = toChunk(recordIn(value));
     const [choice] = chunk.choices;
     hasBegun ||= isSaid(choice?.delta);
@@ -24,6 +28,7 @@ export function createChatReader(): EventReader {
 
   return {
     event,
+    ran: ran.ran,
     // `[DONE]` after a text says that it is whole.
     end: (isDone) =>
       isDone && hasBegun && !hasEnded
@@ -35,6 +40,35 @@ export function createChatReader(): EventReader {
       return [body];
     },
   };
+}
+
+/**
+ * What servers add to the format for searches of their own: `annotations` (OpenAI, OpenRouter), `citations` and `search_results`
+ * (Perplexity, xAI), `executed_tools` (Groq).
+ */
+function collect(ran: RanCollector, { choices, citations, search_results }: Fields): void {
+  const choice = recordIn(listIn(choices)[0]);
+  const said = Object.keys(recordIn(choice.delta)).length > 0 ? recordIn(choice.delta) : recordIn(choice.message);
+  for (const annotation of listIn(said.annotations)) {
+    const given = recordIn(annotation);
+    const { url, title, content } = { ...given, ...recordIn(given.url_citation) } as Fields;
+    if (textIn(url) !== null) ran.cites(sourceOf(textIn(url), textIn(title), textIn(content)));
+  }
+  // These have titles, so they come first.
+  for (const found of [...listIn(search_results), ...listIn(citations)]) {
+    const { url, title } = recordIn(typeof found === 'string' ? { url: found } : found);
+    if (textIn(url) !== null) ran.reads(sourceOf(textIn(url), textIn(title)));
+  }
+  for (const [at, one] of listIn(said.executed_tools).entries()) {
+    const { type, name, index, arguments: input, output, ...more } = recordIn(one);
+    const id = `executed_${numberIn(index) ?? at}`;
+    const tool = textIn(name) ?? textIn(type) ?? 'tool';
+    ran.begin(id, tool, {});
+    const text = argumentsIn(input);
+    if (text !== null) ran.input(id, parseJson(text) ?? text);
+    if (output !== undefined && output !== null)
+      ran.end(id, tool, { output: Object.keys(more).length > 0 ? { output, ...more } : output });
+  }
 }
 
 function isSaid(delta: Fields | undefined): boolean {

@@ -7,12 +7,14 @@
 import type { OrganizationEgress } from '../../egress/egress.ts';
 import { OVER } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Ran } from '../../session-rows/ran.ts';
 import { errorAfterOk, refusalOf, type Sent, toModelFailure } from '../failure/provider-failure.ts';
 import type { RefusedMedia } from '../failure/refused-file.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ProviderError } from '../model/provider-error.ts';
 import { authenticate, type ProviderKey } from '../model/provider-key.ts';
 import { type RefusedParameter, withoutRefused } from '../model/refused-parameters.ts';
+import { joinedRan } from '../response/ran.ts';
 import { type EventReader, readEvents } from '../response/response-events.ts';
 
 /**
@@ -60,6 +62,8 @@ export interface ProviderConnection {
   readonly signal: AbortSignal;
   /** What the provider said of its refusal. It may quote the prompt, so it is for look-ups only. */
   readonly error: ProviderError | undefined;
+  /** What the provider ran itself, as far as its response has said it. */
+  readonly ran: Ran;
   /** To be set before the request is sent: the kinds of its files. */
   media: ReadonlySet<RefusedMedia> | undefined;
   /** Awaits something from the provider. The limit on silence applies only while this is pending. */
@@ -80,6 +84,7 @@ export function openConnection(
   let failure: ModelFailure | undefined;
   let said: ProviderError | undefined;
   let sent: Sent = { key, body: '' };
+  const readers: EventReader[] = [];
   let responded = false;
   let waiting = false;
   let receivedAt = clock.now().getTime();
@@ -148,9 +153,11 @@ export function openConnection(
     }
     responded = true;
     const stream = response.body ?? new Blob([]).stream();
+    const ofResponse = reader();
+    readers.push(ofResponse);
     const events = await readEvents(
       stream.pipeThrough(counted()),
-      reader(),
+      ofResponse,
       (error) => fail(errorAfterOk(error, sent, response.headers, clock), error),
       (ms) => clock.sleep(ms, signal),
     ).catch((error: unknown) => {
@@ -183,6 +190,9 @@ export function openConnection(
     media: undefined,
     get error() {
       return said;
+    },
+    get ran() {
+      return joinedRan(readers.flatMap((one) => one.ran?.() ?? []));
     },
     async wait(event) {
       received();

@@ -19,6 +19,7 @@ import { RETURNED_ID } from '../model/prompt-rules.ts';
 import { usageOf } from '../model/usage.ts';
 import { CHAT_DATA, type ChatData } from '../prompt/chat-data.ts';
 import type { DataPart, ProviderData } from '../prompt/provider-data.ts';
+import { shownRan } from '../response/ran.ts';
 import type { SentTools } from '../tools/tools.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
@@ -80,7 +81,7 @@ export async function* readResponse(
         yield* early.toolInput(part);
         break;
       case 'tool-call':
-        // A tool that the provider ran itself is not one of ours.
+        // The connection has what the provider ran itself, as it was on the wire.
         if (part.providerExecuted) break;
         calls.push({ ...shownCall(part, tools, redact), ...early.operationOf(part) });
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
@@ -93,6 +94,8 @@ export async function* readResponse(
         const usage = usageOf(part.usage);
         const rest = shown.end();
         if (rest !== '') yield { type: 'text', delta: rest };
+        const ran = shownRan(connection.ran, redact);
+        if (ran.calls.length > 0 || ran.sources.length > 0) yield { type: 'ran', ...ran };
         if (reason !== 'refusal') yield* calls;
         yield kept === undefined || reason === 'refusal'
           ? { type: 'finish', reason, usage }
@@ -205,13 +208,26 @@ function createKeeper() {
           break;
         }
         case 'tool-call': {
-          if (part.providerExecuted) break;
+          if (part.providerExecuted) {
+            const { toolCallId: id, toolName: tool } = part;
+            const ran: DataPart = { type: 'ranCall', id, tool, input: inputOf(part.input) };
+            attach(ran, part.providerMetadata);
+            parts.push(ran);
+            break;
+          }
           const call: DataPart = {
             type: 'toolCall',
             ...(RETURNED_ID.test(part.toolCallId) && { id: part.toolCallId }),
           };
           attach(call, part.providerMetadata);
           parts.push(call);
+          break;
+        }
+        case 'tool-result': {
+          const { toolCallId: id, toolName: tool, result: output, isError } = part;
+          const ran: DataPart = { type: 'ranResult', id, tool, output, ...(isError && { isError }) };
+          attach(ran, part.providerMetadata);
+          parts.push(ran);
           break;
         }
         case 'finish': {
@@ -222,12 +238,13 @@ function createKeeper() {
       }
     },
     /** Undefined if text and calls say everything, if the data exceeds its limit, or if it contains the key. */
-    kept(redact: Redact): Pick<ProviderData, 'parts' | 'chat'> | undefined {
+    kept(redact: Redact): Pick<ProviderData, 'parts' | 'ranParts' | 'chat'> | undefined {
       const isPlain = parts.every(
-        (part) => part.type !== 'reasoning' && part.metadata === undefined && !('id' in part),
+        (part) => (part.type === 'text' || part.type === 'toolCall') && part.metadata === undefined && !('id' in part),
       );
       if (isPlain && chat === undefined) return undefined;
-      const kept = { parts, ...(chat && { chat }) };
+      const hasRan = parts.some(({ type }) => type === 'ranCall' || type === 'ranResult');
+      const kept = { ...(hasRan ? { ranParts: parts } : { parts }), ...(chat && { chat }) };
       const json = JSON.stringify(kept);
       return json.length <= PROVIDER_DATA_MAX_CHARACTERS && redact(json) === json ? kept : undefined;
     },

@@ -1,5 +1,7 @@
 // The events of OpenAI's Responses, of OpenAI itself and of gateways with the same API.
 
+import { parseJson } from '../../lib/json/json.ts';
+import { createRanCollector, type RanCollector, sourceOf, withoutSealed } from '../response/ran.ts';
 import type { EventReader } from '../response/response-events.ts';
 import { argumentsIn, listIn, numberIn, recordIn, textIn } from './lenient.ts';
 
@@ -7,15 +9,58 @@ type Fields = Record<string, unknown>;
 
 export function createResponsesReader(): EventReader {
   let isOver = false;
+  const ran = createRanCollector();
   return {
     event(value) {
+      collect(ran, recordIn(value));
       const events = toEvents(value);
       isOver ||= /^response\.(completed|incomplete)$/.test(String(recordIn(value).type));
       return events;
     },
     isOver: () => isOver,
+    ran: ran.ran,
     whole,
   };
+}
+
+/** Calls that the caller is to run, and of which this service requests functions only. */
+const FOR_CALLER = /^(function|custom_tool|computer|local_shell|shell|apply_patch)_call$/;
+
+/** Items of the tools that the provider runs itself end in `_call`; what a text cites is in its annotations. */
+function collect(ran: RanCollector, given: Fields): void {
+  if (given.type === 'response.output_text.annotation.added') cite(ran, recordIn(given.annotation));
+  if (given.type !== 'response.output_item.done') return;
+  const item = recordIn(given.item);
+  const [type, index] = [String(item.type), numberIn(given.output_index) ?? 0];
+  // Some gateways send no events of annotations.
+  if (type === 'message')
+    for (const part of listIn(item.content))
+      for (const one of listIn(recordIn(part).annotations)) cite(ran, recordIn(one));
+  if (!type.endsWith('_call') || FOR_CALLER.test(type)) return;
+  const { type: _, id, status, action, arguments: given_arguments, code, queries, name, error, ...more } = item;
+  const { sources, ...did } = recordIn(action);
+  const tool = type === 'mcp_call' ? (textIn(name) ?? type) : type.slice(0, -'_call'.length);
+  const input =
+    action !== undefined && action !== null
+      ? did
+      : given_arguments !== undefined
+        ? (parseJson(argumentsIn(given_arguments) ?? '') ?? given_arguments)
+        : { ...(code !== undefined && { code }), ...(queries !== undefined && { queries }) };
+  const callId = textIn(id) ?? `item_${index}`;
+  ran.begin(callId, tool, input);
+  const hasFailed = (typeof status === 'string' && status !== 'completed') || (error !== undefined && error !== null);
+  const why =
+    textIn(error) ?? textIn(recordIn(error).message) ?? `The provider’s call is ${textIn(status) ?? 'failed'}.`;
+  const output = withoutSealed({ ...(sources !== undefined && sources !== null && { sources }), ...more });
+  ran.end(callId, tool, hasFailed ? { error: why } : { output });
+  for (const one of listIn(sources)) {
+    const url = textIn(recordIn(one).url);
+    if (url !== null) ran.reads(sourceOf(url));
+  }
+}
+
+function cite(ran: RanCollector, { url, title, filename, file_id }: Fields): void {
+  ran.cites(sourceOf(textIn(url), textIn(title) ?? textIn(filename) ?? textIn(file_id)));
 }
 
 function toEvents(value: unknown): readonly unknown[] {
@@ -59,7 +104,7 @@ function toEvents(value: unknown): readonly unknown[] {
   }
 }
 
-/** Undefined: of a kind that is not known, or of a tool that the provider runs itself, which no request asks for. */
+/** Undefined: of a kind that is not known, or that no request asks for. */
 function toItem(item: Fields, index: number): Fields | undefined {
   const { type } = item;
   const id = textIn(item.id) ?? `item_${index}`;
@@ -78,8 +123,35 @@ function toItem(item: Fields, index: number): Fields | undefined {
         ? undefined
         : { type, id, call_id, name, arguments: argumentsIn(item.arguments) ?? '', status };
     }
+    case 'web_search_call':
+      return { type, id, status: textIn(item.status) ?? 'completed', action: toSearch(recordIn(item.action)) };
     default:
       return undefined;
+  }
+}
+
+/** What a search did; null if it is of a kind that is not known. */
+function toSearch({ type, query, queries, sources, url, pattern }: Fields): Fields | null {
+  switch (type) {
+    case 'search': {
+      const named = listIn(sources).flatMap((one) => {
+        const address = textIn(recordIn(one).url);
+        return address === null ? [] : [{ type: 'url', url: address }];
+      });
+      const texts = listIn(queries).flatMap((one) => textIn(one) ?? []);
+      return {
+        type,
+        query: textIn(query),
+        ...(texts.length > 0 && { queries: texts }),
+        ...(named.length > 0 && { sources: named }),
+      };
+    }
+    case 'open_page':
+      return { type, url: textIn(url) };
+    case 'find_in_page':
+      return { type, url: textIn(url), pattern: textIn(pattern) };
+    default:
+      return null;
   }
 }
 

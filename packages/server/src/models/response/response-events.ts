@@ -6,6 +6,7 @@
 // was requested.
 import { createEventLines } from '../../lib/event-lines.ts';
 import { parseJson } from '../../lib/json/json.ts';
+import type { Ran } from '../../session-rows/ran.ts';
 import { ModelFailure } from '../model/model.ts';
 import { errorInEvent, type ProviderError } from '../model/provider-error.ts';
 
@@ -17,6 +18,8 @@ export interface EventReader {
   end?(isDone: boolean): readonly unknown[];
   /** Whether the events so far are a whole response. Default: only `[DONE]` says so. */
   isOver?(): boolean;
+  /** What the provider ran itself, as far as the events have said it. Default: nothing. */
+  ran?(): Ran;
   /** The events of a whole response. Undefined: it is none. */
   whole(body: unknown): readonly unknown[] | undefined;
 }

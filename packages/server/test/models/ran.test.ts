@@ -1,0 +1,367 @@
+// What a provider runs itself, in the exact form of each: nothing of it is dropped, and it is in the next request as that provider
+// requires it.
+import type { Model } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { ModelCall, ModelEntry, ModelEvent } from '../../src/models/model/model.ts';
+import { createModels } from '../../src/models/models.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { type ProviderServer, type Reply, raw, startProviderServer } from '../support/provider-server.ts';
+
+let base: TestPlatform;
+let server: ProviderServer;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+beforeEach(async () => {
+  server = await startProviderServer('/v1');
+});
+afterEach(() => server.close());
+
+const user = (text: string): ModelEntry => ({ role: 'user', content: [{ type: 'text', text }] });
+const frames = (...events: object[]) =>
+  raw(events.map((event) => `event: ${'type' in event ? event.type : 'message'}\ndata: ${JSON.stringify(event)}\n\n`));
+
+function callOf(provider: Model['provider'], model: string, more: Partial<ModelCall> = {}): ModelCall {
+  return {
+    organizationId: base.organizationId,
+    sessionId: 'ses_1',
+    environment: 'production',
+    config: { provider, model, baseUrl: server.url },
+    instructions: '',
+    tools: [],
+    limits: { maxOutputTokens: null },
+    outputSchema: null,
+    transcript: [user('Who won?')],
+    callsBefore: 0,
+    ...more,
+  };
+}
+
+async function ask(reply: Reply, call: ModelCall) {
+  server.next(reply);
+  const events: ModelEvent[] = [];
+  for await (const event of createModels(base.platform)(call, new AbortController().signal)) events.push(event);
+  const ran = events.find((event) => event.type === 'ran');
+  const finish = events.find((event) => event.type === 'finish');
+  const text = events.map((event) => (event.type === 'text' ? event.delta : '')).join('');
+  return { text, ran, finish, calls: events.filter(({ type }) => type === 'toolCall') };
+}
+
+const block = (index: number, content_block: object, ...deltas: object[]) => [
+  { type: 'content_block_start', index, content_block },
+  ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+  { type: 'content_block_stop', index },
+];
+const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 1 } } };
+const anthropicEnd = (stop_reason: string) => [
+  {
+    type: 'message_delta',
+    delta: { stop_reason, stop_sequence: null },
+    usage: { output_tokens: 9, server_tool_use: { web_search_requests: 1 } },
+  },
+  { type: 'message_stop' },
+];
+const found = (url: string, title: string | null) => ({
+  type: 'web_search_result',
+  url,
+  title,
+  encrypted_content: `sealed ${url}`,
+  page_age: 'April 30, 2026',
+});
+const citation = {
+  type: 'web_search_result_location',
+  url: 'https://example.com/a',
+  title: 'A',
+  encrypted_index: 'sealed index',
+  cited_text: 'Ada won.',
+};
+const searched = [
+  ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'I will search. ' }),
+  ...block(
+    1,
+    { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} },
+    { type: 'input_json_delta', partial_json: '' },
+    { type: 'input_json_delta', partial_json: '{"query": "who' },
+    { type: 'input_json_delta', partial_json: ' won"}' },
+  ),
+  ...block(2, {
+    type: 'web_search_tool_result',
+    tool_use_id: 'srvtoolu_1',
+    content: [found('https://example.com/a', 'A'), found('https://example.com/b', null)],
+  }),
+  ...block(
+    3,
+    { type: 'text', text: '', citations: [] },
+    { type: 'citations_delta', citation },
+    { type: 'text_delta', text: 'Ada won.' },
+  ),
+];
+const page = (url: string, title: string | null) => ({
+  type: 'web_search_result',
+  url,
+  title,
+  page_age: 'April 30, 2026',
+});
+
+const item = (output_index: number, item: object) => [
+  { type: 'response.output_item.added', output_index, item: { ...item, status: 'in_progress', content: [] } },
+  { type: 'response.output_item.done', output_index, item },
+];
+const message = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' };
+const action = {
+  type: 'search',
+  query: 'who won',
+  queries: ['who won'],
+  sources: [
+    { type: 'url', url: 'https://example.com/a' },
+    { type: 'url', url: 'https://example.com/b' },
+  ],
+};
+const search = { type: 'web_search_call', id: 'ws_1', status: 'completed', action };
+const openaiEvents = (...items: object[]) => [
+  { type: 'response.created', response: { id: 'resp_1', created_at: 1, model: 'gpt-6.1-terra' } },
+  ...items,
+  {
+    type: 'response.completed',
+    response: { usage: { input_tokens: 1, output_tokens: 1 }, incomplete_details: null },
+  },
+];
+const saysWithCitation = (text: string, annotation: object) => [
+  { type: 'response.output_item.added', output_index: 2, item: { ...message, content: [] } },
+  { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 2, content_index: 0, delta: text },
+  {
+    type: 'response.output_text.annotation.added',
+    item_id: 'msg_1',
+    output_index: 2,
+    content_index: 0,
+    annotation_index: 0,
+    annotation,
+  },
+  { type: 'response.output_item.done', output_index: 2, item: { ...message, content: [] } },
+];
+const urlCitation = { type: 'url_citation', url: 'https://example.com/a', title: 'A', start_index: 0, end_index: 8 };
+
+const grounding = {
+  webSearchQueries: ['who won', 'winner'],
+  searchEntryPoint: { renderedContent: '<div>who won</div>' },
+  groundingChunks: [
+    { web: { uri: 'https://vertexaisearch.cloud.google.com/grounding-api-redirect/1', title: 'example.com' } },
+    { web: { uri: 'https://vertexaisearch.cloud.google.com/grounding-api-redirect/2', title: 'example.org' } },
+  ],
+  groundingSupports: [{ segment: { startIndex: 0, endIndex: 8, text: 'Ada won.' }, groundingChunkIndices: [0] }],
+};
+const gemini = (parts: object[], more: object = {}) => ({
+  candidates: [{ content: { role: 'model', parts }, ...more }],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+});
+const chunk = (delta: object, more: object = {}) => ({ id: 'c', choices: [{ index: 0, delta }], ...more });
+const stop = { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+
+interface Case {
+  provider: Model['provider'];
+  model?: string;
+  events: object[];
+  calls: object[];
+  sources: object[];
+}
+
+const cases: Record<string, Case> = {
+  'Anthropic’s search': {
+    provider: 'anthropic',
+    events: [start, ...searched, ...anthropicEnd('end_turn')],
+    calls: [
+      {
+        tool: 'web_search',
+        input: { query: 'who won' },
+        output: [page('https://example.com/a', 'A'), page('https://example.com/b', null)],
+      },
+    ],
+    sources: [{ url: 'https://example.com/a', title: 'A', citedText: 'Ada won.' }],
+  },
+  'Anthropic’s search that failed': {
+    provider: 'anthropic',
+    events: [
+      start,
+      ...block(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+      ...block(1, {
+        type: 'web_search_tool_result',
+        tool_use_id: 's',
+        content: { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' },
+      }),
+      ...block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'No.' }),
+      ...anthropicEnd('end_turn'),
+    ],
+    calls: [{ tool: 'web_search', input: {}, error: 'max_uses_exceeded' }],
+    sources: [],
+  },
+  'a tool of Anthropic’s that its package does not know': {
+    provider: 'anthropic',
+    events: [
+      start,
+      ...block(0, { type: 'server_tool_use', id: 's', name: 'time_travel', input: { to: 1999 } }),
+      ...block(1, { type: 'time_travel_tool_result', tool_use_id: 's', content: { encrypted_x: 'y', year: 1999 } }),
+      ...block(2, { type: 'mcp_tool_use', id: 'm', name: 'crm', server_name: 'crm', input: {} }),
+      ...block(3, {
+        type: 'mcp_tool_result',
+        tool_use_id: 'm',
+        is_error: true,
+        content: [{ type: 'text', text: 'no' }],
+      }),
+      ...block(4, { type: 'text', text: '' }, { type: 'text_delta', text: 'Done.' }),
+      ...anthropicEnd('end_turn'),
+    ],
+    calls: [
+      { tool: 'time_travel', input: { to: 1999 }, output: { year: 1999 } },
+      { tool: 'crm', input: {}, error: '[{"type":"text","text":"no"}]' },
+    ],
+    sources: [],
+  },
+  'OpenAI’s search': {
+    provider: 'openai',
+    events: openaiEvents(...item(1, search), ...saysWithCitation('Ada won.', urlCitation)),
+    calls: [
+      {
+        tool: 'web_search',
+        input: { type: 'search', query: 'who won', queries: ['who won'] },
+        output: { sources: action.sources },
+      },
+    ],
+    sources: [{ url: 'https://example.com/a', title: 'A' }],
+  },
+  'OpenAI’s page, its search that failed, and an answer that cites nothing': {
+    provider: 'openai',
+    events: openaiEvents(
+      ...item(0, search),
+      ...item(1, { ...search, id: 'ws_2', action: { type: 'open_page', url: 'https://example.com/a' } }),
+      ...item(2, { ...search, id: 'ws_3', status: 'failed', action: { type: 'search', query: 'b' } }),
+      { type: 'response.output_item.added', output_index: 3, item: { ...message, content: [] } },
+      { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 3, delta: 'Hm.' },
+      { type: 'response.output_item.done', output_index: 3, item: { ...message, content: [] } },
+    ),
+    calls: [
+      { tool: 'web_search', output: { sources: action.sources } },
+      { tool: 'web_search', input: { type: 'open_page', url: 'https://example.com/a' }, output: {} },
+      { tool: 'web_search', input: { type: 'search', query: 'b' }, error: 'The provider’s call is failed.' },
+    ],
+    sources: [{ url: 'https://example.com/a' }, { url: 'https://example.com/b' }],
+  },
+  'other tools of OpenAI’s': {
+    provider: 'openai',
+    events: openaiEvents(
+      ...item(0, {
+        type: 'file_search_call',
+        id: 'fs_1',
+        status: 'completed',
+        queries: ['a'],
+        results: [{ score: 1 }],
+      }),
+      ...item(1, { type: 'mcp_call', id: 'mcp_1', name: 'crm', server_label: 'x', arguments: '{"a":1}', output: 'ok' }),
+      ...saysWithCitation('Done.', { type: 'file_citation', file_id: 'file_1', filename: 'a.pdf', index: 1 }),
+    ),
+    calls: [
+      { tool: 'file_search', input: { queries: ['a'] }, output: { results: [{ score: 1 }] } },
+      { tool: 'crm', input: { a: 1 }, output: { server_label: 'x', output: 'ok' } },
+    ],
+    sources: [{ title: 'a.pdf' }],
+  },
+  'Google’s grounding': {
+    provider: 'google',
+    events: [
+      gemini([{ text: 'Ada ' }]),
+      gemini([{ text: 'won.' }], { finishReason: 'STOP', groundingMetadata: grounding }),
+    ],
+    calls: [
+      {
+        tool: 'web_search',
+        input: { queries: ['who won', 'winner'] },
+        output: {
+          sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+          searchEntryPoint: grounding.searchEntryPoint,
+        },
+      },
+    ],
+    sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+  },
+  'Google’s calls of its own tools': {
+    provider: 'google',
+    events: [
+      gemini([
+        {
+          toolCall: { toolType: 'GOOGLE_SEARCH_WEB', id: 't1', args: { queries: ['who won'] } },
+          thoughtSignature: 's1',
+        },
+        { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', id: 't1', response: { search_suggestions: '<div/>' } } },
+      ]),
+      gemini([{ text: 'Ada won.' }], { finishReason: 'STOP', groundingMetadata: grounding }),
+    ],
+    calls: [{ tool: 'web_search', input: { queries: ['who won'] }, output: { search_suggestions: '<div/>' } }],
+    sources: grounding.groundingChunks.map(({ web }) => ({ url: web.uri, title: web.title })),
+  },
+  'a chat server with annotations': {
+    provider: 'openai-compatible',
+    events: [
+      chunk({ content: 'Ada won.' }),
+      chunk({ annotations: [{ type: 'url_citation', url_citation: { ...urlCitation, content: 'Ada!' } }] }),
+      chunk({ annotations: [{ type: 'url_citation', url_citation: { url: 'javascript:alert(1)', title: '' } }] }),
+      stop,
+    ],
+    calls: [],
+    sources: [{ url: 'https://example.com/a', title: 'A', citedText: 'Ada!' }, { title: 'javascript:alert(1)' }],
+  },
+  'a chat server that repeats its sources with each piece': {
+    provider: 'openai-compatible',
+    events: ['Ada ', 'won.']
+      .map((content) =>
+        chunk(
+          { content },
+          {
+            citations: ['https://example.com/a', 'https://example.com/b'],
+            search_results: [{ title: 'A', url: 'https://example.com/a', date: null }],
+          },
+        ),
+      )
+      .concat(stop as never),
+    calls: [],
+    sources: [{ url: 'https://example.com/a', title: 'A' }, { url: 'https://example.com/b' }],
+  },
+  'a chat server that runs tools': {
+    provider: 'openai-compatible',
+    events: [
+      chunk({ executed_tools: [{ index: 0, type: 'search', arguments: '{"query":"who won"}' }] }),
+      chunk({ executed_tools: [{ index: 0, type: 'search', arguments: '{"query":"who won"}', output: 'Ada' }] }),
+      chunk({ content: 'Ada won.' }),
+      stop,
+    ],
+    calls: [{ tool: 'search', input: { query: 'who won' }, output: 'Ada' }],
+    sources: [],
+  },
+};
+
+test.each(Object.entries(cases))('%s is all there, and no call for anyone to run', async (_, given) => {
+  const { provider, model = 'gemini-3.5-flash', events } = given;
+  const { ran, calls } = await ask(frames(...events), callOf(provider, model));
+  expect(calls).toEqual([]);
+  expect(ran?.calls ?? []).toMatchObject(given.calls);
+  expect(ran?.calls ?? []).toHaveLength(given.calls.length);
+  expect(ran?.sources ?? []).toEqual(given.sources);
+  expect(JSON.stringify(ran ?? null)).not.toContain('sealed');
+});
+
+test('a call without a result says so, and a result of an earlier call is there too', async () => {
+  const pending = block(0, { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'a' } });
+  const { ran } = await ask(
+    frames(
+      start,
+      ...block(1, { type: 'web_search_tool_result', tool_use_id: 's0', content: [] }),
+      ...pending,
+      ...anthropicEnd('end_turn'),
+    ),
+    callOf('anthropic', 'claude-sonnet-5-5'),
+  );
+  expect(ran?.calls).toEqual([
+    { tool: 'web_search', input: {}, output: [] },
+    { tool: 'web_search', input: { query: 'a' }, error: 'The provider’s response has no result of this call.' },
+  ]);
+});
