@@ -16,13 +16,13 @@ interface CpuProfile {
 }
 
 /** The benchmark that is running; undefined without `--profile`. */
-let current: { name: string; directory: string; reports: string[] } | undefined;
+let current: { name: string; directory: string; reports: string[]; processes: number } | undefined;
 
 /** Runs a benchmark, and prints what its processes and its database did. */
 export async function profiled<T>(name: string, run: () => Promise<T>): Promise<T> {
   const directory = fileURLToPath(new URL(`../profiles/${name}/`, import.meta.url));
   await mkdir(directory, { recursive: true });
-  current = { name, directory, reports: [] };
+  current = { name, directory, reports: [], processes: 0 };
   // Some benchmarks run a part of the service here, all of them the load.
   const session = new Session();
   session.connect();
@@ -42,7 +42,8 @@ export async function profiled<T>(name: string, run: () => Promise<T>): Promise<
 /** The environment of a process that is profiled. */
 export function profileOptions(file: string): Record<string, string> {
   if (!current) return {};
-  const name = `${file.replace('.ts', '')}.cpuprofile`;
+  current.processes += 1;
+  const name = `${file.replace('.ts', '')}-${current.processes}.cpuprofile`;
   return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${current.directory} --cpu-prof-name=${name}` };
 }
 
