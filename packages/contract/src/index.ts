@@ -22,6 +22,7 @@ export * from './left-out.ts';
 export * from './model-facts.ts';
 export * from './model-servers.ts';
 export * from './models.ts';
+export * from './needed-secrets.ts';
 export * from './operations.ts';
 export * from './overview.ts';
 export * from './people.ts';

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CreateAgent } from '@signalbox/client';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { ask } from '../../../embedded-postgres/test/support/ask.ts';
 import { outdatedServer, serverVersion } from '../../src/db/server-version.ts';
@@ -229,6 +230,47 @@ test('an agent of an earlier release whose approval rule can’t match is named,
   expect((await found()).message).toContain(other.agentId);
   await agents.archive(other.agentId);
   expect(await found()).toMatchObject({ status: 'ok' });
+});
+
+test.each<[string, (secret: string) => Pick<CreateAgent, 'model' | 'tools'>]>([
+  ['a header of an http tool', (secret) => ({ model: 'scripted/x', tools: [httpToolWith(secret)] })],
+  ['an MCP server', (secret) => ({ model: 'scripted/x', tools: [mcpToolWith(secret)] })],
+  ['the key of a model', (apiKeySecret) => ({ model: { provider: 'openai', model: 'x', apiKeySecret } })],
+  [
+    'the key of a fallback',
+    (apiKeySecret) => ({
+      model: { provider: 'scripted', model: 'x', fallbacks: [{ provider: 'openai', model: 'x', apiKeySecret }] },
+    }),
+  ],
+])('an agent that names a secret which no environment has is named: %s', async (_, withSecret) => {
+  const { agents } = service.client;
+  const { agentId } = await agents.create({ name: 'Shop', ...withSecret('TOKN') });
+  const found = async () => (await examineWith({})).get('agents')!;
+  expect(await found()).toMatchObject({
+    status: 'warning',
+    message: `${agentId} (Shop), version 1: no environment has the secret TOKN. Did you mean "TOKEN"?`,
+  });
+  await agents.update(agentId, withSecret('TOKEN'));
+  expect(await found()).toMatchObject({ status: 'ok' });
+  await agents.archive(agentId);
+});
+
+const httpToolWith = (secret: string) => ({
+  type: 'http' as const,
+  name: 'look',
+  description: 'look',
+  inputSchema: { type: 'object' },
+  request: {
+    method: 'GET' as const,
+    url: 'https://a.example/',
+    headers: { Authorization: `Bearer {{secrets.${secret}}}` },
+  },
+});
+const mcpToolWith = (secret: string) => ({
+  type: 'mcp' as const,
+  name: 'shop',
+  url: 'https://a.example/mcp',
+  headers: { Authorization: `Bearer {{secrets.${secret}}}` },
 });
 
 test('a master key that is missing, another one or readable by others is named', async () => {

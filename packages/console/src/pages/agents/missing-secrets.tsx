@@ -1,12 +1,13 @@
 // Which of the secrets that the definition needs an environment does not have.
 import type { Signalbox } from '@signalbox/client';
+import { type NeededSecret, neededSecrets } from '@signalbox/contract';
 import { Link } from '@tanstack/react-router';
 import { Fragment, useDeferredValue, useMemo } from 'react';
 import { useEnvironmentNames } from '../../data/environment-names.ts';
 import { useApiQuery, useOrganization } from '../../data/organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { useDraft } from './draft.tsx';
-import { type NeededSecret, secretsOf } from './secrets-of.ts';
+import { modelOf } from './model.ts';
 
 // More are shown on their own pages.
 const MOST_ENVIRONMENTS = 10;
@@ -16,7 +17,10 @@ export function MissingSecrets() {
   const { organizationId, may } = useOrganization();
   // Deferred, so that it does not delay typing.
   const definition = useDeferredValue(useDraft().value);
-  const needed = useMemo(() => secretsOf(definition), [definition]);
+  const needed = useMemo(
+    () => neededSecrets({ model: modelOf(definition.model), tools: definition.tools }),
+    [definition],
+  );
   const environments = useEnvironmentNames()?.slice(0, MOST_ENVIRONMENTS);
   const { data: missing = [] } = useApiQuery(
     ['secrets', 'missing', environments, needed],

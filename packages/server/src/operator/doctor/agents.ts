@@ -1,5 +1,8 @@
 // Checks the definitions of agents as saving them would. Earlier releases stored some that would be refused now, such as a rule of an
-// approval with a misspelt property, and they continue to run.
+// approval with a misspelt property, and they continue to run. And whether their secrets exist: one may be set after the agent that names
+// it was saved, so saving asks for none.
+import { neededSecrets } from '@signalbox/contract';
+import { didYouMean } from '@signalbox/contract/nearest';
 import type { Definition } from '../../agents/agents.ts';
 import { fitErrors } from '../../agents/fit-errors.ts';
 import type { BulkConnection } from '../../db/bulk-connection.ts';
@@ -16,7 +19,9 @@ interface Row {
   organizationId: string;
   agentId: string;
   version: number;
-  definition: Pick<Definition, 'name' | 'tools' | 'outputSchema'>;
+  definition: Pick<Definition, 'name' | 'model' | 'tools' | 'outputSchema'>;
+  /** The names of the organization's secrets, in any environment. */
+  secrets: string[];
 }
 
 export async function checkAgents(connection: BulkConnection): Promise<Omit<Finding, 'check'>[]> {
@@ -25,7 +30,8 @@ export async function checkAgents(connection: BulkConnection): Promise<Omit<Find
   let after: [string | null, string | null] = [null, null];
   for (let page: Row[] = []; count < MAX_CHECKED; ) {
     page = await connection.query<Row>(
-      `select a.organization_id as "organizationId", a.agent_id as "agentId", a.version, v.definition
+      `select a.organization_id as "organizationId", a.agent_id as "agentId", a.version, v.definition,
+         array(select distinct s.name from environment_secrets s where s.organization_id = a.organization_id) as secrets
        from agents a
        join agent_versions v
          on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version
@@ -43,14 +49,25 @@ export async function checkAgents(connection: BulkConnection): Promise<Omit<Find
   const hidden = findings.length - MAX_SHOWN;
   return [
     ...findings.slice(0, MAX_SHOWN),
-    ...(hidden > 0 ? [warning(`${hidden} more agents have such problems`, 'Correct those above first.')] : []),
+    ...(hidden > 0 ? [warning(`agents have ${hidden} more such problems`, 'Correct those above first.')] : []),
   ];
 }
 
-async function findingsOf({ organizationId, agentId, version, definition }: Row) {
+async function findingsOf({ organizationId, agentId, version, definition, secrets }: Row) {
+  const about = `${formatId('agt', agentId)} (${definition.name}), version ${version}: `;
+  const findings: Omit<Finding, 'check'>[] = [];
   const [first, ...others] = await fitErrors(organizationId, definition.tools, definition.outputSchema);
-  if (!first) return [];
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const text = `${formatId('agt', agentId)} (${definition.name}), version ${version}: ${first.path}: ${first.message}${more}`;
-  return [warning(text, 'The part has no effect as it is. Correct it and save the agent.')];
+  if (first) {
+    const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+    const text = `${about}${first.path}: ${first.message}${more}`;
+    findings.push(warning(text, 'The part has no effect as it is. Correct it and save the agent.'));
+  }
+  for (const { name, provider } of neededSecrets({ ...definition, model: { ...definition.model } })) {
+    // The operator may have provided the usual key of a provider; the checks of providers are about these.
+    if (provider !== undefined || secrets.includes(name)) continue;
+    const hint = didYouMean(name, secrets);
+    const text = `${about}no environment has the secret ${name}${hint === '' ? '' : `.${hint}`}`;
+    findings.push(warning(text, 'Set it where the agent runs (signalbox secrets set), or correct its name.'));
+  }
+  return findings;
 }

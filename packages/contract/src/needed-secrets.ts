@@ -1,7 +1,5 @@
-// The secrets that a definition needs.
-import { cloudUrlForm, ownProvider, usualKeyName } from '@signalbox/contract';
-import type { Definition } from './definition.ts';
-import { isRecord, modelOf } from './model.ts';
+// The secrets that a definition needs, which the console and the doctor look for.
+import { cloudUrlForm, ownProvider, usualKeyName } from './providers.ts';
 
 export interface NeededSecret {
   name: string;
@@ -9,20 +7,26 @@ export interface NeededSecret {
   provider?: string;
 }
 
+/** A definition, which may still be typed: each part can be anything. */
+interface Parts {
+  /** As an object. */
+  model: Readonly<Record<string, unknown>>;
+  tools: unknown;
+}
+
 /** By name. */
-export function secretsOf(definition: Definition): NeededSecret[] {
-  const model = modelOf(definition.model);
-  const fallbacks = Array.isArray(model.fallbacks) ? model.fallbacks : [];
+export function neededSecrets({ model, tools }: Parts): NeededSecret[] {
+  const { fallbacks, compaction } = model;
   const found = new Map<string, NeededSecret>();
-  for (const one of [model, ...fallbacks, model.compaction].filter(isRecord)) {
-    const { provider, baseUrl, apiKeySecret } = one;
+  for (const one of [model, ...(Array.isArray(fallbacks) ? fallbacks : []), compaction]) {
+    const { provider, baseUrl, apiKeySecret } = (one ?? {}) as Readonly<Record<string, unknown>>;
     const own = baseUrl === undefined ? ownProvider(String(provider)) : undefined;
     const cloudKey = cloudUrlForm(String(provider)) && usualKeyName(String(provider));
     if (typeof apiKeySecret === 'string' && apiKeySecret !== '') found.set(apiKeySecret, { name: apiKeySecret });
     else if (cloudKey) found.set(cloudKey, { name: cloudKey });
     else if (own && !found.has(own.keyName)) found.set(own.keyName, { name: own.keyName, provider: own.name });
   }
-  for (const [, name] of JSON.stringify(definition.tools ?? []).matchAll(/\{\{\s*secrets\.([A-Z][A-Z0-9_]*)\s*\}\}/g)) {
+  for (const [, name] of JSON.stringify(tools ?? []).matchAll(/\{\{\s*secrets\.([A-Z][A-Z0-9_]*)\s*\}\}/g)) {
     found.set(name!, { name: name! });
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { secretsOf } from './secrets-of.ts';
+import { neededSecrets } from './needed-secrets.ts';
 
 test('a definition needs the keys of its models and the secrets of its tools, each once', () => {
   const request = { url: 'https://x', headers: { Authorization: 'Bearer {{secrets.SHOP}} {{ secrets.B2 }}' } };
   expect(
-    secretsOf({
+    neededSecrets({
       model: {
         provider: 'anthropic',
         model: 'a',
@@ -21,8 +21,10 @@ test('a definition needs the keys of its models and the secrets of its tools, ea
       ],
     }),
   ).toEqual([{ name: 'ANTHROPIC_API_KEY', provider: 'anthropic' }, { name: 'B2' }, { name: 'MINE' }, { name: 'SHOP' }]);
-  expect(secretsOf({ model: 'openai/gpt-5' })).toEqual([{ name: 'OPENAI_API_KEY', provider: 'openai' }]);
-  expect(secretsOf({ model: { provider: 'worker', queue: 'q' }, tools: 'not a list {{secrets.A}}' })).toEqual([
+  expect(neededSecrets({ model: { provider: 'openai', model: 'a' }, tools: undefined })).toEqual([
+    { name: 'OPENAI_API_KEY', provider: 'openai' },
+  ]);
+  expect(neededSecrets({ model: { provider: 'worker', queue: 'q' }, tools: 'not a list {{secrets.A}}' })).toEqual([
     { name: 'A' },
   ]);
 });
