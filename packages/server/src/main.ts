@@ -159,11 +159,9 @@ async function startPlatform(
   if (config.databaseUrl === undefined) await forgetOtherNodes(db);
   if (config.adminKeyFile) await writeAdminKeyFile({ db, clock, log }, organizationId, config.adminKeyFile);
 
-  const tracing = config.otlpEndpoint
-    ? (await import('./observe/tracing.ts')).createTracing(
-        { clock, log },
-        { endpoint: config.otlpEndpoint, headers: config.otlpHeaders, compression: config.otlpCompression },
-      )
+  const { otlpEndpoint } = config;
+  const tracing = otlpEndpoint
+    ? (await import('./observe/tracing.ts')).createTracing({ clock, log }, { ...config, otlpEndpoint })
     : undefined;
   stops.push(async () => tracing?.stop());
   const metrics = createMetrics();

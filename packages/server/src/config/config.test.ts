@@ -109,6 +109,21 @@ test('headers for the collector are parsed as OpenTelemetry specifies, and no pr
   }
 });
 
+test('content is captured under the names that OpenTelemetry has for it, in spans only', () => {
+  const variable = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+  const read = (text: string) => readConfig({}, { [variable]: text }).otlpContent;
+  expect(['true', 'True', 'SPAN_ONLY', 'span_only'].map(read)).toEqual([true, true, true, true]);
+  expect(['false', 'NO_CONTENT', ''].map(read)).toEqual([false, false, false]);
+  const right = 'use SPAN_ONLY (or true), or NO_CONTENT (or false)';
+  for (const [text, why] of [
+    ['yes', ''],
+    ['EVENT_ONLY', ', as there are no events'],
+    ['SPAN_AND_EVENT', ', as there are no events'],
+  ]) {
+    expect(problemsOf({}, { [variable]: text! })).toEqual([`${variable}: "${text}" is not possible${why}; ${right}`]);
+  }
+});
+
 test('every problem is reported at once, named by its option or variable', () => {
   const problems = problemsOf(
     { port: 'http' },

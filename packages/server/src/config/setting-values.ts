@@ -197,6 +197,15 @@ export function parseCompression(text: string): (typeof compressions)[number] {
   return compression;
 }
 
+/** OpenTelemetry's names, and the older `true` and `false`. Whether spans have content. */
+export function parseContentCapture(text: string): boolean {
+  const value = text.toUpperCase();
+  if (value === 'SPAN_ONLY' || value === 'TRUE') return true;
+  if (value === 'NO_CONTENT' || value === 'FALSE') return false;
+  const events = /EVENT/.test(value) ? ', as there are no events' : '';
+  throw new Error(`"${text}" is not possible${events}; use SPAN_ONLY (or true), or NO_CONTENT (or false)`);
+}
+
 export function parseLogLevel(text: string): string {
   if (!logLevels.includes(text as (typeof logLevels)[number])) {
     throw new Error(`"${text}" is not a log level; use one of ${logLevels.join(', ')}`);

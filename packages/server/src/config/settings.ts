@@ -9,6 +9,7 @@ import {
   logLevels,
   parseCollector,
   parseCompression,
+  parseContentCapture,
   parseCount,
   parseDatabaseUrl,
   parseDays,
@@ -323,6 +324,12 @@ export const settingGroups = {
       default: 'none',
       about: 'how spans for the collector are compressed: gzip or none',
       parse: parseCompression,
+    }),
+    otlpContent: required({
+      variable: 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+      default: 'NO_CONTENT',
+      about: 'whether spans contain what people, models and tools said: SPAN_ONLY or NO_CONTENT',
+      parse: parseContentCapture,
     }),
   },
 };

@@ -1,15 +1,23 @@
 // Metrics and traces of a turn: the turn itself, its model calls and its tool calls.
 //
 // A span of a turn lasts as long as a node runs it. A parked turn has no span; the node that resumes it begins another, in the
-// same trace. No span contains what was sent to models and tools.
+// same trace. What was sent to models and tools is in no span, unless the operator wants it (trace-content.ts).
 import { type Model, providerFacts } from '@signalbox/contract';
 import type { Subject } from '../analytics/recorder.ts';
 import { formatId } from '../lib/ids.ts';
-import { type AskModel, type ModelEvent, ModelFailure, type ModelFailureCode } from '../models/model/model.ts';
-import type { Span } from '../observe/tracing.ts';
+import {
+  type AskModel,
+  type ModelCall,
+  type ModelEvent,
+  ModelFailure,
+  type ModelFailureCode,
+  type ReportedUsage,
+} from '../models/model/model.ts';
+import type { Attributes, Span } from '../observe/tracing.ts';
 import type { SessionRow } from '../session-rows/session.ts';
-import type { RunTool } from '../tools/tool/tool.ts';
+import type { RunTool, ToolOutcome } from '../tools/tool/tool.ts';
 import { modelName } from '../usage/prices.ts';
+import { argumentsContent, askedContent, callIdOf, createHeardResponse, resultContent } from './trace-content.ts';
 import type { TurnContext } from './turn-context.ts';
 
 const failureCodes: readonly string[] = [
@@ -83,29 +91,20 @@ export function withModelTelemetry(
     const subject = subjectOf(row, call.config);
     const calledAt = clock.now().getTime();
     let isFirst = true;
-    const span = tracing?.span(
-      `chat ${model ?? provider}`,
-      'client',
-      {
-        'gen_ai.operation.name': 'chat',
-        'gen_ai.provider.name': providerFacts[provider].telemetryName,
-        'gen_ai.request.model': model,
-      },
-      turn?.traceParent,
-    );
+    const span = tracing?.span(`chat ${model ?? provider}`, 'client', chatAttributes(call), turn?.traceParent);
+    const heard = span?.takesContent ? createHeardResponse() : undefined;
     let outcome = 'stopped';
-    let more = {};
+    let more: Attributes = {};
+    let finishReason = 'error';
     try {
       for await (const event of ask(call, signal)) {
         if (isFirst) analytics.observe(subject, 'firstTokenMs', clock.now().getTime() - calledAt);
         isFirst = false;
+        heard?.add(event);
         if (event.type === 'finish') {
           outcome = 'succeeded';
-          more = {
-            'gen_ai.usage.input_tokens': event.usage.inputTokens,
-            'gen_ai.usage.output_tokens': event.usage.outputTokens,
-            'gen_ai.response.finish_reasons': [finishReasons[event.reason]],
-          };
+          finishReason = finishReasons[event.reason];
+          more = { ...usageAttributes(event.usage), 'gen_ai.response.finish_reasons': [finishReason] };
         }
         yield event;
       }
@@ -120,8 +119,30 @@ export function withModelTelemetry(
       if (outcome !== 'skipped') took();
       metrics.modelCalls.inc({ provider, outcome });
       if (outcome.startsWith('model_')) analytics.count(subject, 'modelCallsFailed');
-      span?.end(more, outcome.startsWith('model_') ? outcome : undefined);
+      const content =
+        heard && outcome !== 'skipped' ? { ...askedContent(call), ...heard.content(finishReason) } : undefined;
+      span?.end(more, outcome.startsWith('model_') ? outcome : undefined, content);
     }
+  };
+}
+
+function chatAttributes({ config: { provider, model }, sessionId, limits, outputSchema }: ModelCall): Attributes {
+  return {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': providerFacts[provider].telemetryName,
+    'gen_ai.request.model': model,
+    'gen_ai.request.max_tokens': limits.maxOutputTokens ?? undefined,
+    'gen_ai.output.type': outputSchema ? 'json' : undefined,
+    'gen_ai.conversation.id': sessionId,
+  };
+}
+
+function usageAttributes({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens }: ReportedUsage): Attributes {
+  return {
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': cachedTokens || undefined,
+    'gen_ai.usage.cache_creation.input_tokens': cacheWriteTokens || undefined,
   };
 }
 
@@ -140,14 +161,17 @@ export function withToolTelemetry(
       {
         'gen_ai.operation.name': 'execute_tool',
         'gen_ai.tool.name': call.tool.name,
-        'gen_ai.tool.call.id': call.operationId.replace(/^op_/, 'call_'),
+        'gen_ai.tool.call.id': callIdOf(call.operationId),
+        // As the conventions call a tool that the agent's side runs, with an API of others.
+        'gen_ai.tool.type': type === 'http' || type === 'mcp' ? 'extension' : undefined,
         'signalbox.tool.type': type,
       },
       turn?.traceParent,
     );
     let outcome = 'stopped';
+    let result: ToolOutcome | undefined;
     try {
-      const result = await run({ ...call, sessionId }, signal);
+      result = await run({ ...call, sessionId }, signal);
       outcome = result.error === undefined ? 'succeeded' : 'failed';
       return result;
     } catch (error) {
@@ -158,7 +182,10 @@ export function withToolTelemetry(
       metrics.toolCalls.inc({ type, outcome });
       const subject = subjectOf(session.row, state.definition.model);
       analytics.count(subject, 'toolCalls', ...(outcome === 'failed' ? ['toolCallsFailed' as const] : []));
-      span?.end({}, outcome === 'failed' ? 'tool_error' : undefined);
+      const content = span?.takesContent
+        ? { ...argumentsContent(call.input), ...(result && resultContent(result)) }
+        : undefined;
+      span?.end({}, outcome === 'failed' ? 'tool_error' : undefined, content);
     }
   };
 }

@@ -53,6 +53,7 @@ const span = (n: number, more: Partial<FinishedSpan> = {}): FinishedSpan => ({
   startMs: 1_700_000_000_000.25,
   endMs: 1_700_000_000_001.5,
   attributes: {},
+  content: {},
   hasFailed: false,
   ...more,
 });
@@ -114,6 +115,26 @@ test('spans of an outage are kept until the collector is back, at most 2,048, an
   await clock.passUntil(() => arrived() === 2_048);
   expect(messages()).toEqual(['the collector does not accept spans', 'the collector accepts spans again']);
   expect(lines.join()).not.toContain('secret');
+});
+
+test('content is sent in requests of limited size, and while much of it waits, spans are kept without theirs', async () => {
+  const content = { 'gen_ai.input.messages': 'x'.repeat(1024 * 1024) };
+  status = 503;
+  for (let n = 0; n < 20; n += 1) exported.add(span(n, { content }));
+  await clock.passUntil(() => received.length >= 1);
+  [status, received] = [200, []];
+  const arrived = () => received.flatMap(spansIn) as { attributes: { key: string }[] }[];
+  await clock.passUntil(() => arrived().length === 20);
+  expect(arrived().map(({ attributes }) => attributes.map(({ key }) => key).join())).toEqual([
+    ...Array(16).fill('gen_ai.input.messages'),
+    ...Array(4).fill('signalbox.content_dropped'),
+  ]);
+  expect(Math.max(...received.map(({ body }) => body.length))).toBeLessThan(2.1 * 1024 * 1024);
+  // What was sent makes room again, and enough of it is sent at once.
+  received = [];
+  for (const n of [1, 2]) exported.add(span(n, { content }));
+  await idle();
+  expect(arrived().map(({ attributes }) => attributes[0]!.key)).toEqual(Array(2).fill('gen_ai.input.messages'));
 });
 
 test('spans that the collector refuses are not sent again', async () => {

@@ -3,6 +3,7 @@
 //
 // Spans wait in a bounded queue, in the order in which they ended. One request at a time takes some from its front, when there are enough
 // for one or a few seconds have passed. While the collector does not respond they stay there, and the newest are dropped when it is full.
+// Content is limited in addition: spans that come when much of it waits are kept without theirs.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { OVER } from '../lib/aborted.ts';
@@ -22,6 +23,8 @@ export interface FinishedSpan {
   startMs: number;
   endMs: number;
   attributes: Readonly<Record<string, AttributeValue>>;
+  /** More attributes, with what people, models and tools said. */
+  content: Readonly<Record<string, AttributeValue>>;
   hasFailed: boolean;
 }
 
@@ -44,6 +47,9 @@ type Outcome = 'accepted' | 'refused' | 'unavailable';
 // Some megabytes.
 const MAX_WAITING = 2_048;
 const MAX_IN_REQUEST = 512;
+const CONTENT_MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
+// Collectors limit the body of a request, the official one to 20 MB. JSON within JSON has about twice its length.
+const CONTENT_MAX_CHARACTERS_IN_REQUEST = 2 * 1024 * 1024;
 const COLLECT_MS = 5_000;
 const RESPONSE_MS = 5_000;
 const LONGEST_WAIT_MS = 60_000;
@@ -60,6 +66,7 @@ export function createSpanExport({ clock, log }: { clock: Clock; log: Log }, col
   const url = `${collector.endpoint.replace(/\/+$/, '')}/v1/traces`;
   const queue: FinishedSpan[] = [];
   const late = new AbortController();
+  let waitingCharacters = 0;
   let failures = 0;
   let isStopping = false;
   let sending: Promise<void> | undefined;
@@ -68,20 +75,37 @@ export function createSpanExport({ clock, log }: { clock: Clock; log: Log }, col
   async function sendAll(): Promise<void> {
     while (queue.length > 0) {
       await collect();
-      const count = Math.min(queue.length, MAX_IN_REQUEST);
-      const outcome = await send(queue.slice(0, count));
+      const spans = nextSpans();
+      const outcome = await send(spans);
       if (outcome === 'unavailable' && isStopping) return;
       failures = outcome === 'unavailable' ? failures + 1 : 0;
-      if (outcome !== 'unavailable') queue.splice(0, count);
+      if (outcome === 'unavailable') continue;
+      queue.splice(0, spans.length);
+      waitingCharacters -= spans.reduce((sum, span) => sum + charactersOf(span), 0);
     }
     // Here and not when the promise resolves: a span that is added meanwhile would wait for the next one.
     sending = undefined;
   }
 
+  /** As many as a request may have. */
+  function nextSpans(): FinishedSpan[] {
+    const spans: FinishedSpan[] = [];
+    let characters = 0;
+    for (const span of queue) {
+      characters += charactersOf(span);
+      if (spans.length === MAX_IN_REQUEST || (spans.length > 0 && characters > CONTENT_MAX_CHARACTERS_IN_REQUEST))
+        break;
+      spans.push(span);
+    }
+    return spans;
+  }
+
+  const isEnough = () => queue.length >= MAX_IN_REQUEST || waitingCharacters >= CONTENT_MAX_CHARACTERS_IN_REQUEST;
+
   /** Waits for more spans, or for the collector. */
   async function collect(): Promise<void> {
     const waitMs = failures === 0 ? COLLECT_MS : exponentialMs(failures, COLLECT_MS, LONGEST_WAIT_MS);
-    if (isStopping || (failures === 0 && queue.length >= MAX_IN_REQUEST)) return;
+    if (isStopping || (failures === 0 && isEnough())) return;
     collected = new AbortController();
     await clock.sleep(waitMs, collected.signal).catch(() => {});
   }
@@ -137,8 +161,10 @@ export function createSpanExport({ clock, log }: { clock: Clock; log: Log }, col
   return {
     add(span) {
       if (isStopping || queue.length >= MAX_WAITING) return;
-      queue.push(span);
-      if (failures === 0 && queue.length >= MAX_IN_REQUEST) collected.abort(OVER);
+      const hasRoom = waitingCharacters + charactersOf(span) <= CONTENT_MAX_WAITING_CHARACTERS;
+      queue.push(hasRoom ? span : { ...span, content: { 'signalbox.content_dropped': true } });
+      waitingCharacters += hasRoom ? charactersOf(span) : 0;
+      if (failures === 0 && isEnough()) collected.abort(OVER);
       sending ??= sendAll();
     },
 
@@ -156,6 +182,10 @@ export function createSpanExport({ clock, log }: { clock: Clock; log: Log }, col
   };
 }
 
+function charactersOf({ content }: FinishedSpan): number {
+  return Object.values(content).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+}
+
 /** An `ExportTraceServiceRequest`. */
 function requestOf(spans: readonly FinishedSpan[]): object {
   const resource = { attributes: attributesOf({ 'service.name': 'signalbox', 'service.version': version }) };
@@ -163,13 +193,13 @@ function requestOf(spans: readonly FinishedSpan[]): object {
   return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: spans.map(wireSpan) }] }] };
 }
 
-function wireSpan({ startMs, endMs, kind, attributes, hasFailed, ...span }: FinishedSpan): object {
+function wireSpan({ startMs, endMs, kind, attributes, content, hasFailed, ...span }: FinishedSpan): object {
   return {
     ...span,
     kind: KINDS[kind],
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(endMs),
-    attributes: attributesOf(attributes),
+    attributes: attributesOf({ ...attributes, ...content }),
     status: hasFailed ? { code: FAILED } : {},
   };
 }

@@ -4,8 +4,9 @@
 // short text that is also stored in the session's row. One trace can therefore span the request that sent a message, the turn on any
 // node, and the deliveries of its output.
 //
-// Spans contain ids, codes, counts and names of models and tools, but no text of users or models, no addresses and no secrets. Finished
-// spans are exported in the background: a slow or dead collector loses spans, and has no other effect.
+// Spans contain ids, codes, counts and names of models and tools, but no addresses and no secrets. They contain text of users, models and
+// tools only if the operator wants that. Finished spans are exported in the background: a slow or dead collector loses spans, and has no
+// other effect.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -17,8 +18,13 @@ export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 export interface Span {
   /** The parent of child spans. */
   readonly traceParent: string;
-  /** Ends the span; later calls have no effect. `failure` is a code. */
-  end(attributes?: Attributes, failure?: string): void;
+  /** Whether `end` takes content. Without it, none should be built. */
+  readonly takesContent: boolean;
+  /**
+   * Ends the span; later calls have no effect. `failure` is a code. `content`: what people, models and tools said; left out while much of
+   * it waits for the collector.
+   */
+  end(attributes?: Attributes, failure?: string, content?: Attributes): void;
 }
 
 export interface Tracing {
@@ -34,8 +40,17 @@ interface Parent {
   isSampled: boolean;
 }
 
-export function createTracing({ clock, log }: { clock: Clock; log: Log }, collector: Collector): Tracing {
-  const exported = createSpanExport({ clock, log }, collector);
+/** The settings of these names. */
+export interface TracingSettings {
+  otlpEndpoint: Collector['endpoint'];
+  otlpHeaders: Collector['headers'];
+  otlpCompression: Collector['compression'];
+  otlpContent: boolean;
+}
+
+export function createTracing({ clock, log }: { clock: Clock; log: Log }, settings: TracingSettings): Tracing {
+  const { otlpEndpoint: endpoint, otlpHeaders: headers, otlpCompression: compression } = settings;
+  const exported = createSpanExport({ clock, log }, { endpoint, headers, compression });
   return {
     span(name, kind, attributes, parent) {
       const { traceId, spanId: parentSpanId, isSampled } = parentOf(parent);
@@ -45,13 +60,15 @@ export function createTracing({ clock, log }: { clock: Clock; log: Log }, collec
       let hasEnded = !isSampled;
       return {
         traceParent: `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`,
-        end(more = {}, failure) {
+        takesContent: settings.otlpContent && isSampled,
+        end(more = {}, failure, content) {
           if (hasEnded) return;
           hasEnded = true;
           exported.add({
             ...{ traceId, spanId, parentSpanId, name, kind, startMs },
             endMs: startMs + clock.elapsedMs() - begun,
             attributes: known({ ...attributes, ...more, 'error.type': failure }),
+            content: settings.otlpContent && content ? known(content) : {},
             hasFailed: failure !== undefined,
           });
         },

@@ -1,8 +1,13 @@
 // Traces of a whole service, as a collector in the test receives them.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { convertGenAISpanAttributesToOpenInferenceSpanAttributes } from '@arizeai/openinference-genai';
+import { createApp } from 'autotel-mcp';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { freePort } from '../support/free-port.ts';
+import { contentOf } from '../support/genai-schemas.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { createReceiver, type Receiver } from '../support/receiver.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
@@ -87,7 +92,7 @@ interface Traced {
   flushed(): Promise<Span[]>;
 }
 
-async function start({ isTraced = true } = {}): Promise<Traced> {
+async function start({ isTraced = true, config = {} as Partial<Config> } = {}): Promise<Traced> {
   watchSecret(HEADER);
   const collector = await createCollector();
   const receiver = await createReceiver();
@@ -95,7 +100,7 @@ async function start({ isTraced = true } = {}): Promise<Traced> {
   const clock = createManualClock();
   const service = await startTestService({
     clock,
-    config: isTraced ? { otlpEndpoint: collector.url, otlpHeaders: { 'x-api-key': HEADER } } : {},
+    config: isTraced ? { otlpEndpoint: collector.url, otlpHeaders: { 'x-api-key': HEADER }, ...config } : {},
   });
   const stop = () => clock.passWhile(service.stop());
   endings.push(stop);
@@ -140,6 +145,7 @@ async function becomes({ service, clock }: Traced, sessionId: string, status: st
   await clock.passUntil(async () => (await now()) === `${turn} ${status}`);
 }
 
+const ofText = { type: 'object', properties: { of: { type: 'string' } }, required: ['of'] };
 const caller = (flags = '01', traceId = TRACE_ID) => `00-${traceId}-${CALLER}-${flags}`;
 const named = (spans: readonly Span[], name: RegExp) => spans.filter((span) => name.test(span.name));
 
@@ -197,6 +203,82 @@ test('one trace spans the request, the turn with its model and tool calls, and t
   expect(collector.headers.every((headers) => headers['x-api-key'] === HEADER)).toBe(true);
   // Requests to other servers do not carry the trace.
   expect(receiver.received.every(({ headers }) => !('traceparent' in headers))).toBe(true);
+});
+
+test('with content, a collector program stores what people, models and tools said, and Phoenix finds it; no secret is in it', async () => {
+  const KEY = 'crm-secret-0123456789';
+  watchSecret(KEY);
+  const port = await freePort();
+  const program = await createApp({ argv: ['--collector-port', `${port}`, '--retention-ms', '1e13'], env: {} });
+  await program.start();
+  endings.push(() => program.stop());
+  const traced = await start({ config: { otlpEndpoint: `http://127.0.0.1:${port}`, otlpContent: true } });
+  const { service, receiver } = traced;
+  const { client } = service;
+  await client.environments.secrets.set('production', 'CRM_KEY', { value: KEY, allowedHosts: ['127.0.0.1'] });
+  // The tool's server returns the secret that it was sent.
+  receiver.respond = ({ body }) => ({ status: 200, headers: { 'content-type': 'application/json' }, body });
+  const sent = { chunks: [], key: '{{secrets.CRM_KEY}}', of: '{{input.of}}' };
+  const request = { method: 'POST' as const, url: receiver.url, body: sent };
+  const { agentId } = await client.agents.create({
+    name: 'Helper',
+    instructions: 'Be brief.',
+    model: scripted([
+      { text: 'Let me look.', toolCalls: [{ name: 'look', input: { of: 'what a model said' } }] },
+      { text: 'the answer' },
+    ]),
+    tools: [httpTool('look', { inputSchema: ofText, request })],
+  });
+  const sessionId = await open(service, agentId, caller());
+  await becomes(traced, sessionId, 'idle');
+  await traced.flushed();
+
+  const stored = (await program.backend.getTrace(TRACE_ID))!.spans;
+  const tagsOf = (name: string) => stored.filter((one) => one.operationName === name).map(({ tags }) => tags);
+  const [first, second] = tagsOf('chat m').map((tags) => ({ tags, ...contentOf(tags) }));
+  const asked = { role: 'user', parts: [{ type: 'text', content: 'what a person said' }] };
+  const call = { type: 'tool_call', name: 'look', arguments: { of: 'what a model said' } };
+  const said = { role: 'assistant', parts: [{ type: 'text', content: 'Let me look.' }, call] };
+  expect(first).toMatchObject({
+    tags: { 'gen_ai.conversation.id': sessionId, 'gen_ai.operation.name': 'chat' },
+    'gen_ai.system_instructions': [{ type: 'text', content: 'Be brief.' }],
+    'gen_ai.tool.definitions': [{ type: 'function', name: 'look' }],
+    'gen_ai.input.messages': [asked],
+    'gen_ai.output.messages': [{ ...said, finish_reason: 'tool_call' }],
+  });
+  const [tool] = tagsOf('execute_tool look');
+  const id = tool!['gen_ai.tool.call.id'];
+  const result = { chunks: [], key: '[secret CRM_KEY]', of: 'what a model said' };
+  expect(contentOf(tool!)).toEqual({
+    'gen_ai.tool.call.arguments': { of: 'what a model said' },
+    'gen_ai.tool.call.result': result,
+  });
+  expect(second).toMatchObject({
+    'gen_ai.input.messages': [
+      asked,
+      { ...said, parts: [said.parts[0], { ...call, id }] },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id, response: result }] },
+    ],
+    'gen_ai.output.messages': [
+      { role: 'assistant', parts: [{ type: 'text', content: 'the answer' }], finish_reason: 'stop' },
+    ],
+  });
+  expect(receiver.received.some(({ body }) => body.includes(KEY))).toBe(true);
+  expect(JSON.stringify(stored)).not.toContain(KEY);
+
+  expect(convertGenAISpanAttributesToOpenInferenceSpanAttributes(second!.tags)).toMatchObject({
+    'openinference.span.kind': 'LLM',
+    'llm.input_messages.0.message.role': 'system',
+    'llm.input_messages.1.message.contents.0.message_content.text': 'what a person said',
+    'llm.input_messages.2.message.tool_calls.0.tool_call.function.name': 'look',
+    'llm.input_messages.3.message.tool_call_id': id,
+    'llm.output_messages.0.message.contents.0.message_content.text': 'the answer',
+  });
+  expect(convertGenAISpanAttributesToOpenInferenceSpanAttributes(tool!)).toMatchObject({
+    'openinference.span.kind': 'TOOL',
+    'input.value': '{"of":"what a model said"}',
+    'output.value': JSON.stringify(result),
+  });
 });
 
 test('a turn that waited continues its trace, and a queued message keeps its own', async () => {
