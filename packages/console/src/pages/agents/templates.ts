@@ -102,11 +102,11 @@ export const templates: readonly Template[] = [
   ),
   {
     id: 'ollama',
-    name: 'Local or self-hosted model',
-    about: 'Ollama, vLLM, a gateway: any server with OpenAI’s chat completions API.',
+    name: 'Another model server',
+    about: 'Ollama, vLLM, OpenRouter, Groq, a gateway: any server with OpenAI’s chat completions API.',
     icon: Network,
     group: 'model',
-    needs: 'Needs an address that the operator allows in SIGNALBOX_EGRESS_ALLOW',
+    needs: 'A local address must be in the operator’s SIGNALBOX_EGRESS_ALLOW',
     definition: {
       name: 'Local assistant',
       description: '',
