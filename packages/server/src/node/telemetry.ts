@@ -92,7 +92,7 @@ export function withModelTelemetry(
     const calledAt = clock.now().getTime();
     let isFirst = true;
     const span = tracing?.span(`chat ${model ?? provider}`, 'client', chatAttributes(call), turn?.traceParent);
-    const heard = span?.takesContent ? createHeardResponse() : undefined;
+    const heard = span?.takesContent ? createHeardResponse(call) : undefined;
     let outcome = 'stopped';
     let more: Attributes = {};
     let finishReason = 'error';

@@ -22,8 +22,8 @@ const user = (...content: MessagePart[]): ModelEntry => ({ role: 'user', content
 const text = (value: string): MessagePart => ({ type: 'text', text: value });
 const partsOf = (...content: MessagePart[]) => asked([user(...content)])['gen_ai.input.messages'][0]!.parts;
 
-function heard(events: ModelEvent[], finishReason = 'stop') {
-  const response = createHeardResponse();
+function heard(events: ModelEvent[], finishReason = 'stop', shows: ModelCall['shows'] = { reasoning: true }) {
+  const response = createHeardResponse({ shows });
   for (const event of events) response.add(event);
   const attributes = response.content(finishReason);
   expect(JSON.stringify(attributes).length).toBeLessThan(2 * MOST);
@@ -65,6 +65,35 @@ describe('messages', () => {
       'a failed call',
       { type: 'tool_result', toolCallId, error: 'no such city' },
       { type: 'tool_call_response', id: toolCallId, response: { error: 'no such city' } },
+    ],
+    [
+      'a text that cites',
+      { type: 'text', text: 'It rains.', sources: [{ url: 'https://weather.example', title: 'Weather' }] },
+      { type: 'text', content: 'It rains.', sources: [{ url: 'https://weather.example', title: 'Weather' }] },
+    ],
+    [
+      'a call that the provider ran',
+      { type: 'tool_call', toolCallId, tool: 'web_search', input: { query: 'rain' }, by: 'provider' },
+      {
+        type: 'server_tool_call',
+        id: toolCallId,
+        name: 'web_search',
+        server_tool_call: { type: 'web_search', input: { query: 'rain' } },
+      },
+    ],
+    [
+      'its result',
+      { type: 'tool_result', toolCallId, output: [1], by: 'provider' },
+      { type: 'server_tool_call_response', id: toolCallId, server_tool_call_response: { type: 'result', output: [1] } },
+    ],
+    [
+      'its failure',
+      { type: 'tool_result', toolCallId, error: 'too many', by: 'provider' },
+      {
+        type: 'server_tool_call_response',
+        id: toolCallId,
+        server_tool_call_response: { type: 'result', error: 'too many' },
+      },
     ],
     ['no output', { type: 'tool_result', toolCallId }, { type: 'tool_call_response', id: toolCallId, response: null }],
   ])('%s', (_, part, expected) => {
@@ -137,6 +166,35 @@ describe('a response', () => {
         finish_reason: 'tool_call',
       },
     ]);
+  });
+
+  test('has what the provider ran, and what the text cites', () => {
+    const sources = [{ url: 'https://weather.example' }];
+    const [message] = heard([
+      { type: 'text', delta: 'It rains.' },
+      { type: 'ran', calls: [{ tool: 'web_search', input: { query: 'rain' }, output: [1] }], sources },
+    ])!;
+    expect(message!.parts).toEqual([
+      { type: 'text', content: 'It rains.', sources },
+      {
+        type: 'server_tool_call',
+        name: 'web_search',
+        server_tool_call: { type: 'web_search', input: { query: 'rain' } },
+      },
+      { type: 'server_tool_call_response', server_tool_call_response: { type: 'result', output: [1] } },
+    ]);
+  });
+
+  test('has no reasoning that the agent does not show', () => {
+    const [message] = heard(
+      [
+        { type: 'reasoning', delta: 'Think.' },
+        { type: 'text', delta: 'Hi' },
+      ],
+      'stop',
+      {},
+    )!;
+    expect(message!.parts).toEqual([{ type: 'text', content: 'Hi' }]);
   });
 
   test('is cut while it comes, and none is shown if there was none', () => {

@@ -3,7 +3,7 @@
 //
 // It comes from what the journal has, so secrets are already replaced in it, and a file is its name, type and size. Each attribute is
 // limited: a long text is cut, and of a long conversation only the newest messages are shown. A mark says how much is missing.
-import type { MessagePart } from '@signalbox/contract';
+import type { MessagePart, Source } from '@signalbox/contract';
 import { JsonText } from '../lib/json/json-text.ts';
 import { MAX_JSON_DEPTH } from '../lib/text.ts';
 import type { ModelCall, ModelEntry, ModelEvent } from '../models/model/model.ts';
@@ -54,7 +54,7 @@ export interface HeardResponse {
   content(finishReason: string): Attributes;
 }
 
-export function createHeardResponse(): HeardResponse {
+export function createHeardResponse({ shows }: Pick<ModelCall, 'shows'>): HeardResponse {
   const parts = createParts(newRoom());
   let open: { type: 'text' | 'reasoning'; text: string; characters: number } | undefined;
 
@@ -65,17 +65,25 @@ export function createHeardResponse(): HeardResponse {
     open.characters += piece.length;
   }
 
-  function close(): void {
+  function close(more: { sources?: readonly Source[] } = {}): void {
     if (!open) return;
     const { type, text, characters } = open;
     open = undefined;
-    parts.add((room) => ({ type, content: cutText(text, room, characters) }));
+    parts.add((room) => ({ type, content: cutText(text, room, characters), ...sourcesOf(more, room) }));
   }
 
   return {
     add(event) {
-      if (event.type === 'text' || event.type === 'reasoning') write(event.type, event.delta);
+      if (event.type === 'text') write('text', event.delta);
+      if (event.type === 'reasoning' && shows?.reasoning) write('reasoning', event.delta);
       if (event.type === 'shown') write('text', event.text);
+      if (event.type === 'ran') {
+        close(event);
+        for (const call of event.calls) {
+          parts.add((room) => providerCall(call.tool, call.input, room));
+          parts.add((room) => providerResult(call, room));
+        }
+      }
       if (event.type !== 'toolCall') return;
       close();
       const { name, input, operationId } = event;
@@ -136,20 +144,39 @@ function createParts(room: Room): Parts {
 function partOf(part: MessagePart, room: Room): object {
   switch (part.type) {
     case 'text':
-      return { type: 'text', content: cutText(part.text, room) };
+      return { type: 'text', content: cutText(part.text, room), ...sourcesOf(part, room) };
     case 'file': {
       const { fileId, mediaType, bytes, filename } = part;
       const file = { modality: modalityOf(mediaType), mime_type: mediaType, file_id: fileId };
       return { type: 'file', ...file, name: filename, size: bytes };
     }
-    case 'tool_call':
-      return { type: 'tool_call', id: part.toolCallId, name: part.tool, arguments: shortened(part.input, room) };
+    case 'tool_call': {
+      const { toolCallId: id, tool, input, by } = part;
+      if (by) return { id, ...providerCall(tool, input, room) };
+      return { type: 'tool_call', id, name: tool, arguments: shortened(input, room) };
+    }
     case 'tool_result': {
-      const { toolCallId, output, error } = part;
+      const { toolCallId: id, output, error, by } = part;
+      if (by) return { id, ...providerResult(part, room) };
       const response = error === undefined ? shortened(output, room) : { error: cutText(error, room) };
-      return { type: 'tool_call_response', id: toolCallId, response: response ?? null };
+      return { type: 'tool_call_response', id, response: response ?? null };
     }
   }
+}
+
+/** What the model's provider ran itself. */
+function providerCall(tool: string, input: unknown, room: Room): object {
+  return { type: 'server_tool_call', name: tool, server_tool_call: { type: tool, input: shortened(input, room) } };
+}
+
+function providerResult({ output, error }: { output?: unknown; error?: string }, room: Room): object {
+  const result = error === undefined ? { output: shortened(output, room) } : { error: cutText(error, room) };
+  return { type: 'server_tool_call_response', server_tool_call_response: { type: 'result', ...result } };
+}
+
+/** The conventions have no place for what a text cites, but allow more fields. */
+function sourcesOf({ sources = [] }: { sources?: readonly Source[] }, room: Room): object {
+  return sources.length === 0 ? {} : { sources: shortened(sources, room) };
 }
 
 function modalityOf(mediaType: string): string {

@@ -18,6 +18,8 @@ const part = {
     partOf('reasoning', { content: text }),
     partOf('tool_call', { id: text, name: text, arguments: {} }, 'id', 'arguments'),
     partOf('tool_call_response', { id: text, response: {} }, 'id'),
+    partOf('server_tool_call', { id: text, name: text, server_tool_call: object({ type: text }) }, 'id'),
+    partOf('server_tool_call_response', { id: text, server_tool_call_response: object({ type: text }) }, 'id'),
     partOf('file', { modality: { enum: ['image', 'video', 'audio', 'document'] }, mime_type: text, file_id: text }),
   ],
 };
