@@ -17,7 +17,7 @@ import type { ChunkType, Envelope } from './types.generated.ts';
 export interface EnvironmentStreamParams {
   /** Start with the chunks of this time: the `cursor` of another stream of the environment, or any time. Default: now. */
   cursor?: string | null | undefined;
-  /** Only chunks of these types. Default: those of the environment's webhook subscription, or those that a new one would have. */
+  /** Only chunks of these types. Default: the types of the environment's webhook subscription, or of a new one. */
   types?: readonly ChunkType[] | undefined;
   /** Only sessions of this agent. */
   agentId?: string | undefined;
@@ -25,7 +25,7 @@ export interface EnvironmentStreamParams {
   onConnection?: ((state: 'open' | 'lost') => void) | undefined;
 }
 
-/** Envelopes of all sessions; those of a session in order, each once. It does not end by itself. */
+/** Envelopes of all sessions: for each session in order, each once. It does not end by itself. */
 export class EnvironmentStream implements AsyncIterable<Envelope> {
   readonly environment: string;
   readonly #transport: Transport;

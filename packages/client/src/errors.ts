@@ -2,7 +2,7 @@
 import type { ErrorCode, FieldError, Problem } from './types.generated.ts';
 
 /**
- * The codes of the client itself, in addition to those of the service: no response, no response in time, a response that is
+ * The codes of the client itself, in addition to the codes of the service: no response, no response in time, a response that is
  * not from Signalbox (mostly from a proxy), or no session token because your function `token` failed.
  */
 export type ClientErrorCode = 'connection_error' | 'timeout' | 'unexpected_response' | 'token_unavailable';

@@ -141,5 +141,5 @@ export function ListQuery<P extends TProperties>(properties: P, limit: { default
 }
 
 const lists = { default: 20, maximum: 100 };
-/** Pages of events and chunks can be longer than those of resources. */
+/** Pages of events and chunks can be longer than pages of resources. */
 export const longLists = { default: 100, maximum: 1000 };

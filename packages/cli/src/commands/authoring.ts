@@ -22,7 +22,7 @@ const serverNames = modelServers.map(({ name }) => name).join(', ');
 export const models = command({
   name: 'models',
   summary: 'List the models that a provider offers',
-  details: `In place of a provider, name a server that speaks OpenAI’s chat completions: ${serverNames}. Its address and the usual name of its key are those of docs/guides/models.md.`,
+  details: `In place of a provider, name a server that speaks OpenAI’s chat completions: ${serverNames}. Its address and the usual name of its key are in docs/guides/models.md.`,
   arguments: { provider: { about: `${calledProviders.join(', ')}, or a server` } },
   options: {
     ...where,

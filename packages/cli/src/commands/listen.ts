@@ -26,7 +26,7 @@ const listen = command({
     types: {
       type: 'list',
       value: 'TYPE,TYPE',
-      about: "chunk types (those of the environment's subscription, or the default)",
+      about: "chunk types (the types of the environment's subscription, or the default)",
     },
     agent: { type: 'string', value: 'AGENT', about: 'only sessions of this agent' },
     since: { type: 'time', about: 'start with what happened since then (now)' },

@@ -12,7 +12,7 @@ const trigger = command({
   name: '',
   summary: 'Trigger a test event with a real session of a scripted agent',
   details: [
-    'The events are sent as those of any session: to the webhook subscription of the environment, to `signalbox listen` and to streams. ' +
+    'The events are sent like the events of any session: to the webhook subscription of the environment, to `signalbox listen` and to streams. ' +
       'The agent needs no model key and calls nothing. It is created once for each event, and used again.',
     ...names.map((name) => `${name}: ${triggerEvents[name]!.about}`),
   ].join('\n\n'),

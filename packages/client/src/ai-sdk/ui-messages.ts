@@ -17,8 +17,8 @@ type Call = Extract<Part, { toolCallId: string }>;
 
 /**
  * Messages of a transcript, oldest first, as `messages` of `useChat`. Each turn has one assistant message, with the id that it also
- * has when it is streamed. The transcript has no reasoning and no pending approvals: resuming the stream brings those of the
- * current turn.
+ * has when it is streamed. The transcript has no reasoning and no pending approvals: resuming the stream brings these for
+ * the current turn.
  *
  *     const stored = await Array.fromAsync(client.sessions.messages(sessionId));
  *     useChat({ id: sessionId, messages: toUIMessages(stored, { sessionId }), resume: true, transport });

@@ -1,7 +1,7 @@
 import type { RequestOptions } from '../transport.ts';
 import type { AppendToWorkerTurn, ClaimWorkerTurn, CompleteWorkerTurn, WorkerTurn } from '../types.generated.ts';
 
-/** The calls with which a program runs turns: those of `client.workers`, which documents them. */
+/** The calls of `client.workers` with which a program runs turns; they are documented there. */
 export interface WorkerApi {
   claim(params: ClaimWorkerTurn, options?: RequestOptions): Promise<WorkerTurn | null>;
   heartbeat(workerTurnId: string, options?: RequestOptions): Promise<string>;

@@ -1,4 +1,4 @@
-/** The errors of turns, in addition to those of API calls. */
+/** The errors of turns, in addition to the errors of API calls. */
 import { ConflictError } from '../errors.ts';
 
 /**

@@ -70,7 +70,7 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
   appendToolInput(index: number, tool: string, delta: string): Promise<void>;
   /**
    * Calls a tool through the service, after an approval if its policy needs one. Calls made together, before the program awaits
-   * anything else, are one step and run in parallel. When it resolves, `messages`, `step` and `tools` are those of the next
+   * anything else, are one step and run in parallel. When it resolves, `messages`, `step` and `tools` belong to the next
    * step.
    *
    * @throws ToolDeniedError the call was denied

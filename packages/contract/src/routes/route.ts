@@ -65,7 +65,7 @@ export interface Route {
   readonly actsOutside?: true;
   /**
    * It does what `route` does for each of the `ids` in its body, which are that route's `id`. What the key may reach, the checks, and the
-   * effect of an `Idempotency-Key` are those of that route, for each of them.
+   * effect of an `Idempotency-Key` are the same as on that route, for each of them.
    */
   readonly each?: { readonly route: string; readonly ids: string; readonly id: string };
   /** The field of the result with a plaintext secret: sealed in stored responses, never logged. */

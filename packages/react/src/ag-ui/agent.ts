@@ -5,7 +5,7 @@
  *   user message again that has had a run continues in a fork, before the turn of that message.
  * - **A run** sends what the input has that the session does not: answers to interrupts (`resume`), results of client tools (tool
  *   messages), and the last user message. The service has the transcript, so earlier messages are not sent again, and the agent's
- *   tools are those of its definition: `tools`, `context` and `state` of the input are not read.
+ *   tools come from its definition: `tools`, `context` and `state` of the input are not read.
  * - `connectAgent` shows the transcript, and the current turn as it continues.
  */
 import {

@@ -99,7 +99,7 @@ const tags: Record<string, string> = {
   Approvals: 'Tool calls that wait for approval before they run.',
   Files: 'Images, documents and other bytes that messages can name, uploaded or created by tools.',
   'Session tokens':
-    'Credentials for the browsers of your end users. A token reaches one session, or those of one end user, and nothing else.',
+    'Credentials for the browsers of your end users. A token reaches one session, or the sessions of one end user, and nothing else.',
   'End users': 'The people for whom sessions are, by ids of your own.',
   Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',
   'Webhook subscriptions': 'Chunks of sessions, signed and delivered to your URL. One subscription per environment.',
@@ -256,7 +256,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: `An API key's secret, \`sbk_…\`. What it can do is decided by its scopes: those of its permission (${permissions.join(', ')}), or the ones that it was given one by one.`,
+          description: `An API key's secret, \`sbk_…\`. What it can do is decided by its scopes: the scopes of its permission (${permissions.join(', ')}), or the ones that it was given one by one.`,
         },
         sessionToken: {
           type: 'http',
