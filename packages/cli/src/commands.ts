@@ -21,6 +21,12 @@ export const nouns: readonly Noun[] = [
     load: async () => (await import('./commands/users.ts')).commands,
   },
   {
+    name: 'organizations',
+    summary: 'List and create organizations',
+    group: host,
+    load: async () => (await import('./commands/organizations.ts')).commands,
+  },
+  {
     name: 'doctor',
     summary: 'Check an installation, and say what is wrong',
     group: host,

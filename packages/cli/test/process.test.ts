@@ -274,6 +274,24 @@ test('users are invited, reset and removed on the host, and only stdout has the 
   expect((await users('list')).stdout).toMatch(/^mara@example.com +owner +Mara +2\S+Z$/m);
   expect(await users('invite', '--role', 'king')).toMatchObject({ code: 1 });
   expect(await users('crown')).toMatchObject({ code: 2 });
+
+  const organizations = (...args: string[]) => finish(['organizations', ...args]).finally(() => running.pop());
+  const created = await organizations('create', 'Second');
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^org_\w+\n$/), stderr: '' });
+  const second = created.stdout.trim();
+  expect(JSON.parse((await organizations('list', '--json')).stdout)).toEqual([
+    { organizationId: expect.stringMatching(/^org_/), name: 'Acme' },
+    { organizationId: second, name: 'Second' },
+  ]);
+  expect(await organizations('create', '')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The name must'),
+  });
+  expect(await users('list')).toMatchObject({ code: 1, stderr: expect.stringContaining('--organization') });
+  const first = (await users('setup-link', '--organization', second)).stdout;
+  expect(await accept(first, { name: 'Nia', email: 'nia@example.com', password, organizationName: 'Second' })).toBe(
+    200,
+  );
   service.child.kill('SIGINT');
   expect(await service.ended).toBe(0);
 });

@@ -63,6 +63,7 @@ export type { Finding } from './operator/doctor/check.ts';
 export { examine } from './operator/doctor/doctor.ts';
 export { type Moved, moveOnHost } from './operator/move.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator/operator.ts';
+export { createOrganizationOnHost, listOrganizationsOnHost } from './operator/organizations.ts';
 export {
   inviteOnHost,
   listUsersOnHost,
