@@ -1,14 +1,20 @@
 /**
- * Writes what is known about models, with its date, to scripts/models.json: context window, inputs, prices and announced end. The
- * sources are packages at exact versions, so the same versions give the same bytes.
+ * Writes what is known about models, with its date, to packages/server/src/usage/known-models.json: context window, inputs, prices
+ * and announced end. The sources are packages at exact versions, so the same versions give the same bytes.
  *
  *     npm run models     after a change of `sources`; `date` is the day on which the oldest of them was published
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import {
+  type KnownModel,
+  type KnownModels,
+  knownModelsFile,
+  type ModelPrice,
+} from '../packages/server/src/usage/known-models.ts';
 
 const sources = {
   '@earendil-works/pi-ai': '1.6.0',
@@ -16,31 +22,7 @@ const sources = {
   openai: '7.59.0',
 } as const;
 
-export const file = fileURLToPath(new URL('models.json', import.meta.url));
-
-/** In US dollars per million tokens. */
-interface Price {
-  inputUsd: number;
-  outputUsd: number;
-  cachedInputUsd?: number;
-  cacheWriteInputUsd?: number;
-}
-
-export interface ModelData {
-  /** As the source has it: for some models of OpenAI only the part that is not in a dearer tier. */
-  contextTokens: number | null;
-  input: readonly string[] | null;
-  /** `tiers`: the prices of a call with more input tokens than `aboveInputTokens`. */
-  price: (Price & { tiers?: readonly (Price & { aboveInputTokens: number })[] }) | null;
-  /** The announced day, such as `2026-12-11`; null if none is announced. */
-  endsAt: string | null;
-}
-
-export interface ModelsData {
-  date: string;
-  sources: Readonly<Record<string, string>>;
-  models: Readonly<Record<string, ModelData>>;
-}
+const file = fileURLToPath(knownModelsFile);
 
 interface Cost {
   input: number;
@@ -58,7 +40,7 @@ interface SourceModel {
 }
 
 /** A source has 0 for a part that has no price of its own. */
-function priceOf({ input, output, cacheRead, cacheWrite }: Cost): Price {
+function priceOf({ input, output, cacheRead, cacheWrite }: Cost): ModelPrice {
   return {
     inputUsd: input,
     outputUsd: output,
@@ -110,13 +92,13 @@ function publishedOn(name: keyof typeof sources): string {
   return (JSON.parse(times) as Record<string, string>)[sources[name]]!.slice(0, 10);
 }
 
-function readSources(directory: string): ModelsData {
+function readSources(directory: string): KnownModels {
   const facts = unpack(directory, '@earendil-works/pi-ai');
   const ends: Partial<Record<string, Record<string, string>>> = {
     openai: endsOfOpenai(unpack(directory, 'openai')('resources/shared.d.ts')),
     anthropic: endsOfAnthropic(unpack(directory, '@anthropic-ai/sdk')('internal/data/deprecated-models.js')),
   };
-  const models: Record<string, ModelData> = {};
+  const models: Record<string, KnownModel> = {};
   for (const provider of ['anthropic', 'google', 'openai']) {
     const byFormat = JSON.parse(facts(`dist/providers/data/${provider}.json`)) as Record<
       string,
@@ -139,10 +121,6 @@ function readSources(directory: string): ModelsData {
   const names = Object.keys(sources) as (keyof typeof sources)[];
   const sorted = Object.fromEntries(Object.entries(models).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return { date: names.map(publishedOn).toSorted()[0]!, sources, models: sorted };
-}
-
-export function readModels(): ModelsData {
-  return JSON.parse(readFileSync(file, 'utf8')) as ModelsData;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

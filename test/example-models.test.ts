@@ -4,8 +4,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ownProviders } from '@signalbox/contract';
 import { describe, expect, test } from 'vitest';
+import { knownModels } from '../packages/server/src/usage/known-models.ts';
 import { facts, modelNames, textFiles, withExampleModels } from '../scripts/example-models.ts';
-import { endsOfAnthropic, endsOfOpenai, readModels } from '../scripts/models.ts';
+import { endsOfAnthropic, endsOfOpenai } from '../scripts/models.ts';
 import { root } from './sources.ts';
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -61,7 +62,7 @@ test('every file that is left out has a name that the table does not have', () =
 });
 
 describe('the data of npm run models', () => {
-  const { date, models } = readModels();
+  const { date, models } = knownModels();
 
   test('no suggested model ends within 60 days of the date of the data, and each has a price', () => {
     const until = new Date(Date.parse(date) + 60 * 86_400_000).toISOString().slice(0, 10);

@@ -34,7 +34,7 @@ export const Budget = Strict(
     maxCostUsd: Type.Optional(
       Type.Number({
         exclusiveMinimum: 0,
-        description: 'Needs a configured price for the model (otherwise 422 `budget_invalid`).',
+        description: 'Needs a price for the model (otherwise 422 `budget_invalid`).',
       }),
     ),
   },

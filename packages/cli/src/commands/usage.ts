@@ -66,7 +66,7 @@ const usage = command({
     if (unpricedSteps > 0) {
       const calls = unpricedSteps === 1 ? '1 model call is' : `${unpricedSteps} model calls are`;
       await input.terminal.stderr.write(
-        `${calls} not in the cost, because the model has no price (SIGNALBOX_MODEL_PRICES).\n`,
+        `${calls} not in the cost, because the model has no price (SIGNALBOX_PRICES).\n`,
       );
     }
   },

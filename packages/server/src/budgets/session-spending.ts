@@ -6,21 +6,23 @@
 //
 // A session without relatives needs no lock. What a key can spend in a day limits all sessions of the key as well (key-spending.ts), and
 // budgets with `stop` all sessions that they are for (stops.ts).
-import type { Budget, SessionError } from '@signalbox/contract';
+import type { Budget, Model, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { ReportedUsage } from '../models/model/model.ts';
 import type { Platform } from '../platform.ts';
 import type { Operation, PricedUsage } from '../session-rows/operations.ts';
 import type { SessionRow } from '../session-rows/session.ts';
-import { roundUsd } from '../usage/prices.ts';
+import { modelName, roundUsd } from '../usage/prices.ts';
 import { isSpent } from './key-spending.ts';
 import { isFor } from './stops.ts';
 
 export interface Spending {
-  /** Why this call is not made; undefined if it is, and counts from now on. `models`: each `provider/model` that may respond. */
-  refusal(modelCall: Operation, models: readonly string[]): Promise<'budgetReached' | SessionError | undefined>;
-  /** A call of this session has a response. Returns what it used with its cost, which is computed unless it is known. */
-  add(model: string, used: ReportedUsage | PricedUsage): PricedUsage;
+  /** Why this call is not made; undefined if it is, and counts from now on. `models`: each model that may respond. */
+  refusal(modelCall: Operation, models: readonly Model[]): Promise<'budgetReached' | SessionError | undefined>;
+  /** A call of this session has a response of the model. Returns what it used with its cost, which is computed unless it is known. */
+  add(model: Model, used: ReportedUsage): PricedUsage;
+  /** A call of this session has used this, at a cost that is computed already. */
+  count(used: PricedUsage): void;
   /** The session has a child now. */
   share(): void;
 }
@@ -78,7 +80,16 @@ export function createSpending(
     });
   }
 
+  function count({ inputTokens, outputTokens, costUsd }: PricedUsage): void {
+    own.steps += 1;
+    own.tokens += inputTokens + outputTokens;
+    if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);
+    if (costUsd !== null && keyId !== null) keySpending.add(organizationId, keyId, costUsd);
+    if (costUsd !== null) budgetStops.add(organizationId, row, costUsd);
+  }
+
   return {
+    count,
     async refusal(modelCall, models) {
       const ofKey = keyId === null ? undefined : await keySpending.of(organizationId, keyId);
       const stops = (await budgetStops.of(organizationId)).filter((stop) => isFor(stop, row));
@@ -90,7 +101,7 @@ export function createSpending(
       if (unpriced !== undefined && inMoney) {
         return {
           code: 'budget_invalid',
-          message: `The ${inMoney} is in money, and no price is configured for ${unpriced}.`,
+          message: `The ${inMoney} is in money, and no price is configured for ${modelName(unpriced)}.`,
         };
       }
       if ((ofKey && isSpent(ofKey)) || stops.some(({ isUsedUp }) => isUsedUp)) return 'budgetReached';
@@ -100,13 +111,9 @@ export function createSpending(
       return reached ? 'budgetReached' : undefined;
     },
     add(model, used) {
-      const costUsd = used.costUsd === undefined ? prices.costOf(model, used) : used.costUsd;
-      own.steps += 1;
-      own.tokens += used.inputTokens + used.outputTokens;
-      if (costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + costUsd);
-      if (costUsd !== null && keyId !== null) keySpending.add(organizationId, keyId, costUsd);
-      if (costUsd !== null) budgetStops.add(organizationId, row, costUsd);
-      return { ...used, costUsd };
+      const priced = { ...used, costUsd: used.costUsd ?? prices.costOf(model, used) };
+      count(priced);
+      return priced;
     },
     share() {
       shared = true;

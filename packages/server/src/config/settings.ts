@@ -1,7 +1,7 @@
 // The table of settings: options of `signalbox start`, environment variables and defaults, in groups.
 import { resolve } from 'node:path';
 import { parseEgressProxy } from '../egress/proxy.ts';
-import { parsePrices } from '../usage/prices.ts';
+import { parseOwnPrices, parsePrices } from '../usage/prices.ts';
 import { parseMasterKeys } from '../vault/master-key.ts';
 import { keyProviders, parseProviderKeys } from '../vault/provider-keys.ts';
 import { required, setting } from './setting.ts';
@@ -183,10 +183,16 @@ export const settingGroups = {
       parse: parseProviderKeys,
     }),
     prices: required({
+      variable: 'SIGNALBOX_PRICES',
+      default: 'builtin',
+      about: 'prices of models: builtin, off, or yours before the built-in ones: a JSON file, or the JSON itself',
+      parse: (text, { SIGNALBOX_MODEL_PRICES: own }) => parsePrices(text, own),
+    }),
+    modelPrices: required({
       variable: 'SIGNALBOX_MODEL_PRICES',
       default: '',
-      about: 'prices of models per million tokens: a JSON file, or the JSON itself',
-      parse: parsePrices,
+      about: 'your prices of models, if SIGNALBOX_PRICES has none: a JSON file, or the JSON itself',
+      parse: (text) => parseOwnPrices(text),
     }),
   },
   Limits: {

@@ -8,6 +8,7 @@ import { parseJson } from '../lib/json/json.ts';
 import type { Platform } from '../platform.ts';
 import { createRedaction, type Redact } from '../tools/tool/redact.ts';
 import { shownText } from '../tools/tool/result.ts';
+import type { CalledModel } from '../usage/known-models.ts';
 import { refusalOf, toModelFailure } from './failure/provider-failure.ts';
 import { type ModelCall, ModelFailure } from './model/model.ts';
 import { authenticate, type ProviderKey } from './model/provider-key.ts';
@@ -75,7 +76,12 @@ export function createModelCatalog(
     return listed.slice(0, MAX_MODELS);
   }
 
-  function view({ name }: Provider, listed: readonly ListedModel[], redact: Redact): OfferedModel[] {
+  function priceOf(model: CalledModel): OfferedModel['price'] {
+    const price = prices.of(model);
+    return price && { inputUsd: price.inputUsd, outputUsd: price.outputUsd };
+  }
+
+  function view({ name }: Provider, baseUrl: URL, listed: readonly ListedModel[], redact: Redact): OfferedModel[] {
     const models = new Map<string, OfferedModel>();
     for (const one of listed) {
       const model = shownText(one.model, redact);
@@ -86,7 +92,7 @@ export function createModelCatalog(
         displayName: one.displayName ? shownText(one.displayName.slice(0, NAME_MAX_CHARACTERS), redact) : null,
         contextTokens: facts.contextTokens ?? one.contextTokens ?? null,
         input: facts.input === null ? null : [...(facts.input as readonly InputMedia[])],
-        price: prices.of(`${name}/${model}`),
+        price: priceOf({ provider: name, model, baseUrl: baseUrl.href }),
       });
     }
     return [...models.values()].sort((one, other) => (one.model < other.model ? -1 : 1));
@@ -102,7 +108,7 @@ export function createModelCatalog(
     try {
       const listed = await fetchList(organizationId, provider, baseUrl, key);
       const redact = createRedaction(key ? { [key.name]: key.value } : {});
-      return { models: view(provider, listed, redact), problem: null, listedAt };
+      return { models: view(provider, baseUrl, listed, redact), problem: null, listedAt };
     } catch (error) {
       return { models: [], problem: problemOf(toModelFailure(error, false)), listedAt };
     }
@@ -127,7 +133,11 @@ export function createModelCatalog(
       if (!provider) {
         // A script answers to any name.
         const scripted = { model: 'scripted', displayName: 'Responds from a script', contextTokens: null, input: null };
-        return { models: [{ ...scripted, price: prices.of('scripted/scripted') }], problem: null, listedAt };
+        return {
+          models: [{ ...scripted, price: priceOf({ provider: 'scripted', model: 'scripted' }) }],
+          problem: null,
+          listedAt,
+        };
       }
       try {
         const baseUrl = baseUrlOf(request);

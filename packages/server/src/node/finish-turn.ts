@@ -125,7 +125,7 @@ export async function failTurn(
   // If a compaction fails, the model call that it was for has not started.
   for (const call of calls) if (call.status === 'pending') call.status = 'cancelled';
   const over = calls.filter(({ status }) => status !== 'succeeded');
-  const used = spent && usedBy(spent.modelCall, spending.add(spent.modelCall.model!, spent.usage));
+  const used = spent && usedBy(spent.modelCall, spending.add(spent.model, spent.usage));
   return endTurn(context, appender, { stopReason: 'error', error }, (now) => ({
     items,
     patch: [...(asked ? [sql`model_calls = model_calls + 1`] : []), ...(used ? usagePatch(used.usage) : [])],
@@ -238,7 +238,7 @@ export async function endStoppedTurn(
     return { ...change, statements: [...change.statements, ...left] };
   });
   // For the budget of the next turn.
-  for (const { model, usage } of submitted) spending.add(model, usage);
+  for (const { usage } of submitted) spending.count(usage);
   if (state.operations.some(({ kind, status }) => kind === 'model' && status === 'pending')) state.modelCalls += 1;
   publishStop(platform.wake, session.row.organizationId, children);
   return followed;

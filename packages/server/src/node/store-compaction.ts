@@ -27,7 +27,7 @@ export async function storeCompaction(
     case 'compactionFailed':
       return session.commit({ statements: [updateOperation(row, operation, now)] });
     case 'compacted': {
-      const usage = event.usage && spending.add(operation.model!, event.usage);
+      const usage = event.written && spending.add(event.written.model, event.written.usage);
       await session.commit(compactionChange(context, state, event, usage, now));
       platform.metrics.compactions.inc();
     }

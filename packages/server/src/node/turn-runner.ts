@@ -15,7 +15,6 @@
 //
 // Each event is stored before the machine continues, so a crash loses nothing that was shown, and the machine resumes from the
 // same state. To stop a turn, the runner aborts the machine's signal and ends the turn itself (finish-turn.ts).
-import type { Model } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { type createDefinitionCache, modelsOf } from '../agents/read-definition.ts';
 import { createSpending } from '../budgets/session-spending.ts';
@@ -133,14 +132,13 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
       case 'responded': {
         const { modelCall, calls, ran } = event;
-        const model = modelCall.model!;
-        const usage = spending.add(model, event.usage);
+        const usage = spending.add(event.model, event.usage);
         const { reportedTokens, leftOut } = state;
         const entry = addedEntry(context, now);
         const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
         const change = modelResponseChange(
           row,
-          { modelCall, calls, ran, model, usage, entry, reportedTokens, leftOut },
+          { modelCall, calls, ran, model: modelName(event.model), usage, entry, reportedTokens, leftOut },
           rules,
           now,
         );
@@ -308,7 +306,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       ask: responderOf(context, askModel),
       askModel,
       run: withToolTelemetry(context, withHeldResults(context, options.tools.run)),
-      refusal: (operation: Operation, models: readonly Model[]) => spending.refusal(operation, models.map(modelName)),
+      refusal: spending.refusal,
       clock,
       deadline: context.deadline,
       random: Math.random,

@@ -16,9 +16,8 @@ export async function unpricedModel(
   if (budget?.maxCostUsd === undefined) return undefined;
   const definition = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
   const { compaction } = definition.model;
-  return [...modelsOf(definition), ...(compaction ? [compaction] : [])]
-    .map(modelName)
-    .find((name) => !prices.has(name));
+  const unpriced = [...modelsOf(definition), ...(compaction ? [compaction] : [])].find((model) => !prices.has(model));
+  return unpriced && modelName(unpriced);
 }
 
 /** 422 `budget_invalid` in the same case. */

@@ -100,9 +100,9 @@ export async function* askModels(
     if (next.type === 'fail') {
       modelCall.status = 'failed';
       modelCall.error = next.error.message;
-      const { usage } = failures.at(-1)!;
-      if (usage) modelCall.model = modelName(models[failures.length - 1]!);
-      const spent = usage ? { modelCall, usage } : null;
+      const [{ usage }, model] = [failures.at(-1)!, models[failures.length - 1]!];
+      if (usage) modelCall.model = modelName(model);
+      const spent = usage ? { modelCall, model, usage } : null;
       yield { type: 'fail', error: next.error, asked: isStep, voidFrom: isStep ? modelCall : null, spent };
       return undefined;
     }

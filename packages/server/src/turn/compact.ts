@@ -125,8 +125,7 @@ async function* summarize(
   }
 
   let summary = '';
-  let model: Model | null = null;
-  let usage = null;
+  let written: Extract<TurnEvent, { type: 'compacted' }>['written'] = null;
   if (models.length > 0) {
     const refusal = await ports.refusal(operation, models);
     if (refusal) {
@@ -143,10 +142,9 @@ async function* summarize(
     }
     // A model that refuses, or says nothing, has left them out.
     summary = response.finish.reason === 'refusal' ? '' : boundedSummary(storableText(response.text), room);
-    ({ model } = response);
-    ({ usage } = response.finish);
+    written = { model: response.model, usage: response.finish.usage };
   }
-  Object.assign(operation, { status: 'succeeded', model: model && modelName(model) });
+  Object.assign(operation, { status: 'succeeded', model: written && modelName(written.model) });
   state.compaction = {
     from: part.from,
     summary,
@@ -161,7 +159,7 @@ async function* summarize(
     compaction: state.compaction,
     tokensBefore: before.tokens,
     tokensAfter: contextOf(state).tokens,
-    usage,
+    written,
   };
   return 'done';
 }

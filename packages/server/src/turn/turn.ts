@@ -118,6 +118,7 @@ export type TurnEvent =
   | {
       type: 'responded';
       modelCall: Operation;
+      model: Model;
       text: string;
       calls: Operation[];
       ran: ShownRan;
@@ -130,14 +131,14 @@ export type TurnEvent =
   | { type: 'compactionStarted'; operation: Operation }
   /** The messages were too long for the model that was to write the summary. Another compaction, of fewer of them, follows. */
   | { type: 'compactionFailed'; operation: Operation }
-  /** From now on, the model gets the summary. `usage`: null if no model wrote it. */
+  /** From now on, the model gets the summary. `written`: null if no model wrote it. */
   | {
       type: 'compacted';
       operation: Operation;
       compaction: Compaction;
       tokensBefore: number;
       tokensAfter: number;
-      usage: ReportedUsage | null;
+      written: { model: Model; usage: ReportedUsage } | null;
     }
   /** A model failed, and it or another is called: text that it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; model: string; failure: ModelFailure }
@@ -180,7 +181,7 @@ export type TurnEvent =
       error: SessionError;
       asked: boolean;
       voidFrom: Operation | null;
-      spent: { modelCall: Operation; usage: ReportedUsage } | null;
+      spent: { modelCall: Operation; model: Model; usage: ReportedUsage } | null;
     };
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
@@ -301,7 +302,7 @@ async function* takeResponse(
   const judgement = calls.length === 0 || wasCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
-  yield { type: 'responded', modelCall, text, calls, ran: shown, usage, ...kept, end, results };
+  yield { type: 'responded', modelCall, model, text, calls, ran: shown, usage, ...kept, end, results };
   return end !== null;
 }
 

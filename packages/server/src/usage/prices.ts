@@ -1,37 +1,37 @@
 // Prices: what a model call costs.
 //
-// The operator configures what models cost, in US dollars per million tokens. The service has no prices of its own, because they
-// would become wrong without notice. The cost of a call is computed once, when its response is stored, and does not change with
-// the prices.
+// The operator configures what models cost, in US dollars per million tokens. Where the operator is silent, the built-in prices
+// apply (known-models.ts), which have a date, because prices change. The cost of a call is computed once, when its response
+// is stored, and does not change with the prices.
 //
 // Money is exact. A price has at most six decimals, so it is a whole number of picodollars per token, and a cost is a sum of
 // whole numbers, rounded once, to a billionth of a dollar. The database adds up the calls, in `numeric`.
 import { readFileSync } from 'node:fs';
 import { type Model, providerFacts, providers, type Usage } from '@signalbox/contract';
-
-/** The price of one model as the operator configures it, in US dollars per million tokens. */
-interface ModelPrice {
-  inputUsd: number;
-  /** For input tokens that the provider had cached. Default: the price of other input tokens. */
-  cachedInputUsd?: number;
-  /** For the input tokens that were written to the provider's cache. */
-  cacheWriteInputUsd?: number;
-  outputUsd: number;
-}
+import {
+  type CalledModel,
+  type KnownModel,
+  type KnownModels,
+  knownModels,
+  knownNames,
+  type ModelPrice,
+} from './known-models.ts';
 
 export interface Prices {
+  /** The day of the built-in prices, such as `2026-11-17`; null if they don't apply. */
+  readonly builtInDate: string | null;
   /**
    * The cost of a call in US dollars, to a billionth; null if the model has no price. Tokens that were cached, or written to the
    * cache, are among the input tokens.
    */
   costOf(
-    model: string,
+    model: CalledModel,
     usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'cacheWriteTokens'>,
   ): number | null;
   /** Whether calls of the model have a cost. */
-  has(model: string): boolean;
+  has(model: CalledModel): boolean;
   /** In US dollars per million tokens; null if the model has no price. */
-  of(model: string): { inputUsd: number; outputUsd: number } | null;
+  of(model: CalledModel): NonNullable<KnownModel['price']> | null;
 }
 
 /** Rounded to a billionth of a dollar, because sums of binary fractions are not exact. */
@@ -40,48 +40,62 @@ export function roundUsd(usd: number): number {
 }
 
 /** `provider/model`, as prices and reports name a model; `worker/queue` for one that the integrator runs. */
-export function modelName({ provider, model, queue }: Model): string {
+export function modelName({ provider, model, queue }: Pick<Model, 'provider' | 'model' | 'queue'>): string {
   return `${provider}/${provider === 'worker' ? queue : model}`;
 }
 
-/** By `provider/model`, or `provider/*` for every other model of the provider. `parsePrices` has checked them. */
-export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Prices {
-  const byModel = new Map(
-    Object.entries(prices).map(
-      ([model, { inputUsd, cachedInputUsd = inputUsd, cacheWriteInputUsd = inputUsd, outputUsd }]) => [
-        model,
-        {
-          input: picoUsd(inputUsd),
-          cached: picoUsd(cachedInputUsd),
-          written: picoUsd(cacheWriteInputUsd),
-          output: picoUsd(outputUsd),
-        },
-      ],
-    ),
-  );
-  const priceOf = (model: string) => byModel.get(model) ?? byModel.get(`${model.split('/', 1)[0]}/*`);
+/** `own`: by `provider/model`, or `provider/*` for every other model of the provider. `parsePrices` has checked them. */
+export function createPrices(
+  own: Readonly<Record<string, ModelPrice>>,
+  builtIn: Pick<KnownModels, 'date' | 'models'> | null = null,
+): Prices {
+  const ownPrices = new Map<string, KnownModel['price']>(Object.entries(own));
+  const known = new Map(Object.entries(builtIn?.models ?? {}));
+
+  function priceOf(model: CalledModel): KnownModel['price'] {
+    const set = ownPrices.get(modelName(model)) ?? ownPrices.get(`${model.provider}/*`);
+    if (set) return set;
+    // A fixed version may be known without a price of its own.
+    for (const name of knownNames(model)) {
+      const price = known.get(name)?.price;
+      if (price) return price;
+    }
+    return null;
+  }
 
   return {
-    has: (model) => priceOf(model) !== undefined,
-    of(model) {
-      const price = priceOf(model);
-      // A price is a whole number of picodollars a token, which is a millionth of a dollar a million.
-      return price ? { inputUsd: Number(price.input) / 1e6, outputUsd: Number(price.output) / 1e6 } : null;
-    },
+    builtInDate: builtIn?.date ?? null,
+    has: (model) => priceOf(model) !== null,
+    of: priceOf,
     costOf(model, { inputTokens, outputTokens, cachedTokens, cacheWriteTokens = 0 }) {
       const price = priceOf(model);
       if (!price) return null;
+      const {
+        inputUsd,
+        cachedInputUsd = inputUsd,
+        cacheWriteInputUsd = inputUsd,
+        outputUsd,
+      } = tierOf(price, inputTokens);
       // A provider that counts cached tokens separately must not make the cost negative.
       const cached = Math.min(cachedTokens, inputTokens);
       const written = Math.min(cacheWriteTokens, inputTokens - cached);
       const cost =
-        BigInt(inputTokens - cached - written) * price.input +
-        BigInt(cached) * price.cached +
-        BigInt(written) * price.written +
-        BigInt(outputTokens) * price.output;
+        BigInt(inputTokens - cached - written) * picoUsd(inputUsd) +
+        BigInt(cached) * picoUsd(cachedInputUsd) +
+        BigInt(written) * picoUsd(cacheWriteInputUsd) +
+        BigInt(outputTokens) * picoUsd(outputUsd);
       return Number((cost + 500n) / 1_000n) / 1e9;
     },
   };
+}
+
+/** A dearer tier is the price of all tokens of a call, not only of those above its limit. */
+function tierOf(price: NonNullable<KnownModel['price']>, inputTokens: number): ModelPrice {
+  const reached = (price.tiers ?? []).filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
+  return reached.reduce<ModelPrice & { aboveInputTokens?: number }>(
+    (dearest, tier) => (tier.aboveInputTokens > (dearest.aboveInputTokens ?? 0) ? tier : dearest),
+    price,
+  );
 }
 
 /** Dollars per million tokens as picodollars per token. */
@@ -92,32 +106,55 @@ function picoUsd(usdPerMillion: number): bigint {
 // ── The operator's configuration ──────────────────────────────────────────────────────────────────────────────────────
 
 /**
+ * The prices that apply: `builtin`, `off`, or prices of the operator as `parseOwnPrices` reads them, before the built-in ones. `own`: what
+ * the operator has set apart from it, as such a text. Throws an AggregateError with one Error for each problem.
+ */
+export function parsePrices(text: string, own = ''): Prices {
+  if (text !== 'builtin' && text !== 'off') {
+    if (own !== '') throw problemsError(['has prices, and so has SIGNALBOX_MODEL_PRICES; use one of the two']);
+    return createPrices(parseOwnPrices(text, 'neither builtin, off, JSON'), knownModels());
+  }
+  return createPrices(readableOwnPrices(own), text === 'off' ? null : knownModels());
+}
+
+/** None if there are problems, which their own setting reports. */
+function readableOwnPrices(text: string): Record<string, ModelPrice> {
+  try {
+    return parseOwnPrices(text);
+  } catch {
+    return {};
+  }
+}
+
+/**
  * Reads the JSON itself, or the path of a file that contains it; '' means no prices. Throws an AggregateError with one Error for
  * each problem.
  */
-export function parsePrices(text: string): Prices {
-  if (text === '') return createPrices({});
+export function parseOwnPrices(text: string, neither = 'neither JSON'): Record<string, ModelPrice> {
+  if (text === '') return {};
   let prices: unknown;
-  const json = text.trimStart().startsWith('{') ? text : readPriceFile(text);
+  const json = text.trimStart().startsWith('{') ? text : readPriceFile(text, neither);
   try {
     // `trim` also removes the byte order mark that some editors write.
     prices = JSON.parse(json.trim());
   } catch (error) {
-    throw new AggregateError([new Error(`is not JSON: ${(error as Error).message}`)]);
+    throw problemsError([`is not JSON: ${(error as Error).message}`]);
   }
   const problems = problemsOf(prices);
-  if (problems.length > 0) throw new AggregateError(problems.map((problem) => new Error(problem)));
-  return createPrices(prices as Record<string, ModelPrice>);
+  if (problems.length > 0) throw problemsError(problems);
+  return prices as Record<string, ModelPrice>;
 }
 
-function readPriceFile(path: string): string {
+function problemsError(problems: readonly string[]): AggregateError {
+  return new AggregateError(problems.map((problem) => new Error(problem)));
+}
+
+function readPriceFile(path: string, neither: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    throw new AggregateError([
-      new Error(`"${path}" is neither JSON, which starts with {, nor a readable file (${code})`),
-    ]);
+    throw problemsError([`"${path}" is ${neither}, which starts with {, nor a readable file (${code})`]);
   }
 }
 

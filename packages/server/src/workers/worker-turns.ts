@@ -106,8 +106,7 @@ async function readUnlessLost(
     const step = await readClaimedStep(ctx, row);
     const { modelCall, definition } = step;
     const refusal =
-      modelCall.status === 'pending' &&
-      (await createSpending(ctx, row).refusal(modelCall, modelsOf(definition).map(modelName)));
+      modelCall.status === 'pending' && (await createSpending(ctx, row).refusal(modelCall, modelsOf(definition)));
     signal.throwIfAborted();
     if (!refusal) return viewWorkerTurn(step);
     await releaseClaim(ctx, row);
@@ -294,7 +293,7 @@ async function submitModelResponse(
       throw invalidField(`sources[${index}].url`, 'must be a URL that begins with http:// or https://');
     if (url === undefined && title === undefined) throw invalidField(`sources[${index}]`, 'must have a url or a title');
   }
-  const model = modelName({ provider: 'worker', queue: row.queue! });
+  const model = { provider: 'worker', queue: row.queue! } as const;
   const used = {
     inputTokens: usage?.inputTokens ?? 0,
     outputTokens: usage?.outputTokens ?? 0,
@@ -310,7 +309,7 @@ async function submitModelResponse(
     stopReason: stopReason ?? 'endTurn',
     usage: used,
     ...(costUsd !== null && { costUsd }),
-    model,
+    model: modelName(model),
     ...(error && { error: { code: error.code ?? 'worker_failed', message: error.message } }),
   };
   const now = ctx.clock.now();

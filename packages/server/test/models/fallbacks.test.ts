@@ -15,10 +15,11 @@ let clock: ManualClock;
 beforeEach(async () => {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   clock = createManualClock();
-  const prices = createPrices({
-    'scripted/first': { inputUsd: 1, outputUsd: 1 },
-    'scripted/second': { inputUsd: 10, outputUsd: 10 },
-  });
+  const known = { contextTokens: null, input: null, price: { inputUsd: 2, outputUsd: 2 }, endsAt: null };
+  const prices = createPrices(
+    { 'scripted/first': { inputUsd: 1, outputUsd: 1 }, 'scripted/second': { inputUsd: 10, outputUsd: 10 } },
+    { date: '2026-11-17', models: { 'openai/known': known } },
+  );
   world = await createWorld({ clock, prices });
 });
 afterEach(async () => {
@@ -178,6 +179,34 @@ test('a budget in money needs the price of every fallback', async () => {
     code: 'budget_invalid',
     message: expect.stringContaining('scripted/third'),
   });
+});
+
+test('built-in prices are those of the provider’s own server: a call of a gateway has no cost, and a budget in money is refused', async () => {
+  const own = { provider: 'openai', model: 'known' } as const;
+  const gateway = { ...own, baseUrl: 'https://gateway.example/v1' };
+  let isDown = false;
+  const ok = answering([{ text: 'ok' }]);
+  const ask: AskModel = (call, signal) => (isDown && call.config.baseUrl ? failing() : ok)(call, signal);
+  await world.work({ ask });
+  const agentId = await world.agent([], { model: { ...gateway, fallbacks: [own] } });
+  const sessionId = await world.open(agentId);
+  await world.until(sessionId, is('idle'));
+  isDown = true;
+  await sendMessage(world.ctx, { sessionId, content: 'again' });
+  await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 2);
+  const { data: turns } = await listTurns(world.ctx, { sessionId });
+  const costs = turns.toReversed().flatMap(({ operations }) => operations.map((one) => one.usage?.costUsd));
+  expect(costs).toEqual([null, (2 * (usage.inputTokens + usage.outputTokens)) / 1e6]);
+
+  const open = async (used: Model) =>
+    openSession(world.ctx, {
+      agentId: await world.agent([], { model: used }),
+      environment: 'production',
+      budget: { maxCostUsd: 1 },
+    });
+  await open(own);
+  for (const used of [gateway, { ...own, fallbacks: [gateway] }, { ...own, compaction: gateway }])
+    await expect(open(used)).rejects.toMatchObject({ code: 'budget_invalid' });
 });
 
 test('a definition is refused if a fallback is incomplete, may not be called, or belongs to a worker', async () => {

@@ -122,6 +122,9 @@ describe('is refused', () => {
     await expect(update({ agentId: unknown })).rejects.toThrow(NotFoundError);
     await expect(update({ agentId: archived.agentId })).rejects.toMatchObject({ code: 'agent_archived' });
     await expect(update({ budget: { maxCostUsd: 1 } })).rejects.toMatchObject({ code: 'budget_invalid' });
+    // A model of a provider has a built-in price, so its budget works from the first start.
+    const priced = await client.agents.create({ name: 'Priced', model: 'openai/gpt-6.1-terra' });
+    await create({ cron, agentId: priced.agentId, budget: { maxCostUsd: 1 } });
   });
 });
 

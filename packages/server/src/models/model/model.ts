@@ -52,7 +52,7 @@ export interface ModelCall {
   wasParked?: boolean;
 }
 
-/** `costUsd`: a worker's own calculation; otherwise the operator's prices apply. */
+/** `costUsd`: a worker's own calculation; otherwise the prices of the model apply. */
 export type ReportedUsage = TokenUsage & { costUsd?: number };
 
 export interface ModelEntry {
